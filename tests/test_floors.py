@@ -26,6 +26,15 @@ ROOMS: tuple[
 STORE: tuple[tuple[str, ...], ...] = (("queries", "verify"), ("content",), ("queue",), ("sql",))
 """The packages of tasks/store/, from the top down; packages on one line don't import each other."""
 
+PACKAGES_OF_APP = (  # from the top down; a package imports those on its own line and below
+    ("cli", "web"),
+    ("sites", "lab"),
+    ("run.cluster",),
+    ("run",),
+    ("reports",),
+    ("actions", "importing", "sending"),
+    ("files", "views"),
+)
 GROUND_KNOWS_NOT = {
     *("sqlalchemy", "alembic", "sqlite3", "psycopg2", "redis", "aiohttp", "requests", "socket", "urllib3"),
     *("http", "asyncio", "celery", "kombu", "apscheduler", "time"),
@@ -98,6 +107,24 @@ def _above(room: str, order: tuple[tuple[str, ...], ...] = ROOMS, parent: str = 
 @pytest.mark.parametrize("room", [name for rooms in ROOMS for name in rooms])
 def test_rooms_import_only_rooms_below(room: str) -> None:
     assert _offenders(_modules(f"tasks/{room}"), _above(room)) == []
+
+
+@pytest.mark.parametrize("line", range(1, len(PACKAGES_OF_APP)))
+def test_packages_of_app_import_only_their_line_and_below(line: int) -> None:
+    above = {f"app.{name}" for names in PACKAGES_OF_APP[:line] for name in names}
+    for name in PACKAGES_OF_APP[line]:
+        paths = [path for path in _modules(f"app/{name.replace('.', '/')}") if not _is_in(path, above)]
+        assert _offenders(paths, above) == []
+
+
+def _is_in(path: Path, packages: set[str]) -> bool:
+    return _within(".".join(path.relative_to(ROOT).with_suffix("").parts), packages)
+
+
+def test_every_package_of_app_has_its_line() -> None:
+    there = {path.parent.relative_to(ROOT / "app").as_posix() for path in (ROOT / "app").rglob("__init__.py")}
+    named = {name.replace(".", "/") for names in PACKAGES_OF_APP for name in names}
+    assert {name for name in there if not name.startswith(("cli/", "web/"))} - {"."} == named
 
 
 def test_every_room_has_its_place() -> None:

@@ -104,7 +104,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
     from app.lab.running import running_lab
     from app.run.embedded import crawl
     from app.run.open_store import open_store
-    from app.run.until import Until
+    from app.run.process import Until
     from tasks.store.content.reviews import review_rows
 
     with ExitStack() as stack:

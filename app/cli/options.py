@@ -6,6 +6,7 @@ import os
 import pwd
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,9 +113,9 @@ def store_there(settings: Settings) -> Iterator[Store]:
         WrongRevision: it has another version's schema: this one brings no database up.
         DatabaseUnusable: it cannot be opened, or is no database of ours.
     """
-    from app.run.open_store import open_store_as_it_is
+    from app.run.open_store import open_store
 
-    with _found(settings) as found, _opened(found, open_store_as_it_is) as store:
+    with _found(settings) as found, _opened(found, partial(open_store, upgrade=False)) as store:
         store.patient = True
         yield store
 

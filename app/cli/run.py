@@ -86,7 +86,7 @@ def run(
     from app.cli import crawling  # slow to import; a wrong option should be refused at once
     from app.cli.run_end import finish
     from app.run.nodes import choose_nodes, list_nodes
-    from app.run.until import Until
+    from app.run.process import Until
 
     given = crawling.named(settings, names, groups, sites_named)
     otherwise = _NODES_IN_THE_LAB if settings.lab else _NODES_ON_THE_WEB
@@ -185,7 +185,7 @@ def up(
     from app.cli.run_end import finish
     from app.run.cluster.supervisor import Cluster
     from app.run.nodes import list_nodes
-    from app.run.until import Until
+    from app.run.process import Until
 
     given = crawling.named(settings, names, groups, sites_named)
     with Cluster(settings, data, say) as cluster, store_for_work(cluster.settings) as store:

@@ -15,8 +15,8 @@ from app.views.durations import seconds
 from tasks.store.queries.run_statistics import RunStatistics
 
 if TYPE_CHECKING:
+    from app.run.process import Until
     from app.run.setting_fields import Settings
-    from app.run.until import Until
 
 
 def finish(

@@ -29,7 +29,6 @@ from app.cli.site_check import check
 from app.cli.site_try import try_
 from app.files.harmless import shown
 from app.run.setting_values import sqlite_file
-from app.run.wiring import utc_now
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
@@ -214,7 +213,7 @@ def sign_in(site: str, forget: bool, lab: tuple[str, int] | None, sites: str | N
 
     settings = settings_of(None, sites, lab=lab)
     catalog = settings.catalog()
-    sign_ins = open_sign_ins(settings, catalog, address=settings.address, clock=utc_now)
+    sign_ins = open_sign_ins(settings, catalog)
     if forget:
         forgotten = sign_ins.forget(site)
         said = f"{site}: {'forgotten' if forgotten else 'there was nothing to forget'}"

@@ -6,9 +6,11 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,16 +61,11 @@ class Check:
     parameters: Mapping[str, Any]
 
 
-def _ok(what: str, reason: str, **parameters: Any) -> Check:
-    return Check(what, CheckState.OK, reason, parameters)
+def _check(state: CheckState, what: str, reason: str, **parameters: Any) -> Check:
+    return Check(what, state, reason, parameters)
 
 
-def _warning(what: str, reason: str, **parameters: Any) -> Check:
-    return Check(what, CheckState.WARNING, reason, parameters)
-
-
-def _failed(what: str, reason: str, **parameters: Any) -> Check:
-    return Check(what, CheckState.FAILED, reason, parameters)
+_ok, _warning, _failed = (partial(_check, state) for state in CheckState)
 
 
 def examine(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
@@ -82,19 +79,16 @@ def examine(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
     for name, meant in wrong.items():
         yield _failed("settings", "misspelt" if meant else "unknown_setting", name=name, meant=meant)
     catalog, browsers = settings.catalog(), count_browsers(settings)
-
-    def find_browser(settings: Settings) -> Obstacle | None:
-        if browsers is None:
-            return browser_missing(settings)
-        return None if browsers[1] else NO_NODE_HAS_BROWSER
-
+    no_browser = None if browsers and browsers[1] else NO_NODE_HAS_BROWSER
+    if browsers is None:
+        no_browser = browser_missing(settings)
     if settings.lab is not None:
         yield _check_lab(settings.lab)
     else:
-        yield from _check_sites(preflight(settings, catalog, browser=find_browser), catalog)
+        yield from _check_sites(preflight(settings, catalog, browser=lambda _settings: no_browser), catalog)
         if not settings.contact:
             yield _warning("contact", "no_contact")
-    yield from _check_browser(settings, catalog, find_browser(settings), browsers)
+    yield from _check_browser(settings, catalog, no_browser, browsers)
     if settings.smtp_url:
         yield _check_mail(settings)
     yield from _check_database(settings, now)
@@ -184,12 +178,8 @@ def _check_database(settings: Settings, now: Callable[[], datetime]) -> Iterator
 
 def _revisions(settings: Settings) -> tuple[str | None, str, datetime]:
     """Return the revision of the store's schema, this version's, and the database's time."""
-    store = Store.open(settings.database_url)
-    try:
-        with store.read() as conn:
-            return schema.upgradable_revision(conn, MIGRATIONS), schema.newest(MIGRATIONS), read_now(conn)
-    finally:
-        store.close()
+    with closing(Store.open(settings.database_url)) as store, store.read() as conn:
+        return schema.upgradable_revision(conn, MIGRATIONS), schema.newest(MIGRATIONS), read_now(conn)
 
 
 def _find_read_only(path: Path) -> Path | None:

@@ -1,4 +1,4 @@
-"""The embedded runner: the whole loop in one process over a SQLite file, several nodes with their own addresses."""
+"""The embedded runner: the whole loop in one process over a SQLite file, with several nodes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from sqlalchemy import Connection
 from app.run import wiring
 from app.run.nodes import own_settings
 from app.run.preflight import Askable, Preflight, preflight
-from app.run.process import run_coroutine
+from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
-from app.run.until import Until
 from splitter.catalog.model import Catalog
 from tasks.domain.errors import StoreUnwritable
 from tasks.fetching.permits import LocalPermits
@@ -35,9 +34,7 @@ from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
 from tasks.store.sql.writer import Writer
 from tasks.worker.fetcher import Dependencies
-from tasks.worker.list_cache import ListCache
 from tasks.worker.node import CrawlNode
-from tasks.worker.page_reader import PageReader
 from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
@@ -46,7 +43,7 @@ log = logging.getLogger("reviewloop.embedded")
 _STOP_S = 10.0
 """Longest time for giving everything back: the database may be locked."""
 _LOOK_EVERY_S = 1.0
-"""A turn comes at the latest after so long: other processes may have changed something, or a host grants more."""
+"""Longest time between two turns: other processes may have changed something, or a host grants more."""
 
 
 def crawl(
@@ -61,18 +58,18 @@ def crawl(
 
     Args:
         watch: called about twice a second, from another thread.
-        found: what can be asked, as far as it is known; None: it is looked up.
+        found: the sites that can be asked, if they are known already.
     """
     runner = EmbeddedRunner(settings, settings.catalog(), store, nodes, until, watch, found)
     run_coroutine(runner.run())
 
 
 class EmbeddedRunner:
-    """Runs the loop until `until`, or a signal; work goes on at the next start.
+    """Runs the loop until `until` or a signal. The next start goes on with the work.
 
     Args:
-        watch: called about twice a second with the store, to show progress; not on the event loop.
-        found: what can be asked, as far as it is known.
+        watch: called about twice a second to show progress, not on the event loop.
+        found: the sites that can be asked, if they are known already.
     """
 
     def __init__(
@@ -91,7 +88,6 @@ class EmbeddedRunner:
         self._node_rows = nodes
         self._until = until
         self._watch = watch
-        self._entries = wiring.entries_of_node(settings, catalog)
         self._askable = Askable(partial(preflight, settings, catalog, search=False), found)
         self._loop: asyncio.AbstractEventLoop | None = None  # once the nodes are open
         self._unwritable = ""
@@ -106,14 +102,12 @@ class EmbeddedRunner:
         self._free = asyncio.Event()
         self._end = asyncio.Event()
         self._planning = asyncio.Lock()
-        self._settled_at_event: int | None = None
-        self._settled_look_s = 0.0
 
     async def run(self) -> None:
-        """Run to the end; every lease is given back on the way out.
+        """Run to the end, and give every lease back.
 
         Raises:
-            StoreUnwritable: the database's file takes no more writes: its disk is full, or it may not be written to.
+            StoreUnwritable: the database's file takes no more writes: its disk is full, or we may not write to it.
         """
         try:
             async with AsyncExitStack() as stack:
@@ -159,63 +153,42 @@ class EmbeddedRunner:
             await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
 
     def _end_unwritable(self, why: str) -> bool:
-        """End the run; called from the writer's thread."""
+        """End the run. The writer's thread calls it."""
         if self._loop is None:
             return False
         self._unwritable = why
         self._loop.call_soon_threadsafe(self._end.set)
         return True
 
-    def _begin_here(self, conn: Connection, now: datetime) -> int:
-        """Register the nodes; returns how many leases the last run left behind, where it was killed."""
-        # In SQLite's file there is one run at a time, so an open lease is a dead run's.
+    def _register(self, conn: Connection, now: datetime) -> int:
+        """Register the nodes. Return the number of leases that the last run left behind if it was killed."""
+        # A SQLite file has one run at a time, so an open lease belongs to a dead run.
+        entries = wiring.entries_of_node(self._settings, self._catalog)
         back = closing.release_leases(conn, now, None, "its run was killed") if self._store.is_sqlite else 0
         for node in self._node_rows:
             machine = wiring.machine(own_settings(self._settings, node))
-            nodes.register(conn, now, replace(node, machine=machine), self._entries)
+            nodes.register(conn, now, replace(node, machine=machine), entries)
         return back
 
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
-        if back := await self._writer.run(self._begin_here):
+        if back := await self._writer.run(self._register):
             log.warning("the last run was killed: %d subtasks that it had under way are taken back", back)
-        robots, lists, seen = RobotsCache(self._writer), ListCache(), SeenPages(None)
-        requests = stack.enter_context(wiring.request_log(self._settings))
-        reader = PageReader()
-        reader.start()
-        stack.callback(reader.close)
-        if (browser := wiring.new_browser(self._settings)) is not None:
-            stack.push_async_callback(browser.close)
-        for node in self._node_rows:
+        shared = await stack.enter_async_context(wiring.open_shared_tools(self._settings))
+        shared.reader.start()
+        robots, seen = RobotsCache(self._writer), SeenPages(None)
+        for row in self._node_rows:
+            own = own_settings(self._settings, row)
             tools = await stack.enter_async_context(
-                wiring.deps(
-                    own_settings(self._settings, node),
-                    self._catalog,
-                    robots,
-                    self._permits,
-                    seen,
-                    address=node.address,
-                    reader=reader,
-                    browser=browser,
-                    lists=lists,
-                    requests=requests,
-                )
+                wiring.open_tools(own, self._catalog, robots, self._permits, seen, shared)
             )
             self._planner = self._planner or tools
-            crawl_node = CrawlNode(
-                node,
-                tools,
-                self._catalog,
-                self._writer,
-                self._context.settings.recall,
-                self._free.set,
-                entries=self._entries,
+            self._nodes[row.name] = wiring.open_node(
+                self._settings, row, tools, self._catalog, self._writer, self._free.set
             )
-            crawl_node.open()
-            self._nodes[node.name] = crawl_node
 
     def _listen_to_signals(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
-            # Only the main thread may; a runner in a thread is ended by `until`.
+            # Only the main thread may. In another thread `until` ends the run.
             with suppress(ValueError, RuntimeError):
                 asyncio.get_running_loop().add_signal_handler(number, self._end.set)
 
@@ -252,7 +225,7 @@ class EmbeddedRunner:
             return tick(conn, now, self._context, (name,)), time.thread_time() - begin_s
 
         leases, took_s = await self._writer.run(run)
-        # A node of another process can't be reached from here: its lease is released when it is not started in time.
+        # Nodes of other processes get no message. If they start a lease late, it is released.
         for name, node in self._nodes.items():
             if batch := [lease for lease in leases if lease.node == name]:
                 node.offer(batch)
@@ -268,16 +241,16 @@ class EmbeddedRunner:
             self._free.set()
 
     async def _turns(self) -> None:
-        """Run a turn whenever a node has a free slot, or the time for something comes; end the run when all is done."""
+        """Run a turn if a node has a free slot or a known time has come. End the run when all is done."""
         planned = False
         pace = TurnPace()
         while True:
-            await self._asked_within(self._until_next_turn_s())
+            await self._wait_for_request(self._until_next_turn_s())
             while pause_s := pace.pause_s(
                 time.monotonic(), out_of_work=any(n.out_of_work for n in self._nodes.values())
             ):
                 self._free.clear()
-                await self._asked_within(pause_s)
+                await self._wait_for_request(pause_s)
             self._free.clear()
             took_s = 0.0
             try:
@@ -285,34 +258,24 @@ class EmbeddedRunner:
                     await self._plan()
                     planned = True
                 took_s = await self._tick("turn")
-                await self._end_if_settled()
+                if self._until.done and await self._writer.run(lambda conn, _: snapshot.all_settled(conn)):
+                    self._end.set()
             except Exception:
                 log.exception("a turn of the loop failed; the next one comes")
             pace.ended(time.monotonic(), took_s)
 
-    async def _asked_within(self, seconds: float) -> None:
-        """Return when a turn is asked for, after so long at the latest."""
+    async def _wait_for_request(self, seconds: float) -> None:
+        """Return when a turn is requested, or when the time is over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._free.wait()
 
     def _until_next_turn_s(self) -> float:
-        """Seconds until a turn is due that nobody asks for."""
+        """Return the seconds until a turn is due without a request."""
         next_at = self._context.state.next_turn_at
         if next_at is None:
             return _LOOK_EVERY_S
         return min(_LOOK_EVERY_S, max(0.0, (next_at - wiring.utc_now()).total_seconds()))
-
-    async def _end_if_settled(self) -> None:
-        """End the run when all is done; looks only where something has happened since, or after a while."""
-        if not self._until.done:
-            return
-        event, now_s = self._context.state.turned_at_event, time.monotonic()
-        if event == self._settled_at_event and now_s < self._settled_look_s + _LOOK_EVERY_S:
-            return
-        self._settled_at_event, self._settled_look_s = event, now_s
-        if await self._writer.run(lambda conn, _now: snapshot.all_settled(conn)):
-            self._end.set()
 
     async def _watching(self) -> None:
         while self._watch is not None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
+from app.run.nodes import system_addresses
 from tasks.scheduling.balance.parameters import NodeParameters
 
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _BLOCK = bytes(1024 * 1024)
 _MOST_BLOCKS = 32
 _LONGEST_S = 0.5
@@ -17,64 +21,39 @@ _SYNC_EVERY = 4
 
 
 def this_machine(folder: Path | None = None) -> NodeParameters:
-    """Parameters of the machine this process runs on; None where they can't be read.
+    """Return the parameters of this machine; `None` for those that can't be read.
 
-    Bandwidth is what the interface of the default route says of its link: virtual ones mostly say nothing.
+    The bandwidth is that of the link of the default route. Most virtual links report none.
 
     Args:
-        folder: where a file of at most 32 MiB is written for at most about half a second and removed, to time the disk;
-            None: the system's folder for such files.
+        folder: folder for a file of at most 32 MiB, which is written for about half a second to time the disk, and
+            removed. Default: the system's folder for temporary files.
     """
+    clock = psutil.cpu_freq()
+    limit = psutil.virtual_memory().total
+    with suppress(OSError, ValueError):  # no control group, or "max"
+        limit = min(limit, int(_CGROUP_LIMIT.read_text("ascii")))
     return NodeParameters(
-        cpu_cores=float(_cores()),
-        cpu_ghz=cpu_ghz(_text("/proc/cpuinfo")),
-        memory_gb=memory_gb(_text("/proc/meminfo"), _text("/sys/fs/cgroup/memory.max")),
-        net_mbps=_net_mbps(),
+        cpu_cores=float(
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        ),
+        cpu_ghz=(max(clock.max, clock.current) / 1000 or None) if clock else None,
+        memory_gb=limit / 1e9,
+        net_mbps=_link_mbps(),
         disk_mbps=_disk_mbps(folder),
     )
 
 
-def cpu_ghz(cpuinfo: str) -> float | None:
-    """The fastest clock in /proc/cpuinfo, in GHz."""
-    clocks = [float(value) for value in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", cpuinfo, re.MULTILINE)]
-    return max(clocks) / 1000 if clocks and max(clocks) > 0 else None
-
-
-def memory_gb(meminfo: str, limit: str = "") -> float | None:
-    """Memory in 10^9 bytes: MemTotal of /proc/meminfo, or a control group's limit (bytes, or "max") if less."""
-    total = re.search(r"^MemTotal:\s*(\d+) kB", meminfo, re.MULTILINE)
-    known = [int(total[1]) * 1024] if total else []
-    if limit.strip().isdecimal():
-        known.append(int(limit))
-    return min(known) / 1e9 if known and min(known) > 0 else None
-
-
-def default_interface(route: str) -> str | None:
-    """The interface of the default route in /proc/net/route."""
-    for line in route.splitlines()[1:]:
-        cells = line.split()
-        if len(cells) > 7 and cells[1] == cells[7] == "00000000":
-            return cells[0]
+def _link_mbps() -> float | None:
+    outwards = system_addresses(lab=False)
+    for name, addresses in psutil.net_if_addrs().items():
+        if outwards & {one.address for one in addresses}:
+            return psutil.net_if_stats()[name].speed or None
     return None
 
 
-def link_mbps(speed: str) -> float | None:
-    """Speed of a link, as /sys/class/net/NAME/speed has it: Mb/s, -1 where it is not known."""
-    text = speed.strip()
-    return float(text) if text.isdecimal() and int(text) > 0 else None
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _net_mbps() -> float | None:
-    name = default_interface(_text("/proc/net/route"))
-    return None if name is None else link_mbps(_text(f"/sys/class/net/{name}/speed"))
-
-
 def _disk_mbps(folder: Path | None) -> float | None:
-    """Rate of writes that reach the disk, in 10^6 bits a second."""
+    """Return the rate of writes that reach the disk, in 10^6 bits a second."""
     try:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             begin, blocks, spent_s = time.perf_counter(), 0, 0.0
@@ -87,11 +66,3 @@ def _disk_mbps(folder: Path | None) -> float | None:
     except OSError:
         return None
     return blocks * len(_BLOCK) * 8 / 1e6 / spent_s
-
-
-def _text(path: str) -> str:
-    """A file of the system; empty where it is not there or cannot be read."""
-    try:
-        return Path(path).read_text("utf-8", "replace")
-    except OSError:
-        return ""

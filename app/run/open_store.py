@@ -36,40 +36,24 @@ _RETRY_FIRST_S, _RETRY_MOST_S = 0.1, 1.0
 
 
 @contextmanager
-def open_store(settings: Settings) -> Iterator[Store]:
-    """Open the store and upgrade it to the newest schema.
+def open_store(settings: Settings, *, upgrade: bool = True) -> Iterator[Store]:
+    """Open the store, and upgrade it to the newest schema unless the caller takes it as it is.
 
     Raises:
-        WrongRevision: a newer version of reviewloop made it, or one before 0.9.0.
+        WrongRevision: it is too new, or older than 0.9.0; or, without an upgrade, it has another schema.
     """
+    from tasks.store.sql import schema
     from tasks.store.sql.database import Store
-    from tasks.store.sql.schema import newest, revision, upgrade
 
     store = Store.open(settings.database_url)
     try:
-        with store.begin() as conn:  # a store that can't be written to is refused now
-            is_newest = revision(conn) == newest(MIGRATIONS)
+        # A store to work with is refused now if it can't be written to.
+        with store.begin() if upgrade else store.read() as conn:
+            if not upgrade:
+                schema.check_revision(conn, MIGRATIONS)
+            is_newest = schema.revision(conn) == schema.newest(MIGRATIONS)
         if not is_newest:
-            upgrade(store, MIGRATIONS)
-        yield store
-    finally:
-        store.close()
-
-
-@contextmanager
-def open_store_as_it_is(settings: Settings) -> Iterator[Store]:
-    """Open the store without an upgrade.
-
-    Raises:
-        WrongRevision: it doesn't have this version's schema.
-    """
-    from tasks.store.sql.database import Store
-    from tasks.store.sql.schema import check_revision
-
-    store = Store.open(settings.database_url)
-    try:
-        with store.read() as conn:
-            check_revision(conn, MIGRATIONS)
+            schema.upgrade(store, MIGRATIONS)
         yield store
     finally:
         store.close()

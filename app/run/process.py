@@ -1,4 +1,4 @@
-"""A process's logs, event loop and garbage collector."""
+"""What every process that runs the loop shares: its logs, event loop and garbage collector, and its end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NEW_OBJECTS = 50_000  # Python's own is 700
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The conditions that end a run: when all is settled, or after a time. Without either only a signal ends it."""
+
+    done: bool = False
+    seconds: float | None = None
 
 
 class JsonFormatter(logging.Formatter):

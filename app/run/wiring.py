@@ -1,12 +1,13 @@
-"""Makes what a process runs from its settings: scheduling context, crawl nodes, sign-ins, pseudonyms."""
+"""Makes the parts of a process from its settings: scheduling context, tools of crawl nodes, sign-ins, pseudonyms."""
 
 from __future__ import annotations
 
 import asyncio
 import platform
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import entry_points
@@ -43,11 +44,13 @@ from tasks.signin.errors import MissingCredential
 from tasks.signin.granted import SignInFile
 from tasks.signin.signins import OwnMethod, SignIns, signing
 from tasks.store.queue import nodes
+from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
 from tasks.store.sql.writer import Writer
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.list_cache import ListCache
+from tasks.worker.node import CrawlNode
 from tasks.worker.page_reader import PageReader
 from tasks.worker.pseudonyms import SHORTEST_KEY, Pseudonyms, kept_key
 from tasks.worker.request_log import RequestLog
@@ -58,7 +61,7 @@ _SHORTEST_SECRET = 16
 
 
 def context(settings: Settings, catalog: Catalog) -> Context:
-    """The context of the sweeps."""
+    """Return the context of the sweeps."""
     loop = settings.loop()
     return Context(catalog, loop, HostCatalog(catalog), Random(settings.seed), SchedulerState(loop.strategy))
 
@@ -66,7 +69,7 @@ def context(settings: Settings, catalog: Catalog) -> Context:
 def alerting(
     settings: Settings, catalog: Catalog, hosts: HostCatalog, go_on: GoOn = lambda: True
 ) -> Alerting:
-    """The sweep that looks what is wrong and tells people, for as long as `go_on` says so. Raises InputError."""
+    """Return the sweep that finds alerts and tells people while `go_on` allows it. Raises InputError."""
     engines: dict[str, str] = {}
     for name in catalog.engines:
         host = hosts.of_engine(name)
@@ -75,35 +78,60 @@ def alerting(
     return Alerting(settings.alerts, engines, partial(receivers.tell, go_on=go_on))
 
 
+@dataclass(frozen=True, slots=True)
+class SharedTools:
+    """The tools that the nodes of one process share.
+
+    Attributes:
+        browser: runs the scripts of pages; `None` if there is no Chromium.
+        requests: log of the requests, if the settings name one.
+    """
+
+    reader: PageReader
+    browser: Browser | None
+    requests: RequestLog | None
+    lists: ListCache = field(default_factory=ListCache)
+
+
 @asynccontextmanager
-async def deps(
+async def open_shared_tools(settings: Settings) -> AsyncIterator[SharedTools]:
+    """Open the tools that the nodes of one process share. Raises InputError."""
+    async with AsyncExitStack() as stack:
+        requests = None
+        if settings.request_log:
+            try:
+                requests = stack.enter_context(closing(RequestLog(Path(settings.request_log))))
+            except OSError as error:
+                raise InputError(
+                    f"{settings.request_log}: requests can't be logged there: {error.strerror}"
+                ) from None
+        reader = stack.enter_context(closing(PageReader()))
+        if (browser := new_browser(settings)) is not None:
+            stack.push_async_callback(browser.close)
+        yield SharedTools(reader, browser, requests)
+
+
+@asynccontextmanager
+async def open_tools(
     settings: Settings,
     catalog: Catalog,
     robots: RobotsCache,
     permits: Permits,
     seen: SeenPages,
-    *,
-    address: str | None,
-    reader: PageReader | None = None,
-    browser: Browser | None = None,
-    lists: ListCache | None = None,
-    requests: RequestLog | None = None,
+    shared: SharedTools | None = None,
 ) -> AsyncIterator[Dependencies]:
-    """The tools of one node, its downloader bound to its own source address.
+    """Open the tools of one node, with its downloader bound to the address of the settings.
 
-    Nodes that bind none share their machine's: to a host they are one client, with one `per_address_per_s`.
+    Nodes that bind none share their machine's address: to a host they are one client, with one `per_address_per_s`.
 
     Args:
-        reader, browser, lists: what nodes of one process share; None: it gets one of its own (a browser where there
-            is a Chromium).
+        shared: Default: own ones, without a log of requests, because a file has one writer.
     """
-    crawl = settings.crawl()
+    crawl, address = settings.crawl(), settings.address
     hosts = HostCatalog(catalog)
     async with AsyncExitStack() as stack:
-        if reader is None:
-            reader = stack.enter_context(closing(PageReader()))
-        if browser is None and (browser := new_browser(settings)) is not None:
-            stack.push_async_callback(browser.close)
+        if shared is None:
+            shared = await stack.enter_async_context(open_shared_tools(settings.with_(request_log="")))
         downloader = await stack.enter_async_context(
             Downloader(
                 user_agent=crawl.user_agent,
@@ -123,67 +151,62 @@ async def deps(
             settings=crawl,
             now=utc_now,
             seen=seen,
-            sign_ins=sign_ins(settings, catalog, address=address, clock=utc_now)
-            if signing(catalog)
-            else None,
+            sign_ins=sign_ins(settings, catalog) if signing(catalog) else None,
             pseudonyms=pseudonyms(settings),
-            reader=reader,
-            browser=browser,
-            lists=lists or ListCache(),
-            requests=requests,
+            reader=shared.reader,
+            browser=shared.browser,
+            lists=shared.lists,
+            requests=shared.requests,
         )
 
 
-@contextmanager
-def request_log(settings: Settings) -> Iterator[RequestLog | None]:
-    """The log of this process's requests, open while the block runs; None: there is none. Raises InputError."""
-    if not settings.request_log:
-        yield None
-        return
-    try:
-        opened = RequestLog(Path(settings.request_log))
-    except OSError as error:
-        raise InputError(
-            f"{settings.request_log}: requests can't be logged there: {error.strerror}"
-        ) from None
-    with closing(opened):
-        yield opened
+def open_node(
+    settings: Settings,
+    row: Node,
+    tools: Dependencies,
+    catalog: Catalog,
+    writer: Writer,
+    on_free: Callable[[], None],
+) -> CrawlNode:
+    """Open a node: from now on it runs leases.
+
+    Args:
+        on_free: called on the event loop when a slot is free.
+    """
+    entries, recall = entries_of_node(settings, catalog), settings.loop().recall
+    node = CrawlNode(row, tools, catalog, writer, recall, on_free, entries=entries)
+    node.open()
+    return node
 
 
 def new_browser(settings: Settings) -> Browser | None:
-    """The browser that runs the scripts of pages in this process, with the first page; None: there is none."""
+    """Return a browser for the scripts of pages, or None without a Chromium. Its first page starts it."""
     program = None if any(missing(settings.chromium)) else find_chromium(settings.chromium)
     return Browser(program) if program is not None else None
 
 
 def entries_of_node(settings: Settings, catalog: Catalog) -> dict[str, str]:
-    """What a node of this process tells of its catalog when it registers."""
+    """Return the entries of the catalog that a node of this process registers with."""
     return (entries_without_browser if any(missing(settings.chromium)) else entries_of)(catalog)
 
 
 def machine(settings: Settings) -> str:
-    """The name that processes behind one outgoing address share."""
+    """Return the name that processes behind one outgoing address share."""
     return settings.machine or platform.node()
 
 
-def sign_ins(
-    settings: Settings, catalog: Catalog, *, address: str | None, clock: Callable[[], datetime]
-) -> SignIns:
-    """The sign-ins of one node: catalog, credentials of the environment, and the encrypted file.
-
-    Args:
-        address: the node's source address; None: the system's choice.
-        clock: aware time.
+def sign_ins(settings: Settings, catalog: Catalog) -> SignIns:
+    """Return the sign-ins of one node, from the catalog, the credentials of the environment and the encrypted file.
 
     Raises:
-        MissingCredential: a site is to be signed in to, and there is no key to encrypt with what it grants.
+        MissingCredential: there are credentials of a site, but no key that encrypts what the site grants.
     """
     names = signing(catalog)
     secret = settings.secret_key
     crawl, environment = settings.crawl(), logins()
     # Without credentials nothing is granted, so no key is needed.
     given = [
-        name for name in names if Credentials(name, environment).any and _crawled(settings, catalog, name)
+        name for name in names if Credentials(name, environment).any and _is_crawled(settings, catalog, name)
     ]
     if given and settings.proxy:
         raise InputError(
@@ -203,11 +226,11 @@ def sign_ins(
         SignInFile(settings.sign_in_file, secret) if names and secret else None,
         SessionSettings(
             user_agent=crawl.user_agent,
-            local_address=address,
+            local_address=settings.address,
             lab=settings.lab,
             timeout_s=crawl.request_timeout_s,
         ),
-        clock,
+        utc_now,
         own_sign_in_methods(),
     )
 
@@ -217,14 +240,14 @@ def own_sign_in_methods() -> Mapping[str, OwnMethod]:
     return {method.name: method.load() for method in entry_points(group="reviewloop.sign_ins")}
 
 
-def _crawled(settings: Settings, catalog: Catalog, name: str) -> bool:
-    """Whether a node of these kinds asks a site or engine of that name."""
+def _is_crawled(settings: Settings, catalog: Catalog, name: str) -> bool:
+    """Return True if a node of these kinds asks a site or engine of that name."""
     kind = catalog.engines[name].kind if name in catalog.engines else catalog.kind_of(name)
     return settings.kinds is None or kind in settings.kinds
 
 
 def pseudonyms(settings: Settings) -> Pseudonyms | None:
-    """The maker of authors' pseudonyms; None where names are stored as they are.
+    """Return the maker of authors' pseudonyms, or None if names are stored as they are.
 
     Raises:
         InputError: the key is too short, or its file can't be read or made.
@@ -280,13 +303,13 @@ def delivery_tools(settings: Settings) -> DeliveryTools:
 
 
 async def describe(writer: Writer, names: Sequence[str]) -> None:
-    """Store the parameters of this machine for its nodes; they crawl meanwhile, as trying the disk takes time."""
+    """Store the parameters of this machine for its nodes, which crawl meanwhile: timing the disk takes a while."""
     parameters = await asyncio.to_thread(this_machine)
     await writer.run(lambda conn, _now: nodes.describe(conn, names, parameters))
 
 
 async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, askable: Askable) -> int:
-    """Make the tasks of new products, robots.txt fetched with these tools; returns how many."""
+    """Make the tasks of new products, with robots.txt fetched by these tools. Return their number."""
 
     def robots_of(url: str) -> Awaitable[RobotsRules]:
         return Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None).robots(url)
@@ -295,5 +318,5 @@ async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, aska
 
 
 def utc_now() -> datetime:
-    """The wall clock, for dates on pages (3小时前) and Retry-After; never for leases."""
+    """Return the time of the wall clock, for dates on pages (3小时前) and Retry-After, never for leases."""
     return datetime.now(UTC)

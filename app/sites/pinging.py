@@ -76,8 +76,8 @@ async def _ping(settings: Settings, catalog: Catalog, store: Store, sites: Seque
     writer = Writer(store)
     permits = LocalPermits(time.monotonic, settings.crawl().longest_wait_s)
     try:
-        async with wiring.deps(
-            settings, catalog, RobotsCache(writer), permits, SeenPages(None), address=None
+        async with wiring.open_tools(
+            settings, catalog, RobotsCache(writer), permits, SeenPages(None)
         ) as tools:
             fetcher = Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None)
             pings = await asyncio.gather(*(_ping_one(f"http://{site}/", fetcher) for site in sites))

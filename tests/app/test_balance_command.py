@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from app.run.hardware import cpu_ghz, default_interface, link_mbps, memory_gb, this_machine
+from app.run.hardware import this_machine
 from tasks.scheduling.balance.learned import train
 
 LINES = [
@@ -148,30 +148,10 @@ def test_wrong_options(balance, reviewloop, tmp_path):
     assert "none.json" in missing.stderr
 
 
-def test_what_the_system_tells_of_the_machine():
-    assert cpu_ghz(
-        "processor\t: 0\ncpu MHz\t\t: 2400.0\nprocessor\t: 1\ncpu MHz\t\t: 2596.140\n"
-    ) == pytest.approx(2.59614)
-    assert cpu_ghz("BogoMIPS : 50\n") is None
-    assert memory_gb("MemTotal:       24684096 kB\nMemFree: 3 kB\n") == pytest.approx(25.2765, abs=1e-4)
-    assert memory_gb("MemTotal:       24684096 kB\n", "2000000000\n") == 2
-    assert memory_gb("MemTotal:       1000000 kB\n", "max\n") == 1.024
-    assert memory_gb("") is None
-    route = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n"
-    assert (
-        default_interface(
-            f"{route}eth1\t000200C0\t0\t1\t0\t0\t0\t00FFFFFF\neth0\t00000000\t01\t3\t0\t0\t0\t00000000\n"
-        )
-        == "eth0"
-    )
-    assert default_interface(route) is None
-    assert default_interface("") is None
-    assert [link_mbps(text) for text in ("1000\n", "-1\n", "")] == [1000, None, None]
-
-
 def test_this_machine_has_a_core_and_writes(tmp_path):
     machine = this_machine(tmp_path)
     assert machine.cpu_cores >= 1
+    assert machine.memory_gb > 0
     assert machine.disk_mbps is None or machine.disk_mbps > 0
     assert list(tmp_path.iterdir()) == []
     assert this_machine(tmp_path / "none").disk_mbps is None

@@ -12,8 +12,8 @@ from app.cli import crawling
 from app.cli.options import DatabaseUnusable
 from app.cli.run_end import finish
 from app.reports.summary import mark, summary
+from app.run.process import Until
 from app.run.setting_fields import Settings
-from app.run.until import Until
 from tasks.store.queries.reports import Stored
 from tasks.store.sql.database import Store
 

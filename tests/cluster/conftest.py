@@ -15,8 +15,8 @@ from app.lab.running import running_lab
 from app.run.cluster.servers import free_port
 from app.run.embedded import EmbeddedRunner
 from app.run.open_store import open_store
+from app.run.process import Until
 from app.run.setting_fields import Settings
-from app.run.until import Until
 from splitter.catalog.names import Kind
 from tasks.store.queue.nodes import Node
 

@@ -17,8 +17,8 @@ from app.run.cluster.processes import Program
 from app.run.cluster.pulse import last_beat, started
 from app.run.cluster.supervisor import Cluster, ClusterFailed, Supervisor
 from app.run.open_store import servers_answer
+from app.run.process import Until
 from app.run.setting_fields import Settings
-from app.run.until import Until
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,14 +1,15 @@
-"""Resources of the scheduler's process in a cluster: the store, and what its sweeps run on."""
+"""The scheduler's process in a cluster: its store and the resources of its sweeps."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine, Iterator
+import time
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from threading import Event
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from redis.exceptions import RedisError
 
@@ -58,11 +59,8 @@ def open_control(settings: Settings) -> Iterator[Opened]:
                 plan=lambda: _plan(settings, store, writer, askable, catalog, ending),
                 fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
             )
-            with (
-                asyncio.Runner() as runner,
-                _Grants(settings, control.context.host_names, runner) as grants,
-            ):
-                yield Opened(control=control, grants=grants.ask)
+            with _ask_grants(settings, control.context.host_names) as grants:
+                yield Opened(control=control, grants=grants)
         finally:
             writer.close()
 
@@ -78,41 +76,26 @@ async def _fill_seen(settings: Settings, store: Store) -> None:
         await seen.rebuild(page_count(store), page_keys(store))
 
 
-class _Grants:
-    """Asks Redis what hosts grant, over one connection; a context manager, for one thread at a time.
+@contextmanager
+def _ask_grants(settings: Settings, hosts: Collection[str]) -> Iterator[Callable[[], Grants]]:
+    """Yield a function that asks Redis what hosts grant, over one connection. One thread at a time may call it."""
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        redis = runner.run(stack.enter_async_context(open_redis(settings)))
+        permits = RedisPermits(redis, time.monotonic)
 
-    Args:
-        hosts: which ones.
-        runner: of the event loop the connection belongs to.
-    """
+        async def ask() -> Grants:
+            try:
+                async with asyncio.timeout(_GRANTS_S):
+                    return await permits.granted(hosts)
+            except (RedisError, TimeoutError) as error:
+                log.warning("what hosts grant is not known: %s", error or "Redis does not answer")
+                return {}
 
-    def __init__(self, settings: Settings, hosts: Collection[str], runner: asyncio.Runner) -> None:
-        self._settings = settings
-        self._hosts = hosts
-        self._runner = runner
-        self._stack = AsyncExitStack()
-        self._permits: RedisPermits | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._runner.run(self._stack.aclose())
-
-    def ask(self) -> Grants:
-        """The hosts' grants; empty where Redis doesn't answer soon."""
-        return self._runner.run(self._ask())
-
-    async def _ask(self) -> Grants:
         try:
-            async with asyncio.timeout(_GRANTS_S):
-                if self._permits is None:
-                    redis = await self._stack.enter_async_context(open_redis(self._settings))
-                    self._permits = RedisPermits(redis, asyncio.get_running_loop().time)
-                return await self._permits.granted(self._hosts)
-        except (RedisError, TimeoutError) as error:
-            log.warning("what hosts grant is not known: %s", error or "Redis does not answer")
-            return {}
+            yield lambda: runner.run(ask())
+        finally:
+            runner.run(stack.aclose())
 
 
 def _plan(
@@ -141,7 +124,7 @@ async def _make_tasks(settings: Settings, writer: Writer, askable: Askable, cata
     """Make tasks with tools of their own, on this event loop."""
     async with open_redis(settings) as redis:
         permits = RedisPermits(redis, asyncio.get_running_loop().time)
-        async with wiring.deps(
-            settings, catalog, RobotsCache(writer), permits, SeenPages(None), address=settings.address
+        async with wiring.open_tools(
+            settings, catalog, RobotsCache(writer), permits, SeenPages(None)
         ) as tools:
             return await wiring.make_tasks(writer, catalog, tools, askable)

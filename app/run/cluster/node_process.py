@@ -1,4 +1,4 @@
-"""A crawl node in a Celery worker process: one event loop in a background thread, on which all its attempts run."""
+"""A crawl node in a Celery worker process. All its attempts run on one event loop in a background thread."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ from tasks.worker.seen import BATCH, SeenPages
 log = logging.getLogger("reviewloop.worker")
 
 STOP_S = 10.0
-"""Longest time a node may take to give its leases back; then they run out by themselves."""
+"""Longest time that a node may take to give its leases back. Then they run out by themselves."""
 
 _CLOSE_S = 2.0
 _STOPS = "the worker stops"
+_UPGRADE = "a worker with -Q control upgrades it at its start"
 _CONNECTIONS = 3
-"""Transactions of a node under way at once: the database may be far away."""
+"""Number of a node's transactions at the same time: the database may be far away."""
 _TURN_EVERY_MS = 200
 _TURN_KEY = "reviewloop:turn"
 
 
 class NodeProcess:
-    """This process's node; a context manager. `crawl` may be called from any thread.
+    """This process's node, a context manager. Any thread may call `crawl`.
 
     Args:
-        settings: address and kinds here come before the node's row.
-        name: of the node.
-        slots: attempts at work at once: the pool's size.
+        settings: address and kinds override those of the node's row.
+        slots: number of attempts at once, the size of the pool.
     """
 
     def __init__(self, settings: Settings, name: str, slots: int) -> None:
@@ -71,7 +71,7 @@ class NodeProcess:
         self._thread = Thread(target=self._live, name=f"reviewloop-{name}", daemon=True)
 
     def __enter__(self) -> NodeProcess:
-        """Open the node. Raises what opening raised."""
+        """Open the node. Raises the error that the background thread met."""
         self._thread.start()
         self._ready.result()
         return self
@@ -79,16 +79,16 @@ class NodeProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the node; attempts that run are interrupted, what they stored is kept."""
+        """Stop the node. Attempts that run are interrupted, and their pages stay stored."""
         loop, end, _ = self._ready.result()
         loop.call_soon_threadsafe(end.set)
         self._thread.join(STOP_S + 3 * _CLOSE_S)
 
     def crawl(self, leases: Sequence[Lease]) -> None:
-        """Hand leases to the node; they run on its event loop.
+        """Hand leases to the node, which runs them on its event loop.
 
         Raises:
-            TaskError: a lease is another node's: its message came to the wrong queue.
+            TaskError: a lease belongs to another node: its message came to the wrong queue.
         """
         others = sorted({lease.node for lease in leases} - {self._name})
         if others:
@@ -98,7 +98,7 @@ class NodeProcess:
 
     def _live(self) -> None:
         try:
-            # Bringing the schema up is the control worker's part; to import it costs a node a tenth of its start.
+            # Only the control worker upgrades the schema. To import that costs a node a tenth of its start.
             store = Store.open(self._settings.database_url)
             try:
                 with event_loop_runner() as runner:
@@ -116,13 +116,13 @@ class NodeProcess:
         beating = asyncio.create_task(_beating(Pulse(self._settings.pulse_file)))
         catalog = self._settings.catalog()
         # Servers that may be far away are connected to at the same time.
-        Thread(target=_be_ready_to_ask, daemon=True).start()
+        Thread(target=_open_broker, daemon=True).start()
         writer = Writer(store, most=self._settings.batch, connections=_CONNECTIONS)
         try:
             async with AsyncExitStack() as stack:
                 redis = await stack.enter_async_context(open_redis(self._settings))
                 turns = TurnRequests(redis, request_turn)
-                serving = asyncio.create_task(_served(turns, redis))
+                serving = asyncio.create_task(_serve_turns(turns, redis))
                 node = await self._open(stack, catalog, writer, redis, turns.ask)
                 self._ready.set_result((asyncio.get_running_loop(), end, node))
                 describing = asyncio.create_task(wiring.describe(writer, [self._name]))
@@ -148,16 +148,13 @@ class NodeProcess:
         redis: Redis,
         on_free: Callable[[], None],
     ) -> CrawlNode:
+        entries = wiring.entries_of_node(self._settings, catalog)
         try:
-            entries = wiring.entries_of_node(self._settings, catalog)
-            row = await writer.run(partial(self._registered, entries))
-        except (ProgrammingError, WrongRevision) as error:
-            told = (
-                error
-                if isinstance(error, WrongRevision)
-                else f"its tables are of another version: {error.orig}"
-            )
-            raise InputError(f"{told}; a worker with -Q control does so at its start") from None
+            row = await writer.run(partial(self._register, entries))
+        except WrongRevision as error:
+            raise InputError(f"{error}; {_UPGRADE}") from None
+        except ProgrammingError as error:
+            raise InputError(f"its tables are of another version: {error.orig}; {_UPGRADE}") from None
         on_free()
         self._seen = SeenPages(
             RedisSeen(redis, time.monotonic),
@@ -165,36 +162,21 @@ class NodeProcess:
             batch=min(self._settings.batch, BATCH),
         )
         permits = RedisPermits(redis, time.monotonic, self._settings.crawl().longest_wait_s)
+        own = self._settings.with_(address=row.address)
+        shared = await stack.enter_async_context(wiring.open_shared_tools(own))
+        shared.reader.start()
         tools = await stack.enter_async_context(
-            wiring.deps(
-                self._settings,
-                catalog,
-                RobotsCache(writer),
-                permits,
-                self._seen,
-                address=row.address,
-                requests=stack.enter_context(wiring.request_log(self._settings)),
-            )
+            wiring.open_tools(own, catalog, RobotsCache(writer), permits, self._seen, shared)
         )
-        tools.reader.start()
-        recall = self._settings.loop().recall
-        node = CrawlNode(row, tools, catalog, writer, recall, on_free, entries=entries)
-        node.open()
-        return node
+        return wiring.open_node(own, row, tools, catalog, writer, on_free)
 
-    def _registered(self, entries: Mapping[str, str], conn: Connection, now: datetime) -> Node:
-        """Register the node, by its row and this process's settings over it; from now on it may be given leases."""
+    def _register(self, entries: Mapping[str, str], conn: Connection, now: datetime) -> Node:
+        """Register the node, so that it may get leases. This process's settings override its row."""
         check_revision(conn, MIGRATIONS)
         row = nodes.find(conn, self._name) or Node(self._name, frozenset(Kind), self._slots)
-        kinds = self._settings.kinds or row.kinds
-        node = Node(
-            self._name,
-            kinds,
-            self._slots,
-            self._settings.address or row.address,
-            wiring.machine(self._settings),
-        )
-        # One process is one node: what it has under way is a dead predecessor's.
+        own, machine = self._settings, wiring.machine(self._settings)
+        node = Node(self._name, own.kinds or row.kinds, self._slots, own.address or row.address, machine)
+        # One process is one node: leases under way belong to a dead predecessor.
         if back := closing.release_leases(conn, now, self._name, "its process was killed"):
             log.warning(
                 "node %s was killed: %d subtasks that it had under way are taken back", self._name, back
@@ -203,7 +185,7 @@ class NodeProcess:
         return node
 
     async def _stop(self, node: CrawlNode, writer: Writer) -> None:
-        """Let the node stop; then take back what it was too slow to give back, or was given meanwhile."""
+        """Let the node stop. Then take back the leases that it could not give back in time, or got meanwhile."""
         try:
             async with asyncio.timeout(STOP_S):
                 await node.stop(_STOPS)
@@ -217,19 +199,19 @@ class NodeProcess:
 
 
 async def _beating(pulse: Pulse) -> None:
-    """Beat until cancelled: the loop that crawls says by itself that it is not held."""
+    """Beat until cancelled, on the loop that crawls: it shows that the loop is not held."""
     while True:
         pulse.beat()
         await asyncio.sleep(EVERY_S)
 
 
-async def _served(turns: TurnRequests, redis: Redis) -> None:
-    with suppress(RedisError):  # the first turn will meet it again
+async def _serve_turns(turns: TurnRequests, redis: Redis) -> None:
+    with suppress(RedisError):  # the first request reports it again
         await redis.ping()
     await turns.serve()
 
 
-def _be_ready_to_ask() -> None:
+def _open_broker() -> None:
     try:
         open_broker_connection()
     except Exception:
@@ -237,11 +219,11 @@ def _be_ready_to_ask() -> None:
 
 
 class TurnRequests:
-    """Requests turns of the loop from the control worker, a few a second in the whole cluster at most.
+    """Requests turns of the loop from the control worker, at most a few a second in the whole cluster.
 
     Args:
-        redis: holds the mark of the last turn asked for.
-        send: asks the control worker; blocks for a moment.
+        redis: holds the mark of the last request.
+        send: sends a request to the control worker, which blocks for a moment.
     """
 
     def __init__(self, redis: Redis, send: Callable[[], None]) -> None:
@@ -250,11 +232,11 @@ class TurnRequests:
         self._free = asyncio.Event()
 
     def ask(self) -> None:
-        """Request a turn, as a slot is free; call it on the event loop."""
+        """Request a turn because a slot is free. Call it on the event loop."""
         self._free.set()
 
     async def serve(self) -> None:
-        """Ask until cancelled. A turn that cannot be asked for is the next sweep's."""
+        """Send requests until cancelled. If one fails, the next sweep serves the slot."""
         while True:
             await self._free.wait()
             self._free.clear()
@@ -265,7 +247,7 @@ class TurnRequests:
 
     async def _turn(self) -> None:
         if not await self._ours():
-            # It may have been asked for before our slot was free; one asked for after it serves us too.
+            # That request may be older than our free slot. A later one of any node serves us as well.
             await asyncio.sleep(_TURN_EVERY_MS / 1000)
             if not await self._ours():
                 return

@@ -21,8 +21,8 @@ from app.run.cluster.processes import Program, last_lines
 from app.run.cluster.pulse import is_stopped, last_beat
 from app.run.cluster.servers import POSTGRES, PostgresServer, RedisServer
 from app.run.open_store import check_cluster, hold_folder, servers_answer
+from app.run.process import Until
 from app.run.setting_fields import Settings
-from app.run.until import Until
 from app.run.version import DEFAULT_DATABASE
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s

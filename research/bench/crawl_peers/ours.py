@@ -11,9 +11,8 @@ from sqlalchemy import func, select
 from app.run.embedded import EmbeddedRunner
 from app.run.nodes import numbered_nodes
 from app.run.open_store import open_store
-from app.run.process import run_coroutine
+from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
-from app.run.until import Until
 from research.bench.crawl_peers.contest import Call, Figures, Watch, take_part
 from research.bench.crawl_peers.web import (
     HITS,
