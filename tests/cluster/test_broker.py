@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from ipaddress import ip_network
 
 import pytest
 from hypothesis import given
@@ -78,6 +79,7 @@ def test_no_setting_is_left_out_of_a_childs_environment():
         request_log="a",
         smtp_url="smtps://u:p@a",
         mail_from="a@b.cn",
+        trusted_proxies=frozenset({ip_network("10.0.0.0/8")}),
     )
     names = {f"REVIEWLOOP_{name.upper()}" for name in Settings.model_fields} - {"REVIEWLOOP_REDIS_URL"}
     assert names <= set(as_environment(given_all))
