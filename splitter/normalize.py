@@ -18,6 +18,7 @@ _MARKS = re.compile("[™®©℠]")  # NFKC would turn them into letters of the 
 _KEYCAPS = re.compile("[\ufe00-\ufe0f\u20e3]")
 # GB2312 holds simplified characters only, but for these, which stand for another one (乾, 後).
 _DOUBTFUL = re.compile("[乾吒夥後徵拚捱摺於榘渖甯菸薹谘醣醯钜锺镟馀麴麽]")
+_SEPARATORS = re.compile("[,，、;；|]")
 _WIDE = {"，": ",", "！": "!", "？": "?", "：": ":", "；": ";", "（": "(", "）": ")", "～": "~", "…": "..."}
 
 
@@ -46,6 +47,16 @@ def normalize(text: str) -> str:
     if _may_be_traditional(text):
         text = _zhconv().convert(text, "zh-hans")
     return " ".join(text.split())
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Split at the separators that people put between names: , ， 、 ; ； and |."""
+    return tuple(filter(None, map(str.strip, _SEPARATORS.split(text))))
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """Split keywords at the same separators, and at blanks if none of these occurs."""
+    return split_list(text) if _SEPARATORS.search(text) else tuple(text.split())
 
 
 class _Kept(dict[int, int | str]):

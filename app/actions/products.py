@@ -11,6 +11,7 @@ from typing import Any
 
 from app.files.table_files import TableRow, is_workbook, read_table, text_of
 from splitter.errors import InputError
+from splitter.normalize import split_list, split_words
 from splitter.query import product_query
 from tasks.store.content.products import NewProduct
 
@@ -112,7 +113,7 @@ def read_products(
     """Read a file of products: a table whose header names the column of names, or one name a line.
 
     A table may also have keywords, aliases, priority, pages, recrawl; columns may be named in English or Chinese
-    (商品名称, 关键词, 别名, 优先级, 页数, 重采), others are passed over. Separators within a cell are ``|``. What is
+    (商品名称, 关键词, 别名, 优先级, 页数, 重采), others are passed over. Keywords and aliases of a cell are split by `split_words` and `split_list`. What is
     read: see `app.files.table_files.read_table`. Blank lines are passed over; in plain files those that begin with #
     are, too.
 
@@ -201,18 +202,14 @@ def _checked(line: int, cells: Mapping[str, str]) -> NewProduct | RefusedProduct
     try:
         return new_product(
             name,
-            keywords=_parts(cells.get("keywords", "")),
-            aliases=_parts(cells.get("aliases", "")),
+            keywords=split_words(cells.get("keywords", "")),
+            aliases=split_list(cells.get("aliases", "")),
             priority=_number(cells, "priority", -_MOST_PRIORITY, _MOST_PRIORITY) or 0,
             pages=_number(cells, "pages", 1, MOST_PAGES),
             recrawl=period(cells["recrawl"]) if cells.get("recrawl") else None,
         )
     except InputError as error:
         return RefusedProduct(name, str(error), line)
-
-
-def _parts(cell: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in cell.split("|") if part.strip())
 
 
 def _number(cells: Mapping[str, str], column: str, lowest: int, highest: int) -> int | None:

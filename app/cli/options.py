@@ -18,6 +18,7 @@ from app.run.settings import load_settings, misspelt
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, ReviewloopError
+from splitter.normalize import split_words
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -268,7 +269,7 @@ def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[s
     """
     if (keywords is not None or aliases) and len(names) != 1:
         raise InputError(f"--keywords and --alias belong to one name; {len(names)} are given")
-    words = tuple(word for word in (keywords or "").replace("，", ",").split(",") if word.strip())
+    words = split_words(keywords or "")
     if keywords is not None and not words:
         raise InputError("--keywords holds no word; write --keywords 光明,牛奶")
     return words

@@ -116,8 +116,8 @@ def import_(file: BinaryIO, column: str | None, db: str | None, as_json: bool) -
     """Add the products of FILE (- for standard input): CSV, xlsx, or one name a line.
 
     A table begins with a header: name (or 商品名称, 产品, product ...), and as you like keywords, aliases, priority,
-    pages, recrawl. Commas, semicolons or tabs separate columns; within a cell, | separates. UTF-8, UTF-16 and
-    GB18030 (GBK) are read. Refused lines are listed with the reason; the others are added.
+    pages, recrawl. Commas, semicolons or tabs separate columns. Within a cell, one of , ， 、 ; ； | separates
+    keywords and aliases; without any of these a blank separates keywords. UTF-8, UTF-16 and GB18030 (GBK) are read. Refused lines are listed with the reason; the others are added.
 
     \b
     Example, products.csv:

@@ -28,7 +28,7 @@ def test_add_tells_added_already_and_refused(reviewloop, url):
 
 def test_add_for_people(reviewloop, url):
     result = reviewloop(
-        "product", "add", "雀巢怡养", "--keywords", "雀巢，怡养", "--alias", "特仑苏", "--recrawl", "7d", "--db", url
+        "product", "add", "雀巢怡养", "--keywords", "雀巢、怡养", "--alias", "特仑苏", "--recrawl", "7d", "--db", url
     )  # fmt: skip
     assert result.stdout.splitlines() == [
         "added: 雀巢怡养 -> 雀巢&怡养",

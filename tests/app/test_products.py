@@ -16,7 +16,7 @@ HEADER = "name,keywords,aliases,priority,pages,recrawl\r\n"
 
 
 def test_a_full_row():
-    [(line, product)] = read(HEADER + "雀巢怡养,雀巢|怡养,特仑苏|雀巢中老年奶粉,-3,2,12h\r\n")
+    [(line, product)] = read(HEADER + "雀巢怡养,雀巢、怡养,特仑苏|雀巢中老年奶粉,-3,2,12h\r\n")
     assert line == 2
     assert product.name == "雀巢怡养"
     assert product.keywords == product.own_keywords == ("雀巢", "怡养")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitter.normalize import normalize
+from splitter.normalize import normalize, split_list, split_words
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,25 @@ def test_nothing_unprintable_stays(text):
     normal = normalize(text)
     assert normal.isprintable()
     assert normal == " ".join(normal.split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "荣耀,Magic8",
+        "荣耀，Magic8",
+        "荣耀、 Magic8",
+        "荣耀;Magic8",
+        " 荣耀；Magic8；",
+        "荣耀||Magic8",
+        "荣耀 Magic8",
+    ],
+)
+def test_keywords_are_split_at_what_people_put_between_them(text):
+    assert split_words(text) == ("荣耀", "Magic8")
+
+
+def test_blanks_separate_keywords_only_without_another_separator():
+    assert split_words("荣耀,Magic8 Pro") == split_list("荣耀,Magic8 Pro") == ("荣耀", "Magic8 Pro")
+    assert split_list("Magic8 Pro") == split_words("Magic8 Pro,") == ("Magic8 Pro",)
+    assert split_words(" ") == split_words("、") == ()

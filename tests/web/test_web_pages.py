@@ -290,9 +290,9 @@ def test_products_are_previewed_and_added(served: Served) -> None:
 
 
 def test_a_file_of_products_is_previewed(sample: Served) -> None:
-    file = ("产品.csv", "商品名称,优先级\n雀巢中老年奶粉,5\n12.5,1\n".encode("gb18030"))
+    file = ("产品.csv", "商品名称,关键词\n雀巢中老年奶粉,安佳；Magic8\n12.5,\n".encode("gb18030"))
     preview = sample.post("/products/preview", data={"csrf": sample.csrf()}, files={"file": file}).text
-    assert "雀巢" in preview
+    assert "安佳 &amp; Magic8" in preview
     assert "line 3: 12.5" in preview
 
 

@@ -20,6 +20,7 @@ from app.actions.products import MOST_PAGES, RefusedProduct, named_products, per
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
+from splitter.normalize import split_list, split_words
 from splitter.split import SearchScope, SearchUrl, split
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import product_pages
@@ -109,7 +110,7 @@ async def preview(
         if data:
             return _draft([one for _, one in read_products(data, origin)])
         lines = [line.strip() for line in names.splitlines() if line.strip()]
-        words, others = _parts(keywords), _parts(aliases)
+        words, others = split_words(keywords), split_list(aliases)
         if (words or others) and len(lines) != 1:
             raise InputError(page.t("Keywords and other names belong to one product: give one name."))
         options = {
@@ -152,10 +153,6 @@ def _draft(read: Sequence[NewProduct | RefusedProduct]) -> Draft:
     )
 
 
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(one.strip() for one in text.replace("，", ",").split(",") if one.strip())
-
-
 def _pages(text: str) -> int | None:
     if not text.strip():
         return None
@@ -191,8 +188,8 @@ def edit(
 ) -> Response:
     """Change a product: of the form, only what is other than what its page had shown."""
     wanted = Edit(
-        keywords=None if keywords == keywords_shown else _parts(keywords),
-        aliases=None if aliases == aliases_shown else _parts(aliases),
+        keywords=None if keywords == keywords_shown else split_words(keywords),
+        aliases=None if aliases == aliases_shown else split_list(aliases),
         priority=None if priority == priority_shown else priority,
         recrawl_every=None if recrawl == recrawl_shown else period_or_never(recrawl),
     )
