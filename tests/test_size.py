@@ -29,7 +29,7 @@ DRIVERS = {
 }
 FOLDER_LIMIT = 15
 LIMITS = {
-    "code lines": 42_516,
+    "code lines": 42_860,
     "modules": 403,
     "circles of packages": 1,
     "circles of modules": 2,

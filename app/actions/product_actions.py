@@ -70,12 +70,12 @@ class Added:
     """The outcome for products that were given.
 
     Attributes:
-        already: names that are known.
-        kept_out: those of them that stay limited to fewer sites than were asked for now.
+        known: products whose names are there already.
+        kept_out: names of those of them that stay limited to fewer sites than were asked for now.
     """
 
     added: list[NewProduct] = field(default_factory=list)
-    already: list[str] = field(default_factory=list)
+    known: list[NewProduct] = field(default_factory=list)
     refused: list[RefusedProduct] = field(default_factory=list)
     kept_out: list[str] = field(default_factory=list)
 
@@ -94,11 +94,26 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) ->
                 elif products.add(conn, now, one):
                     new.append(one)
                 else:
-                    result.already.append(one.name)
+                    result.known.append(one)
                     if products.keeps_out(conn, one):
                         result.kept_out.append(one.name)
             record_added(conn, now, [one.name for one in new], who)
         result.added += new
+    return result
+
+
+def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -> Added:
+    """Return what `add` would do, without doing it; None is a store without a product."""
+    result, there = Added(), set[str]()
+    if store is not None:
+        with store.read() as conn:
+            there = products.crawled_names(conn)
+    for one in given:
+        if isinstance(one, RefusedProduct):
+            result.refused.append(one)
+        else:
+            (result.known if one.name in there else result.added).append(one)
+            there.add(one.name)
     return result
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import starmap
 from typing import Any, BinaryIO
 
 import click
 
 from app.actions import product_actions
 from app.actions.product_actions import Added
-from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
+from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, product_of
+from app.cli.import_options import rereadable, say_columns, store_or_none, table_document, table_options
 from app.cli.options import (
     ReadBy,
     chosen_sites,
@@ -30,9 +32,12 @@ from app.cli.options import (
 from app.cli.output import print_json, printed, say, table_of
 from app.cli.product_changes import edit, remove
 from app.cli.tables import coverage_text
+from app.importing.product_files import open_product_file
+from app.importing.sheets import TableChoice
 from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.store.content import products
+from tasks.store.content.products import NewProduct
 from tasks.store.queries import coverage
 
 _MOST_LINES = 20
@@ -107,17 +112,24 @@ def add(
 
 @product.command("import")
 @click.argument("file", type=click.File("rb"))
+@table_options
 @click.option(
-    "--column", metavar="NAME", help="The column of the names, where its header says something else."
+    "--column",
+    metavar="NAME",
+    help="The column of the names if it is not recognised: its header or its letter.",
 )
+@click.option("--dry-run", is_flag=True, help="Only say what would be added; nothing is changed.")
 @db_option
 @json_option
-def import_(file: BinaryIO, column: str | None, db: str | None, as_json: bool) -> None:
+def import_(
+    file: BinaryIO, choice: TableChoice, column: str | None, dry_run: bool, db: str | None, as_json: bool
+) -> None:
     """Add the products of FILE (- for standard input): CSV, xlsx, or one name a line.
 
-    A table begins with a header: name (or 商品名称, 产品, product ...), and as you like keywords, aliases, priority,
-    pages, recrawl. Commas, semicolons or tabs separate columns. Within a cell, one of , ， 、 ; ； | separates
-    keywords and aliases; without any of these a blank separates keywords. UTF-8, UTF-16 and GB18030 (GBK) are read. Refused lines are listed with the reason; the others are added.
+    A table has a column name (or 商品名称, 产品, product ...), and as you like keywords, aliases, priority, pages,
+    recrawl. Its sheet and its header are found by these words, also below titles. Commas, semicolons or tabs separate
+    columns. Within a cell, any of , ， 、 ; ； | separates keywords and aliases; without one of these, blanks separate
+    keywords. UTF-8, UTF-16 and GB18030 (GBK) are read. Refused lines are listed with the reason; the others are added.
 
     \b
     Example, products.csv:
@@ -125,15 +137,24 @@ def import_(file: BinaryIO, column: str | None, db: str | None, as_json: bool) -
       光明高钙牛奶,,光明高钙奶,5,7d
       雀巢怡养,雀巢|怡养,,,
     """
-    origin = getattr(file, "name", "standard input")
-    rows = read_products(file.read(), origin, column)
-    with store_to_fill(settings_of(db)) as store:
-        result = product_actions.add(store, (row for _, row in rows), person())
-    if not (result.added or result.already or result.refused):
+    origin = str(getattr(file, "name", "standard input"))
+    with rereadable(file) as data:
+        found, lines = open_product_file(data, origin, choice, column)
+        found.check()
+        if found.columns:
+            say_columns(origin, found, found.columns)
+        given = starmap(product_of, lines)
+        with store_or_none(settings_of(db), dry_run=dry_run) as store:
+            if dry_run or store is None:
+                result = product_actions.preview(store, given)
+            else:
+                result = product_actions.add(store, given, person())
+    if not (result.added or result.known or result.refused):
         raise InputError(
             f"{origin} holds no product: write one name a line (in a table: into the column name)"
         )
-    _finish(result, as_json)
+    more = table_document(found) | {"columns": found.columns, "dry_run": dry_run}
+    _finish(result, as_json, more)
 
 
 @product.command("list")
@@ -217,34 +238,40 @@ def say_kept_out(names: Sequence[str]) -> None:
         say("For more: reviewloop product edit NAME --all-sites (or --group, --site)", "yellow")
 
 
-def _finish(result: Added, as_json: bool) -> None:
+def _finish(result: Added, as_json: bool, more: Mapping[str, object] | None = None) -> None:
     say_refused(result.refused)
     say_kept_out(result.kept_out)
     if as_json:
         print_json(
             {
                 "added": [
-                    {"name": p.name, "keywords": p.keywords, "aliases": p.aliases, "priority": p.priority}
-                    for p in result.added
+                    _document(one) | {"aliases": one.aliases, "priority": one.priority}
+                    for one in result.added
                 ],
-                "already": result.already,
-                "refused": result.refused,
+                "known": list(map(_document, result.known)),
+                "already": [one.name for one in result.known],
+                "refused": [asdict(one) | {"keywords": []} for one in result.refused],
+                **(more or {}),
             }
         )
     else:
-        _print(result)
+        _print(result, "would be " if more and more["dry_run"] else "")
     if result.refused:
         sys.exit(2)
 
 
-def _print(result: Added) -> None:
+def _document(one: NewProduct) -> dict[str, object]:
+    return {"line": one.line, "name": one.name, "keywords": one.keywords}
+
+
+def _print(result: Added, would: str) -> None:
     out = printed()
-    added = [f"added: {one.name} -> {'&'.join(one.keywords)}" for one in result.added]
-    for lines in (added, [f"there already: {name}" for name in result.already]):
+    added = [f"{would}added: {one.name} -> {'&'.join(one.keywords)}" for one in result.added]
+    for lines in (added, [f"there already: {one.name}" for one in result.known]):
         for line in lines[:_MOST_LINES]:
             out.print(line)
         if len(lines) > _MOST_LINES:
             out.print(f"       ... and {len(lines) - _MOST_LINES} more")
     out.print(
-        f"{len(result.added)} added, {len(result.already)} there already, {len(result.refused)} refused"
+        f"{len(result.added)} {would}added, {len(result.known)} there already, {len(result.refused)} refused"
     )

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
-from shutil import copyfileobj
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
+from app.cli.import_options import rereadable, say_columns, store_or_none, table_document, table_options
 from app.cli.options import (
     db_option,
     json_option,
     person,
     pseudonymise_option,
     settings_of,
-    store_there,
-    store_to_fill,
 )
 from app.cli.output import print_json, printed, say
 from app.importing.review_checks import ProductNames, ReviewChecks
 from app.importing.review_columns import FieldColumns, field_columns, said_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
-from app.run.setting_values import sqlite_file
+from app.importing.sheets import TableChoice
 from splitter.errors import InputError
 from tasks.store.content import imports, products
 from tasks.store.content.imports import Source, shape_of
 from tasks.store.sql.database import Store
-
-if TYPE_CHECKING:
-    from app.run.setting_fields import Settings
 
 _MOST_LINES = 10
 _TOLD_EVERY = 100_000
@@ -57,6 +51,7 @@ def review() -> None:
     "--map", "maps", metavar="FIELD=COLUMN", multiple=True,
     help="Which column holds a field; FIELD= leaves it out. Repeatable, remembered for the source.",
 )  # fmt: skip
+@table_options
 @click.option("--product", metavar="NAME", help="The product of all lines, where no column names it.")
 @click.option("--site", metavar="NAME", help="The site of all lines, where no column names it.")
 @click.option(
@@ -70,6 +65,7 @@ def review() -> None:
 def import_(
     file: BinaryIO,
     maps: tuple[str, ...],
+    choice: TableChoice,
     product: str | None,
     site: str | None,
     source: str | None,
@@ -82,9 +78,10 @@ def import_(
     """Store the reviews of FILE (- for standard input): CSV, xlsx, or one JSON object a line.
 
     Fields are product, body, date, author, title, rating, url, site; only body is needed, and a product. Usual headers
-    in Chinese and English and the files of known collectors are recognised; --map names other columns. What is stored
-    already is not stored again. Lines that can't be taken are listed with field and reason, the others are stored; the
-    exit status is then 2. Products that are new are added, but no run looks for them (--crawl does).
+    in Chinese and English and the files of known collectors are recognised, also below titles; --map names other
+    columns. What is stored already is not stored again. Lines that can't be taken are listed with field and reason,
+    the others are stored; the exit status is then 2. Products that are new are added, but no run looks for them
+    (--crawl does).
 
     \b
     Examples:
@@ -99,9 +96,11 @@ def import_(
     from app.run.wiring import pseudonyms, utc_now  # brings the crawl
 
     _check_source(source)
-    with _rereadable(file) as data:
-        read = open_review_file(data, origin)
-        with _store(settings, dry_run=dry_run) as store:
+    with rereadable(file) as data:
+        read = open_review_file(data, origin, choice, said)
+        if read.found is not None:
+            read.found.check()
+        with store_or_none(settings, dry_run=dry_run) as store:
             from_ = _source(store, source, read, said, origin)
             columns = _columns(read, from_, product, site, origin)
             with store.read() if store is not None else nullcontext() as conn:
@@ -114,35 +113,14 @@ def import_(
                 save = Trying(store).known
             else:
                 save = Saving(store, from_, names, origin, person()).save
-            _say_columns(columns, from_)
+            say_columns(f"{origin} ({from_.name})", read.found, columns.columns)
             try:
                 done = import_reviews(read.records, checks, save, _progress)
             except KeyboardInterrupt:
                 say("Stopped. What was stored stays; the same command goes on.", "yellow")
                 raise
-    _finish(done, names, columns, from_, dry_run=dry_run, as_json=as_json)
-
-
-@contextmanager
-def _rereadable(file: BinaryIO) -> Iterator[BinaryIO]:
-    """The file, or a copy of what comes from a pipe: it is read twice."""
-    if file.seekable():
-        yield file
-        return
-    with tempfile.TemporaryFile() as copy:
-        copyfileobj(file, copy)
-        yield copy
-
-
-@contextmanager
-def _store(settings: Settings, *, dry_run: bool) -> Iterator[Store | None]:
-    """The store; None where there is none yet, and none is to be made."""
-    path = sqlite_file(settings.database_url)
-    if dry_run and path is not None and not path.is_file():
-        yield None
-        return
-    with store_there(settings) if dry_run else store_to_fill(settings) as store:
-        yield store
+    document = _document(done, names, columns, from_, dry_run=dry_run) | table_document(read.found)
+    _finish(done, names, document, dry_run=dry_run, as_json=as_json)
 
 
 def _check_source(name: str | None) -> None:
@@ -183,24 +161,13 @@ def _columns(
     return found
 
 
-def _say_columns(columns: FieldColumns, source: Source) -> None:
-    read = ", ".join(f"{name} from {column}" for name, column in columns.columns.items())
-    say(f"{source.name}: {read}", "dim")
-
-
 def _progress(lines: int) -> None:
     if lines % _TOLD_EVERY == 0:
         say(f"{lines:,} lines", "dim")
 
 
 def _finish(
-    done: Imported,
-    names: ProductNames,
-    columns: FieldColumns,
-    source: Source,
-    *,
-    dry_run: bool,
-    as_json: bool,
+    done: Imported, names: ProductNames, document: Mapping[str, Any], *, dry_run: bool, as_json: bool
 ) -> None:
     refused = sum(done.refused_by.values())
     for one in done.refused[:_MOST_LINES]:
@@ -212,7 +179,7 @@ def _finish(
             "red",
         )
     if as_json:
-        print_json(_document(done, names, columns, source, dry_run=dry_run))
+        print_json(document)
     else:
         _print(done, names, dry_run=dry_run)
     if refused:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from app.importing.sheets import FieldPlaces, list_names, plain_name
 from splitter.errors import InputError
 
 FIELDS = ("product", "body", "date", "author", "title", "rating", "url", "site")
@@ -42,11 +43,8 @@ _HEADERS: Mapping[str, Mapping[str, int]] = MappingProxyType(
         }.items()
     }
 )
-"""Headers in lower case without blanks, hyphens and underscores, by field: of several the first one here is taken."""
+"""Names of columns, as `plain_name` gives them, by field. If a file has several, the first one here is taken."""
 
-_NAMED = 30
-_REMARK = re.compile(r"[（(][^（(）)]*+[）)]\s*+$")
-_BETWEEN = re.compile(r"[\s_\-]+")
 _TEMPLATE = re.compile(r"\{(\w+)\}")
 
 
@@ -145,14 +143,16 @@ def field_columns(columns: Sequence[str], said: Mapping[str, str], origin: str) 
     """
     for name, column in said.items():
         if column and column not in columns:
-            raise InputError(f"{origin}: there is no column {column!r} for {name}; it has {_named(columns)}")
+            raise InputError(
+                f"{origin}: there is no column {column!r} for {name}; it has {list_names(columns)}"
+            )
     there = frozenset(columns)
     collector = next((one for one in COLLECTORS if one.needs <= there), None)
     found = {name: column for name, column in said.items() if column}
     if collector is not None:
         found = {name: column for name, column in collector.columns.items() if name not in said} | found
     taken = set(found.values())
-    headers = {column: _BETWEEN.sub("", _REMARK.sub("", column)).casefold() for column in columns}
+    headers = {column: plain_name(column) for column in columns}
     for name in FIELDS:
         if name in found or name in said or (name == "url" and collector is not None and collector.url):
             continue
@@ -163,10 +163,19 @@ def field_columns(columns: Sequence[str], said: Mapping[str, str], origin: str) 
             taken.add(found[name])
     if "body" not in found:
         raise InputError(
-            f"{origin}: none of the columns {_named(columns)} is known to hold the texts of reviews; "
-            "name it: --map body=COLUMN"
+            f"{origin}: none of the columns {list_names(columns)} is known to hold the texts of reviews; "
+            "name it: --map body=COLUMN, and its row if it is another one: --header-row N"
         )
     return FieldColumns({name: found[name] for name in FIELDS if name in found}, collector)
+
+
+def review_fields(names: Sequence[str], said: Mapping[str, str]) -> FieldPlaces:
+    """Return the places of the columns that `field_columns` finds, that of the texts first; none if it is missing."""
+    try:
+        found = field_columns(list(filter(None, names)), said, "").columns
+    except InputError:
+        return {}
+    return {name: names.index(found[name]) for name in sorted(found, key="body".__ne__)}
 
 
 def said_columns(given: Sequence[str]) -> dict[str, str]:
@@ -181,8 +190,3 @@ def said_columns(given: Sequence[str]) -> dict[str, str]:
             )
         said[name] = column.strip()
     return said
-
-
-def _named(columns: Sequence[str]) -> str:
-    shown = ", ".join(columns[:_NAMED])
-    return f"{shown} and {len(columns) - _NAMED} more" if len(columns) > _NAMED else shown

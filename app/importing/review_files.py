@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, BinaryIO
 
-from app.files.table_files import BadRow, encoding_of, head_of, is_workbook, opened_text, stream_table
+from app.files.table_files import BadRow, encoding_of, head_of, is_workbook, opened_text
+from app.importing.review_columns import review_fields
+from app.importing.sheets import FoundTable, TableChoice, find_table
 from splitter.errors import InputError
 
 _LONGEST_LINE = 10_000_000
@@ -34,24 +36,29 @@ class ReviewFile:
     Attributes:
         columns: names of columns; of JSON the keys, those of an object within as ``user.name``.
         records: of its lines, in order; those that can't be read with the reason.
+        found: the table that is read; None for JSON.
     """
 
     columns: tuple[str, ...]
     records: Iterator[Record | BadRow]
+    found: FoundTable | None = None
 
 
-def open_review_file(file: BinaryIO, origin: str) -> ReviewFile:
-    """Read a file's columns; its records are read as they are asked for.
+def open_review_file(
+    file: BinaryIO, origin: str, choice: TableChoice | None = None, mapping: Mapping[str, str] | None = None
+) -> ReviewFile:
+    """Find a file's columns; its records are read as they are asked for.
 
     Args:
         file: can be read from its beginning again, and stays open as long as records are read.
+        mapping: columns that a person named, by field.
 
     Raises:
-        InputError: it is empty, or no such file.
+        InputError: it is empty, no such file, or exceeds a limit.
     """
     head = head_of(file)
     if is_workbook(head):
-        return _table(file, origin)
+        return _table(file, origin, choice, mapping)
     encoding = encoding_of(file, origin)
     with opened_text(file, encoding) as text:
         begin = text.read(1000).lstrip("\ufeff \t\r\n")[:1]
@@ -60,7 +67,7 @@ def open_review_file(file: BinaryIO, origin: str) -> ReviewFile:
             f"{origin}: is one JSON list; write one object a line: jq -c '.[]' {origin} > reviews.jsonl"
         )
     if begin != "{":
-        return _table(file, origin)
+        return _table(file, origin, choice, mapping)
     keys: dict[str, None] = {}
     for one in islice(_objects(file, origin), _LOOKED_AT):
         if isinstance(one, Record):
@@ -70,32 +77,31 @@ def open_review_file(file: BinaryIO, origin: str) -> ReviewFile:
     return ReviewFile(tuple(keys), _objects(file, origin))
 
 
-def _table(file: BinaryIO, origin: str) -> ReviewFile:
-    rows = stream_table(file, origin)
-    header = next(rows, None)
-    if header is None:
+def _table(
+    file: BinaryIO, origin: str, choice: TableChoice | None, mapping: Mapping[str, str] | None
+) -> ReviewFile:
+    found = find_table(
+        file, origin, choice or TableChoice(), lambda names: review_fields(names, mapping or {})
+    )
+    if not found.sample:
         raise InputError(f"{origin}: is empty; it begins with a line that names its columns")
-    if isinstance(header, BadRow):
-        raise InputError(f"{origin}:{header.line}: {header.why}")
-    return ReviewFile(tuple(dict.fromkeys(filter(None, header.cells))), _rows(header.cells, rows))
+    if not found.header_row:  # unknown names may have got a meaning by an earlier import
+        first = next((row for row in found.sample if len(row.places()) > 1), found.sample[0])
+        found = replace(found, names=first.cells, header_row=first.line, last_row=first.line)
+    return ReviewFile(tuple(dict.fromkeys(filter(None, found.names))), _rows(found), found)
 
 
-def _rows(header: Sequence[str], rows: Iterator[Any]) -> Iterator[Record | BadRow]:
+def _rows(found: FoundTable) -> Iterator[Record | BadRow]:
     places = {
-        name: place for place, name in reversed(list(enumerate(header))) if name
+        name: place for place, name in reversed(list(enumerate(found.names))) if name
     }  # of equal ones the first
-    for row in rows:
+    for row in found.rows():
         if isinstance(row, BadRow):
             yield row
-        elif any(row.cells[len(header) :]):
-            why = f"has {len(row.cells)} cells, the header {len(header)}: put a cell that holds a delimiter in quotes"
-            yield BadRow(row.line, why)
         else:
-            cells = row.cells
-            found = {
-                name: cells[place] for name, place in places.items() if place < len(cells) and cells[place]
-            }
-            yield Record(row.line, found)
+            yield Record(
+                row.line, {name: cell for name, place in places.items() if (cell := row.cell(place))}
+            )
 
 
 def _objects(file: BinaryIO, origin: str) -> Iterator[Record | BadRow]:
@@ -108,8 +114,8 @@ def _objects(file: BinaryIO, origin: str) -> Iterator[Record | BadRow]:
                 while (rest := text.readline(_LONGEST_LINE)) and not rest.endswith("\n"):
                     pass
                 yield BadRow(number, f"is longer than {_LONGEST_LINE:,} characters")
-            elif encoding.broken_at is not None and "\ufffd" in line:
-                yield BadRow(number, f"holds bytes that are no {encoding.name.removesuffix('-sig').upper()}")
+            elif why := encoding.find_fault(line):
+                yield BadRow(number, why)
             elif line.strip():
                 yield _record(number, line)
 

@@ -2,6 +2,7 @@ import json
 
 import pytest
 from sqlalchemy import func, select
+from workbooks import packed, text, workbook
 
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import products, virtual_tasks
@@ -77,6 +78,58 @@ def test_import(reviewloop, url, tmp_path):
     assert plain.exit_code == 0
     assert "added: 光明高钙牛奶" in plain.stdout
     assert reviewloop("product", "import", tmp_path / "nowhere.csv", "--db", url).exit_code == 2
+
+
+TITLED = workbook(
+    ["质量监测商品清单"], ["商品名称", "关键词"], ["荣耀 Magic8", "荣耀、Magic8"], ["特仑苏"], ["12.5"]
+)
+
+
+def test_import_below_a_title_and_what_it_would_do(reviewloop, url, tmp_path):
+    reviewloop("product", "add", "特仑苏", "--db", url)
+    file = tmp_path / "products.xlsx"
+    file.write_bytes(TITLED)
+    arguments = ("product", "import", file, "--db", url, "--json")
+    tried = [json.loads(reviewloop(*arguments, "--dry-run").stdout) for _ in range(2)]
+    done = json.loads(reviewloop(*arguments).stdout)
+    assert tried[0] == tried[1] == {**done, "dry_run": True}
+    assert [
+        [(one["line"], one["name"], one["keywords"]) for one in done[key]]
+        for key in ("added", "known", "refused")
+    ] == [
+        [(3, "荣耀 Magic8", ["荣耀", "Magic8"])],
+        [(4, "特仑苏", ["蒙牛", "特仑苏"])],
+        [(5, "12.5", [])],
+    ]
+    assert (done["sheet"], done["header_row"], done["columns"]["name"]) == ("Sheet", 2, "商品名称")
+    assert len(json.loads(reviewloop("product", "list", "--db", url, "--json").stdout)["products"]) == 2
+
+
+def test_trying_an_import_makes_no_database(reviewloop, tmp_path):
+    path = tmp_path / "new.db"
+    told = reviewloop(
+        "product", "import", "-", "--dry-run", "--db", f"sqlite:///{path}", stdin="特仑苏\n特仑苏\n".encode()
+    )
+    assert "1 would be added, 1 there already" in told.stdout
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("command", ["product", "review"])
+def test_nothing_is_stored_of_a_workbook_beyond_a_limit(reviewloop, url, tmp_path, command):
+    head = f"<row>{text('商品名称')}{text('评论内容')}</row>"
+    rows = "".join(
+        f"<row>{text('蒙牛牛奶' + 'ABCDEFGHIJ'[n % 10] * 2)}{text(f'第{n}次')}</row>" for n in range(1100)
+    )
+    file = tmp_path / "hostile.xlsx"
+    file.write_bytes(packed(head + rows + f"<row>{text('x' * 40_000)}</row>"))
+    reviewloop("product", "add", "特仑苏", "--db", url)
+    told = reviewloop(command, "import", file, "--db", url)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert told.stderr.splitlines()[-1] == (
+        f"reviewloop: {file}: sheet 清单, row 1,102: has more than 32,767 characters in a cell"
+    )
+    assert len(json.loads(reviewloop("product", "list", "--db", url, "--json").stdout)["products"]) == 1
+    assert json.loads(reviewloop("verify", "--db", url, "--json").stdout)["counts"]["reviews"] == 0
 
 
 def test_who_tried_a_few_sites_first_is_told_that_they_stay(reviewloop, url):

@@ -2,14 +2,17 @@ from datetime import timedelta
 from io import BytesIO
 
 import pytest
-from openpyxl import Workbook
+from workbooks import workbook
 
-from app.actions.products import RefusedProduct, new_product, period, read_products
+from app.actions.products import RefusedProduct, new_product, period, product_of
+from app.importing.product_files import open_product_file
 from splitter.errors import InputError
 
 
-def read(text, encoding="utf-8"):
-    return list(read_products(text.encode(encoding), "products.csv"))
+def read(text, encoding="utf-8", column=None):
+    data = text if isinstance(text, bytes) else text.encode(encoding)
+    _, lines = open_product_file(BytesIO(data), "products.csv", column=column)
+    return [(line[0], product_of(*line)) for line in lines]
 
 
 HEADER = "name,keywords,aliases,priority,pages,recrawl\r\n"
@@ -42,7 +45,7 @@ def test_encodings(encoding):
 def test_every_refusal_names_its_line_and_the_good_ones_stay():
     rows = read(
         HEADER
-        + '光明高钙牛奶,,,,,\n\n250ml,,,,,\n特仑苏,,,high,,\n特仑苏,,,,0,\n特仑苏,,,,,soon\n"特,仑",,,,,,,\n'
+        + '光明高钙牛奶,,,,,\n\n250ml,,,,,\n特仑苏,,,high,,\n特仑苏,,,,0,\n特仑苏,,,,,soon\n"特,仑",,,,,,,x\n'
         + f"{'长' * 201},,,,,\n,牛奶,,,,\n特仑苏,,250ml,,,\n蒙牛早餐奶,,,,,\n"
     )
     refused = {line: row.why for line, row in rows if isinstance(row, RefusedProduct)}
@@ -71,21 +74,20 @@ def test_plain_lines_pass_over_blanks_and_comments():
         (b"PK\x03\x04 broken", "no xlsx"),
         (b"a\0b", "no text"),
         (bytes(range(256)) * 50, "no text"),
-        ("特仑苏\n".encode() + b"\xff\xff\n", "products.csv:2"),
     ],
 )
 def test_what_is_no_text_is_refused_whole(data, said):
     with pytest.raises(InputError, match=said):
-        list(read_products(data, "products.csv"))
+        read(data)
 
 
-def workbook(*rows):
-    book = Workbook()
-    for row in rows:
-        book.active.append(row)
-    file = BytesIO()
-    book.save(file)
-    return file.getvalue()
+@pytest.mark.parametrize("header", ["", "name\n"])
+def test_a_line_that_is_no_text_costs_no_others(header):
+    rows = read(header.encode() + "特仑苏\n".encode() + b"\xff\xff\n")
+    assert [p.name for _, p in rows if not isinstance(p, RefusedProduct)] == ["特仑苏"]
+    assert [(line, "UTF-8" in p.why) for line, p in rows if isinstance(p, RefusedProduct)] == [
+        (header.count("\n") + 2, True)
+    ]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "，"])
@@ -97,10 +99,10 @@ def test_headers_and_delimiters_people_use(header, delimiter):
 
 def test_a_workbook():
     data = workbook(["编号", "商品名称", "页数"], [17.0, "特仑苏", 2], [None, None, None], [18, "250ml", 2])
-    (_, product), (line, refused) = read_products(data, "products.xlsx")
+    (_, product), (line, refused) = read(data)
     assert (product.name, product.pages) == ("特仑苏", 2)
     assert (line, refused.name) == (4, "250ml")
-    assert [p.name for _, p in read_products(workbook(["特仑苏"], ["蒙牛早餐奶"]), "x")] == [
+    assert [p.name for _, p in read(workbook(["特仑苏"], ["蒙牛早餐奶"]))] == [
         "特仑苏",
         "蒙牛早餐奶",
     ]
@@ -108,12 +110,12 @@ def test_a_workbook():
 
 def test_a_table_whose_columns_are_not_known_is_refused_whole():
     text = "货号,说明,价格\n17,特仑苏,59\n18,蒙牛早餐奶,39\n"
-    with pytest.raises(InputError, match=r"货号, 说明, 价格 is known .*--column"):
+    with pytest.raises(InputError, match=r"row 1 holds 货号, 说明, 价格.*--column"):
         read(text)
-    rows = list(read_products(text.encode(), "x", "说明"))
+    rows = read(text, column="说明")
     assert [p.name for _, p in rows] == ["特仑苏", "蒙牛早餐奶"]
-    with pytest.raises(InputError, match="no column '名'"):
-        list(read_products(text.encode(), "x", "名"))
+    with pytest.raises(InputError, match="no column 名"):
+        read(text, column="名")
 
 
 @pytest.mark.parametrize(

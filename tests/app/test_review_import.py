@@ -7,10 +7,10 @@ import json
 import tracemalloc
 
 import pytest
-from openpyxl import Workbook
 from patience import PATIENCE_S
+from workbooks import workbook
 
-from app.files.table_files import BadRow, stream_table
+from app.files.table_files import BadRow, open_tables
 from app.importing.review_columns import COLLECTORS, field_columns
 from app.importing.review_import import import_reviews
 
@@ -59,15 +59,6 @@ def exported(reviewloop, url):
 def table(*lines, header=HEADER, delimiter=","):
     text = "\n".join((header, *lines)) + "\n"
     return text if delimiter == "," else text.replace(",", delimiter)
-
-
-def workbook(*rows):
-    book = Workbook()
-    for row in rows:
-        book.active.append(row)
-    file = io.BytesIO()
-    book.save(file)
-    return file.getvalue()
 
 
 def test_good_lines_are_stored_and_bad_ones_told_with_line_and_field(imported, exported, reviewloop, url):
@@ -243,7 +234,7 @@ def test_a_table_of_any_length_takes_little_memory():
     file = io.BytesIO((HEADER + "\n").encode() + row * 30_000)
     tracemalloc.start()
     try:
-        lines = sum(1 for _ in stream_table(file, "x"))
+        lines = sum(1 for _ in open_tables(file, "x")[0].rows())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -253,7 +244,7 @@ def test_a_table_of_any_length_takes_little_memory():
 
 def test_a_quote_that_is_never_closed_costs_its_line():
     text = 'a,b\n1,2\n"' + "x" * 200_000 + "\n3,4\n"
-    rows = list(stream_table(io.BytesIO(text.encode()), "x"))
+    rows = list(open_tables(io.BytesIO(text.encode()), "x")[0].rows())
     assert [type(row) is BadRow for row in rows] == [False, False, True, False]
 
 
@@ -279,15 +270,3 @@ def test_what_was_stored_before_it_is_stopped_stays(
     told, _ = imported(table(*lines))
     assert (told["added"], told["known"]) == (2, 1)
     assert len(exported()) == 3
-
-
-def test_of_a_workbook_with_two_sheets_it_is_said_which_is_read(reviewloop, url, tmp_path):
-    book = Workbook()
-    book.active.append(["product", "body"])
-    book.active.append(["特仑苏", "很好喝的一次"])
-    book.create_sheet("第二张").append(["product", "body"])
-    file = tmp_path / "two.xlsx"
-    book.save(file)
-    told = reviewloop("review", "import", file, "--db", url)
-    assert told.exit_code == 0
-    assert "of 2 sheets only the first is read" in told.stderr

@@ -296,6 +296,16 @@ def test_a_file_of_products_is_previewed(sample: Served) -> None:
     assert "line 3: 12.5" in preview
 
 
+def test_a_file_of_products_is_refused_or_said_how_it_was_read(sample: Served) -> None:
+    form = {"csrf": sample.csrf()}
+    table = "监测清单\n序号,商品名称\n1,特仑苏\n合计,\n".encode("gb18030")
+    preview = sample.post("/products/preview", data=form, files={"file": ("产品.csv", table)})
+    assert "header in row 2, columns 商品名称" in preview.text
+    assert "headings: rows 4" in preview.text
+    refused = sample.post("/products/preview", data=form, files={"file": ("产品.xlsx", b"PK\x03\x04")})
+    assert (refused.status_code, "产品.xlsx: is no xlsx" in refused.text) == (400, True)
+
+
 def test_a_schedule_is_paused_resumed_and_run(served: Served) -> None:
     text = served.get("/schedules").text
     assert "report → https://hooks.example.cn/..." in text

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from itertools import starmap
 from random import Random
 
 import pytest
 from phrases_used import phrases_used
 
-from app.actions.products import RefusedProduct, read_products
+from app.actions.products import RefusedProduct, product_of
+from app.importing.product_files import open_product_file
 from app.run.setting_fields import Settings
 from app.sites.rule_preview import read_by_rules
 from app.views.host_waits import wait_text
@@ -83,17 +86,24 @@ def _made() -> Iterator[str]:
 def _refused() -> Iterator[str]:
     """What is said of products that are refused, and of files that hold none."""
     long = "长" * 300
+
+    def read(text: str | bytes) -> list[str]:
+        data = text if isinstance(text, bytes) else text.encode()
+        _, lines = open_product_file(BytesIO(data), "f")
+        return [one.why for one in starmap(product_of, lines) if isinstance(one, RefusedProduct)]
+
     for name in ("", "🥛", long, "123", "http://a.cn/b", "2024-01-02", "特\x01仑苏"):
-        for _, one in read_products(f"name,priority\n特仑苏,1\n{name},x\n".encode(), "f"):
-            if isinstance(one, RefusedProduct):
-                yield one.why
-    for text in ("name,priority\n特仑苏,x\n", "name,priority\n特仑苏,99999\n", "name\n特仑苏,1\n"):
-        yield from (
-            one.why for _, one in read_products(text.encode(), "f") if isinstance(one, RefusedProduct)
-        )
-    for data in ("货,价\n牛奶,3\n".encode(), b"\xd0\xcf\x11\xe0", b"a\0b", b"PK\x03\x04", b"a\xff\xff\n"):
+        yield from read(f"name,priority\n特仑苏,1\n{name},x\n")
+    for text in (
+        "name,priority\n特仑苏,x\n",
+        "name,priority\n特仑苏,99999\n",
+        "name\n特仑苏,1\n",
+        b"name\n\xff\xff\n",
+    ):
+        yield from read(text)
+    for data in ("货,价\n牛奶,3\n".encode(), b"\xd0\xcf\x11\xe0", b"a\0b", b"PK\x03\x04"):
         with pytest.raises(InputError) as refused:
-            list(read_products(data, "f"))
+            read(data)
         yield str(refused.value)
 
 
@@ -118,7 +128,7 @@ def _tried() -> Iterator[str]:
 
 _NAMES = (
     r"a\.cn|https?|CSV|xlsx?|Excel|File is .* zip file|UTF-?\d+|GB\w+|ASCII|JSON-LD|CSS"
-    r"|\b(?:hit|link|review|body|meta|empty|priority|by|utf-8|gb\w+)\b"
+    r"|\b(?:hit|link|review|body|meta|empty|priority|name|by|utf-8|gb\w+)\b"
 )
 
 

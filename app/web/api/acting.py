@@ -191,7 +191,9 @@ def add(page: Here, wanted: NewProducts) -> ProductsAdded:
     done = product_actions.add(page.context.store, read, page.who)
     page.context.cached.clear()
     refused = [RefusedName(name=one.name, why=one.why) for one in done.refused]
-    return ProductsAdded(added=[one.name for one in done.added], known=done.already, refused=refused)
+    return ProductsAdded(
+        added=[one.name for one in done.added], known=[one.name for one in done.known], refused=refused
+    )
 
 
 class ProductChange(_Strict):

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
 
+from app.importing.uploads import Uploads
 from app.run.setting_fields import Settings
 from app.web.base import phrases
 from app.web.base.access import Access, Visitor
@@ -61,6 +62,7 @@ class Context:
     access: Access
     cached: Cached = field(default_factory=Cached)
     held: Held = field(default_factory=Held)
+    uploads: Uploads = field(default_factory=Uploads)
 
     def read(self, key: Any, read: Callable[[Connection, datetime], T]) -> T:
         """The answer to a query at this moment, or a moment ago (`Cached`)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, starmap
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, UploadFile
@@ -16,7 +17,7 @@ from starlette.responses import Response
 
 from app.actions import product_actions
 from app.actions.product_actions import Edit, period_or_never, period_text
-from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, read_products
+from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, product_of
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
@@ -40,6 +41,7 @@ class Draft:
 
     wanted: Sequence[NewProduct]
     refused: Sequence[RefusedProduct]
+    notes: Sequence[str] = ()
 
 
 @router.get("/products")
@@ -103,12 +105,8 @@ async def preview(
     file: UploadFile | None = None,
 ) -> Response:
     """A preview of adding: keywords of each name, and which are refused why. Nothing is stored."""
-    data = await file.read() if file is not None and file.filename else b""
-    origin = file.filename or "file" if file is not None else ""
 
     def read() -> Draft:
-        if data:
-            return _draft([one for _, one in read_products(data, origin)])
         lines = [line.strip() for line in names.splitlines() if line.strip()]
         words, others = split_words(keywords), split_list(aliases)
         if (words or others) and len(lines) != 1:
@@ -122,7 +120,11 @@ async def preview(
         }
         return _draft(named_products(lines[:_MOST_NAMES], **options))
 
-    draft = await run_in_threadpool(read)
+    draft = (
+        await _read_upload(page, file)
+        if file is not None and file.filename
+        else await run_in_threadpool(read)
+    )
     if not draft.wanted and not draft.refused:
         raise InputError(page.t("There is no name in it: write one a line, or choose a file."))
     urls = await run_in_threadpool(_urls, page, draft)
@@ -133,6 +135,20 @@ async def preview(
         urls=urls,
         most=_PREVIEWED,
     )
+
+
+async def _read_upload(page: Page, file: UploadFile) -> Draft:
+    async def wait_for_leaving() -> None:
+        while (await page.request.receive())["type"] != "http.disconnect":
+            pass
+
+    leaving = asyncio.ensure_future(wait_for_leaving())
+    try:
+        lines, notes = await page.context.uploads.read(await file.read(), file.filename or "file", leaving)
+    finally:
+        leaving.cancel()
+    products = await run_in_threadpool(lambda: list(starmap(product_of, lines)))
+    return replace(_draft(products), notes=notes)
 
 
 def _urls(page: Here, draft: Draft) -> list[tuple[str, str]]:
@@ -169,7 +185,7 @@ def add(page: Change, draft: Annotated[str, Form(max_length=40)]) -> Response:
         raise InputError(page.t("This preview is too old: make it again."))
     done = product_actions.add(page.context.store, kept.wanted, page.who)
     said = page.t("{n} products added.", n=len(done.added))
-    there = tuple(page.t("{name} is there already.", name=name) for name in done.already[:20])
+    there = tuple(page.t("{name} is there already.", name=one.name) for one in done.known[:20])
     return page.redirect_with("/products", Notice(said, there))
 
 

@@ -30,6 +30,7 @@ class NewProduct:
         pages: result pages a site; None = the site's own.
         recrawl_every: None = once.
         sites: only these; None = all of the catalog; empty = none: it came by an import, and is not crawled.
+        line: of the file that it came from; it is not stored.
     """
 
     name: str
@@ -41,6 +42,7 @@ class NewProduct:
     pages: int | None = None
     recrawl_every: timedelta | None = None
     sites: tuple[str, ...] | None = None
+    line: int | None = None
 
 
 def add(conn: Connection, now: datetime, product: NewProduct) -> bool:
@@ -89,6 +91,11 @@ def _imported(conn: Connection, name: str) -> int | None:
     """The product of that name, where it only came by an import."""
     row = conn.execute(select(products.c.id, products.c.sites).where(products.c.name == name)).one()
     return int(row.id) if row.sites == [] else None
+
+
+def crawled_names(conn: Connection) -> set[str]:
+    """Return the names of all products but those that only came by an import of reviews."""
+    return {name for name, sites in conn.execute(select(products.c.name, products.c.sites)) if sites != []}
 
 
 def keeps_out(conn: Connection, product: NewProduct) -> bool:

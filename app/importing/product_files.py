@@ -1,0 +1,131 @@
+"""Products that people have in their files: a table with a header, or one name a line. Reads; stores nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import BinaryIO
+
+from app.files.table_files import BadRow, encoding_of, opened_text
+from app.files.xlsx_reader import COLUMNS, MOST_UNPACKED
+from app.importing.sheets import (
+    FieldPlaces,
+    FoundTable,
+    TableChoice,
+    find_table,
+    is_foot,
+    list_names,
+    plain_name,
+)
+from splitter.errors import InputError
+
+_FIELDS = {
+    word: field
+    for field, words in {
+        "name": "name product productname producttitle itemname goodsname "
+        "商品名称 商品名 商品 商品标题 产品名称 产品名 产品 品名 名称",
+        "keywords": "keywords keyword 关键词 关键字",
+        "aliases": "aliases alias 别名",
+        "priority": "priority 优先级",
+        "pages": "pages 页数",
+        "recrawl": "recrawl 重采 重采周期",
+    }.items()
+    for word in words.split()
+}
+"""Names of columns, as `plain_name` gives them, by field."""
+
+Line = tuple[int, Mapping[str, str], str]
+"""A line of a file of products: its number, its cells by field, and why it can't be read if it can't."""
+
+
+def open_product_file(
+    file: BinaryIO,
+    origin: str,
+    choice: TableChoice | None = None,
+    column: str | None = None,
+    most_unpacked: int = MOST_UNPACKED,
+) -> tuple[FoundTable, Iterator[Line]]:
+    """Find the table of a file of products, and return it with its lines, which are read as they are asked for.
+
+    A table may also have keywords, aliases, priority, pages, recrawl; columns may be named in English or Chinese
+    (商品名称, 关键词, 别名, 优先级, 页数, 重采), others are passed over. In a file of one name a line, lines that begin
+    with # are passed over.
+
+    Args:
+        file: stays open as long as lines are read.
+        column: the name of the column of names, or its letter.
+
+    Raises:
+        InputError: the file can't be read, exceeds a limit, or has no column that is known to hold names.
+    """
+    choice = choice or TableChoice()
+
+    def find_fields(names: Sequence[str]) -> FieldPlaces:
+        return _find_fields(names, column, is_letter=choice.header_row is not None)
+
+    found = find_table(file, origin, choice, find_fields, most_unpacked)
+    if not found.sample:
+        return found, iter(())
+    widths = [len(row.places()) for row in found.sample]
+    if not found.fields and column is None and choice.header_row is None:
+        if not found.table.sheet and sum(width > 1 for width in widths) * 2 <= len(widths):
+            return found, _plain(file, origin)
+        if max(widths) == 1:
+            [place, *others] = {place for row in found.sample for place in row.places()}
+            found = found if others else replace(found, fields={"name": place})
+    if choice.header_row == 0:
+        found = replace(found, fields=find_fields(()))
+    if not found.fields:
+        row = found.sample[widths.index(max(widths))]
+        sheet = f"sheet {found.table.sheet}, " if found.table.sheet else ""
+        looked_for = "商品名称, 产品名称, 品名, name" if column is None else column
+        raise InputError(
+            f"{origin}: no column {looked_for} is found; {sheet}row {row.line} holds "
+            f"{list_names([*filter(None, row.cells)])}. "
+            "Name sheet, header row (0: none) and column: --sheet, --header-row, --column"
+        )
+    return found, _rows(found)
+
+
+def _find_fields(names: Sequence[str], column: str | None, *, is_letter: bool) -> FieldPlaces:
+    """Return the places of the known columns, that of the names first; none if it is missing.
+
+    Args:
+        is_letter: `column` may be a column's letter, although no other column is known.
+    """
+    plain = [plain_name(name) for name in names]
+    fields: dict[str, int] = {}
+    for place, name in enumerate(plain):
+        if (field := _FIELDS.get(name)) is not None:
+            fields.setdefault(field, place)
+    if column is None:
+        entry = fields.get("name")
+    elif plain_name(column) in plain:
+        entry = plain.index(plain_name(column))
+    else:
+        entry = COLUMNS[column] - 1 if column in COLUMNS and (fields or is_letter) else None
+    if entry is None:
+        return {}
+    return {"name": entry} | {
+        field: place for field, place in fields.items() if field != "name" and place != entry
+    }
+
+
+def _rows(found: FoundTable) -> Iterator[Line]:
+    entry = found.fields["name"]
+    for row in found.rows():
+        if isinstance(row, BadRow):
+            yield row.line, {}, row.why
+        elif is_foot(row.cell(entry)):
+            found.passed.append(row.line)
+        else:
+            yield row.line, {field: row.cell(place) for field, place in found.fields.items()}, ""
+
+
+def _plain(file: BinaryIO, origin: str) -> Iterator[Line]:
+    encoding = encoding_of(file, origin)
+    with opened_text(file, encoding) as text:
+        for number, line in enumerate(text, 1):
+            name = line.strip()
+            if name and not name.startswith("#"):
+                yield number, {"name": name}, encoding.find_fault(name)

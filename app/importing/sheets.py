@@ -1,0 +1,214 @@
+"""Finds the table in a file by the words in its header. People put titles above it, and totals below."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import BinaryIO
+
+from app.files.table_files import BadRow, Table, TableRow, open_tables
+from app.files.xlsx_reader import MOST_UNPACKED
+from splitter.errors import InputError
+
+_LOOKED_AT = 30
+"""Number of rows at the beginning of a table among which its header is."""
+_LONGEST_NAME = 200
+_NAMED = 30
+_REMARK = re.compile(r"[（(][^（(）)]*+[）)]$")
+_BETWEEN = re.compile(r"[\s_\-*＊:：]+")
+_FOOT = re.compile(
+    r"[合总小共]\s*计(?:[\W\d].*)?|共\s*\d+.*|(?:制表|填表|填报|编制|审核|复核|批准|负责|备注|说明|注)(?:人|单位|部门|日期|时间)?\s*[:：].*",
+    re.DOTALL,
+)
+FieldPlaces = Mapping[str, int]
+"""The place of the column of each known field. The first field is the one that each entry must fill."""
+FindFields = Callable[[Sequence[str]], FieldPlaces]
+"""Returns the known fields of a row of column names; nothing if it is no header."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableChoice:
+    """A person's choice of a table in a file; None: it is found by its content.
+
+    Attributes:
+        sheet: its name, or its number from 1.
+        header_row: from 1; 0: there is none.
+    """
+
+    sheet: str | None = None
+    header_row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """A table whose header was looked for.
+
+    Attributes:
+        sample: rows at the beginning of the table, or around the header that was chosen.
+        names: of the columns.
+        fields: the known ones of them; none if no header was found.
+        header_row: its row; of two the one that names the entry; 0: there is none.
+        last_row: the last row of the header.
+        others: sheets that are not read, although they are not empty.
+        passed: rows that `rows` left out.
+    """
+
+    table: Table
+    sample: Sequence[TableRow]
+    names: Sequence[str] = ()
+    fields: FieldPlaces = field(default_factory=dict)
+    header_row: int = 0
+    last_row: int = 0
+    others: Sequence[str] = ()
+    passed: list[int] = field(default_factory=list)
+
+    def rows(self) -> Iterator[TableRow | BadRow]:
+        """Yield the rows below the header, without totals, signatures, headings and repeated headers."""
+        headers = {row.cells for row in self.sample if row.line == self.header_row}
+        self.passed.clear()
+        for row in self.table.rows():
+            if row.line <= self.last_row:
+                continue
+            if isinstance(row, TableRow):
+                if row.cells in headers or self._is_no_entry(row):
+                    self.passed.append(row.line)
+                    continue
+                if self.names and not self.table.sheet and any(row.cells[len(self.names) :]):
+                    why = f"has {len(row.cells)} cells, the header {len(self.names)}"
+                    yield BadRow(row.line, f"{why}; put a cell that holds a delimiter in quotes")
+                    continue
+            yield row
+
+    def check(self) -> None:
+        """Read a sheet to its end, so that one beyond a limit is refused before anything is stored."""
+        if self.table.sheet:
+            for _ in self.table.rows():
+                pass
+
+    def _is_no_entry(self, row: TableRow) -> bool:
+        filled = row.places()
+        first, entry = min(filled), next(iter(self.fields.values()), None)
+        if entry is None or entry in filled:
+            return False
+        is_alone = len(filled) == 1 and first < entry and first not in self.fields.values()
+        return is_foot(row.cells[first]) or (is_alone and not row.cells[first].isdecimal())
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The names of the known columns, by field; none without a header."""
+        return {field: self.names[place] for field, place in self.fields.items() if self.header_row}
+
+    @property
+    def where(self) -> str:
+        """The sheet and the row of the header, for messages."""
+        sheet = f"sheet {self.table.sheet}, " if self.table.sheet else ""
+        return sheet + (f"header in row {self.header_row}" if self.header_row else "no header")
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what is not read; complete when `rows` has ended."""
+        notes = list(self.table.notes)
+        if self.others:
+            notes.append(f"not read, choose it with --sheet: {list_names(self.others)}")
+        if self.passed:
+            notes.append(
+                f"no entries, but totals, signatures or headings: rows {list_names([*map(str, self.passed)])}"
+            )
+        return notes
+
+
+def find_table(
+    file: BinaryIO,
+    origin: str,
+    choice: TableChoice,
+    find_fields: FindFields,
+    most_unpacked: int = MOST_UNPACKED,
+) -> FoundTable:
+    """Choose the table of a file, and in it the header, which may have two rows.
+
+    The header is the row with most known fields, the first of several. Hidden sheets are only read if they are chosen.
+
+    Raises:
+        InputError: the file can't be read, or has no such sheet or row.
+    """
+    tables = _chosen(open_tables(file, origin, most_unpacked), choice.sheet, origin)
+    found = [_look_at(table, choice.header_row, find_fields) for table in tables]
+    best = max(found, key=lambda one: (len(one.fields), one.header_row > 0, len(one.sample) > 0))
+    if choice.header_row and not best.header_row:
+        raise InputError(f"{origin}: row {choice.header_row} is empty")
+    return replace(best, others=[one.table.sheet for one in found if one.sample and one is not best])
+
+
+def _chosen(tables: Sequence[Table], sheet: str | None, origin: str) -> Sequence[Table]:
+    if sheet is None:
+        return [table for table in tables if not table.is_hidden] or tables
+    numbered = [table for number, table in enumerate(tables, 1) if str(number) == sheet]
+    chosen = [table for table in tables if table.sheet == sheet] or numbered
+    if not chosen or not tables[0].sheet:
+        has = list_names([one.sheet for one in tables if one.sheet]) or "none"
+        raise InputError(f"{origin}: there is no sheet {sheet}; it has {has}")
+    return chosen
+
+
+def _look_at(table: Table, header_row: int | None, find_fields: FindFields) -> FoundTable:
+    rows = (row for row in table.rows() if isinstance(row, TableRow) and row.line >= (header_row or 0) - 1)
+    sample = [
+        TableRow(row.line, tuple(cell[:_LONGEST_NAME] for cell in row.cells))
+        for row in islice(rows, _LOOKED_AT)
+    ]
+    best = FoundTable(table, sample)
+    for place, row in enumerate(sample):
+        if header_row is not None:
+            if row.line == header_row:
+                return _header(best, place, find_fields)
+            continue
+        filled = row.places()
+        fields = find_fields(row.cells)
+        if len(fields) == 1 and len(filled) > 2 and any(filled <= one.places() for one in sample[:place]):
+            continue  # an entry that has a known name in one of its cells
+        if fields:
+            one = _header(best, place, find_fields)
+            if (len(one.fields), len(filled) > 1) > (len(best.fields), len([*filter(None, best.names)]) > 1):
+                best = one
+    return best
+
+
+def _header(found: FoundTable, place: int, find_fields: FindFields) -> FoundTable:
+    """Read the names of columns from a row, and from its neighbours if merged cells spread them over two rows."""
+    row = found.sample[place]
+    width = max(len(one.cells) for one in found.sample)
+    names = [*row.cells, *[""] * (width - len(row.cells))]
+    entry = next(iter(find_fields(names).values()), 0)
+    empty = {column for column in range(width) if not names[column]}
+    groups = {column for column in range(width) if {column, column + 1} & {*empty, width}}
+    last_row = row.line
+    for other in found.sample[max(0, place - 1) : place + 2]:
+        filled = other.places()
+        is_above = other.line == row.line - 1 and len(filled) > 1
+        if other.line == row.line + 1 and filled & empty and filled <= groups and entry not in filled:
+            last_row = other.line
+        elif not is_above:
+            continue
+        for column in filled & empty if is_above else filled:
+            names[column] = other.cells[column]
+    while len(names) > len(row.cells) and not names[-1]:
+        names.pop()
+    return replace(found, names=names, fields=find_fields(names), header_row=row.line, last_row=last_row)
+
+
+def is_foot(text: str) -> bool:
+    """Return True for a total or a signature, as people write them below a table."""
+    return _FOOT.fullmatch(text) is not None
+
+
+def plain_name(name: str) -> str:
+    """Return a column's name in lower case without blanks, marks, and a remark in brackets at its end."""
+    return _REMARK.sub("", _BETWEEN.sub("", name)).casefold()
+
+
+def list_names(columns: Sequence[str]) -> str:
+    """Return names for a message."""
+    shown = ", ".join(columns[:_NAMED])
+    return f"{shown} and {len(columns) - _NAMED} more" if len(columns) > _NAMED else shown
