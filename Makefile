@@ -64,7 +64,7 @@ image-check: setup
 UV_LOCK = UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header
 lock: setup
 	$(UV_LOCK) --python-version 3.11 --extra servers --extra parquet --extra browser --extra dev pyproject.toml -o requirements.lock
-	$(UV_LOCK) --python-version 3.11 --extra servers --extra parquet --extra browser --extra dev --extra peers --no-emit-package reviewloop pyproject.toml research/pyproject.toml -o research/requirements.lock
+	$(UV_LOCK) --python-version 3.11 --extra servers --extra parquet --extra browser --extra dev --extra peers -c requirements.lock --no-emit-package reviewloop pyproject.toml research/pyproject.toml -o research/requirements.lock
 	$(UV_LOCK) --python-version 3.12 -c requirements.lock pyproject.toml -o requirements-runtime.lock
 	printf '%s\n' setuptools wheel uv | $(UV_LOCK) --python-version 3.11 - -o requirements-build.lock
 

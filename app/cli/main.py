@@ -89,8 +89,8 @@ def _research_command(name: str) -> click.Command:
 def _short_help(command: str, room: int) -> str:
     """Return the first sentence about a command, from its source: importing them all takes seconds."""
     if command in _RESEARCH:
-        missing = "" if entry_points(group="reviewloop.commands", name=command) else " (not installed)"
-        return click.Command(command, help=_RESEARCH[command] + missing).get_short_help_str(room)
+        missing = "" if entry_points(group="reviewloop.commands", name=command) else "(not installed) "
+        return click.Command(command, help=missing + _RESEARCH[command]).get_short_help_str(room)
     source = Path(__file__).with_name(f"{_module(command)}.py").read_text("utf-8")
     functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
     about = next(ast.get_docstring(one) or "" for one in functions if one.name == command)

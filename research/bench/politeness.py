@@ -122,9 +122,6 @@ def judge(case: Case, times: Mapping[str, Sequence[float]]) -> dict[str, Any]:
         "requests": len(everything),
         "most_in_10s": {"total": most, "address": own_most},
         "over_limit_10s": {"total": round(over_total, 4), "address": round(over_own, 4)},
-        "requests_per_s_by_address": {
-            address: round(len(own) / max(1.0, own[-1] - own[0]), 2) for address, own in sorted(times.items())
-        },
     }
 
 

@@ -73,7 +73,7 @@ def run(_shared: Path, smallest: bool) -> dict[str, Any]:
         ratios["decisions_per_s_memory"] = round((1.0 - measured[f"plan_share.{sizes[-1]}"]) * between)
         ratios[f"decisions_per_s_memory.{nodes}_nodes"] = ratios["decisions_per_s_memory"]
     ratios["cost_1e6_vs_1e3"] = round(max(worst), 2)
-    turns = Turns(count=1, full=20) if smallest else Turns()
+    turns = Turns(count=1, leases=20) if smallest else Turns()
     for name, started in SERVERS.items():
         with (
             tempfile.TemporaryDirectory(prefix="reviewloop-scale-") as folder,

@@ -13,7 +13,7 @@ import sqlite3
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,33 +123,18 @@ async def _rate(seen: RedisSeen, keys: Sequence[bytes], asking_s: float) -> floa
 
 
 def _in_cache(sizes: _Sizes) -> dict[str, float]:
-    """Measure the local cache: bytes an entry, its key included, and questions it answers alone in a second."""
+    """Measure the local cache: bytes an entry, its key included."""
     cache = SeenPages(None, remembered=sizes.cached)
     tracemalloc.start()
     for some in _keys(1, sizes.cached):
         cache.confirmed(some)
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    (page,) = _keys(1, 40)
-    figures = {"cache_bytes_per_entry": round(used / sizes.cached, 1)}
-    return figures | {
-        "cache_questions_per_s_40": round(40 * _plain_rate(lambda: cache.look_up(page), sizes.asking_s / 4))
-    }
-
-
-def _plain_rate(ask: Callable[[], Awaitable[object]], asking_s: float) -> float:
-    async def asking() -> float:
-        asked, begin = 0, time.perf_counter()
-        while (took := time.perf_counter() - begin) < asking_s:
-            await ask()
-            asked += 1
-        return asked / took
-
-    return asyncio.run(asking())
+    return {"cache_bytes_per_entry": round(used / sizes.cached, 1)}
 
 
 def _in_index(path: Path, sizes: _Sizes) -> dict[str, float]:
-    """Measure the database's unique index over keys that came in any order, and questions in one statement."""
+    """Measure the database's unique index over keys that came in any order."""
     file_bytes = []
     for unique in ("", "UNIQUE"):
         path.unlink(missing_ok=True)
@@ -161,18 +146,7 @@ def _in_index(path: Path, sizes: _Sizes) -> dict[str, float]:
             )
             conn.commit()
             file_bytes.append(path.stat().st_size)
-    conn = sqlite3.connect(path)
-    asked, begin = 0, time.perf_counter()
-    for some in _keys(3, 200 * _BATCH):
-        marks = ",".join("?" * len(some))
-        conn.execute(f"SELECT id FROM pages WHERE url_key IN ({marks})", some).fetchall()
-        asked += len(some)
-    rate = asked / (time.perf_counter() - begin)
-    conn.close()
-    return {
-        "sqlite_index_mb_10m": _mb((file_bytes[1] - file_bytes[0]) * sizes.pages // sizes.in_index),
-        "sqlite_questions_per_s_500": round(rate),
-    }
+    return {"sqlite_index_mb_10m": _mb((file_bytes[1] - file_bytes[0]) * sizes.pages // sizes.in_index)}
 
 
 def _mb(size: int) -> float:

@@ -8,6 +8,7 @@ navigation, side boxes and scripts around them that real pages carry.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 from splitter.catalog.rules import PageRules, ResultRules
@@ -50,38 +51,10 @@ _ENDINGS = (
     "家里老人很喜欢",
 )
 # Some hundreds of words, so that reviews are near each other as seldom as real ones are: when, where, what of it, how
-# much, what about it, who, and what came of it.
-_VOCABULARY = """
-上周 上个月 前天 昨天晚上 去年年底 国庆期间 双十一 中秋前后 周末 今年三月 五一那天
-年前 半个月前 六月初 刚才 放假之前 端午节 开学时 生日那天 搬家以后 出差回来 月底
-头几天 入秋以后 元旦 暑假里 清明 店庆时 下班路上 早上
-
-在超市 在京东 在淘宝 在楼下小店 在一号店 在家乐福 托同事 从网上 在专卖店 在沃尔玛
-在批发市场 由邻居 在药房 在学校门口 在天猫 在母婴店 在奶站 从经销商那里 在商场 在便利店
-通过团购 在火车站 在社区门店 在展会 在老家
-
-口感 味道 包装 生产日期 价格 奶味 送货速度 客服态度 瓶盖 封口 保质期 甜度 颜色 气味
-分量 配料表 性价比 纸箱 吸管 冲泡效果 溶解速度 浓度 条码 说明书 赠品 质检报告 售后
-退款流程 快递小哥 冷藏条件 奶源 营养成分 防伪标签
-
-非常 比较 有点 实在 特别 确实 一直 居然 明显 还算 相当 越来越 并不 完全 稍微 依旧
-向来 总体 简直 不太 真的 太过
-
-让人放心 差劲 浓郁 清淡 新鲜 可疑 对不上 满意 粗糙 好闻 发酸 结块 实惠 离谱 及时
-糊涂 敷衍 破损 变形 漏液 纯正 顺滑 发苦 模糊 完整 偏高 令人失望 细腻 拖沓 齐全
-稳定 混乱 过硬 走样 寡淡 地道 靠谱 寒酸 蹊跷 周到
-
-孩子 老人 爱人 我妈 同事们 全家 外婆 小侄女 室友 邻居大姐 宝宝 爷爷 表弟 客人
-我自己 班里同学 婆婆 舅舅 姐姐
-
-喝完拉了肚子 每天都要喝一杯 再也不肯碰 说跟以前一样 喝了三天还没事 要求赔偿 打电话没人接
-已经投诉到消协 准备再囤两箱 去医院检查过 觉得对得起这个价 留着发票等答复 只喝了一口就倒掉
-连着喝了两年 拍了照片发给厂家 劝大家先看日期 不打算追究 写信问了总部 想换成别的牌子
-拿去做了酸奶 夸了好几回 等了五天才收到 当场拒收 又订了下个季度 找店长理论
-希望工商部门查一查 给了五分 后悔没早点买 送人很有面子 怀疑是假货
-"""
+# much, what about it, who, and what came of it; a paragraph each.
+_WORDS = (Path(__file__).parents[1] / "samples" / "words.txt").read_text("utf-8")
 _WHEN, _WHERE, _ASPECTS, _DEGREES, _JUDGEMENTS, _WHO, _THEN = (
-    tuple(words.split()) for words in _VOCABULARY.split("\n\n")
+    tuple(words.split()) for words in _WORDS.split("\n\n")
 )
 _COPIED_ONE_IN = 60
 _COPIES_OF = 20

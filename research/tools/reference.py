@@ -12,15 +12,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from enum import Enum
 from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import click
 import yaml
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import to_json
 
 from app.cli.main import cli
@@ -36,8 +32,14 @@ _MADE = "<!-- Made by `make reference` from the code: change the texts there. --
 _EXAMPLES = ("today", "lab-login", "paper-2014")
 """Built-in catalogs in which examples of keys are looked for, in this order."""
 _LONGEST_EXAMPLE = 70
-_PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false"}
-_BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_NOT_EMPTY = {"minLength", "minItems", "minProperties"}
+_TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+_BOUNDS = {
+    "exclusiveMinimum": "above",
+    "minimum": "at least",
+    "exclusiveMaximum": "below",
+    "maximum": "at most",
+}
 
 
 # --- commands -----------------------------------------------------------------------------------------------
@@ -103,12 +105,19 @@ def _as_written(paragraph: str) -> str:
 # --- sites.yaml ---------------------------------------------------------------------------------------------
 
 
+_SCHEMA = Catalog.model_json_schema()
+_MODELS: Mapping[str, Any] = {
+    "": _SCHEMA,
+    **{f"#/$defs/{name}": one for name, one in _SCHEMA["$defs"].items()},
+}
+"""Schemas of the catalog's models and enums by their reference; the catalog's own is empty."""
+
+
 def sites_yaml_text() -> str:
-    """The reference of a catalog's keys."""
-    given = [yaml.safe_load(builtin_text(name)) for name in _EXAMPLES]
-    places: dict[type[BaseModel], list[str]] = {}
-    values: dict[type[BaseModel], list[Mapping[str, Any]]] = {}
-    _visit(Catalog, "", given, places, values)
+    """Return the reference of a catalog's keys."""
+    places: dict[str, list[str]] = {}
+    values: dict[str, list[Any]] = {}
+    _visit("", "", [yaml.safe_load(builtin_text(name)) for name in _EXAMPLES], places, values)
     lines = [
         _MADE,
         "# Keys of sites.yaml\n",
@@ -117,19 +126,22 @@ def sites_yaml_text() -> str:
         "`reviewloop sites check --offline` names what is wrong in a file, by line and key; a key that is not here is "
         "refused.\n",
     ]
-    for model, at in places.items():
-        about = (inspect.getdoc(model) or "").partition("\n\nAttributes:")[0]
-        lines += [f"## {_title(at[0])}\n", f"{_plain(' '.join(about.split()))}\n"]
+    for ref, at in places.items():
+        model = _MODELS[ref]
+        about, _, _ = model["description"].partition("\n\nAttributes:")
+        lines += [f"## {at[0] or 'The file'}\n", f"{_plain(' '.join(about.split()))}\n"]
         if at[1:]:
             lines += [f"Also at {', '.join(f'`{place}`' for place in at[1:])}.\n"]
         lines += ["| key | type | default | meaning | example |", "|---|---|---|---|---|"]
-        meanings = {key: _plain(text) for key, text in attributes(model).items()}
-        for key, field in model.model_fields.items():
+        for key, meaning in attributes(model["description"]).items():
+            for other, there in places.items():
+                meaning = meaning.replace(f"`{other.removeprefix('#/$defs/')}`", f"`{there[0]}`")
+            field = model["properties"][key]
             cells = (
                 _type(field, places),
-                _default(field),
-                _named(meanings[key], places),
-                _example(key, field, values[model]),
+                "must be given" if key in model.get("required", ()) else _default(field),
+                _plain(meaning),
+                _example(key, field, values[ref]),
             )
             lines.append(f"| `{key}` | " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
@@ -137,92 +149,67 @@ def sites_yaml_text() -> str:
 
 
 def _visit(
-    model: type[BaseModel],
-    place: str,
-    given: list[Any],
-    places: dict[type[BaseModel], list[str]],
-    values: dict[type[BaseModel], list[Mapping[str, Any]]],
+    ref: str, place: str, given: list[Any], places: dict[str, list[str]], values: dict[str, list[Any]]
 ) -> None:
-    """Note where a model and those below it stand, and what the given mappings have there."""
-    places.setdefault(model, []).append(place)
-    values.setdefault(model, []).extend(given)
-    for key, field in model.model_fields.items():
-        below, named = _model(field.annotation)
-        if below is not None:
+    """Note where a model and those below it stand, and the values that the given mappings have there."""
+    places.setdefault(ref, []).append(place)
+    values.setdefault(ref, []).extend(given)
+    for key, field in _MODELS[ref]["properties"].items():
+        if below := _below(field):
             found = [one[key] for one in given if one.get(key)]
-            if named:
+            if named := "additionalProperties" in field:
                 found = [entry for one in found for entry in one.values()]
             _visit(below, f"{place}.{key}{'.NAME' * named}".lstrip("."), found, places, values)
 
 
-def _named(text: str, places: Mapping[type[BaseModel], list[str]]) -> str:
-    """A text with the places of models instead of their names."""
-    for model, at in places.items():
-        text = text.replace(f"`{model.__name__}`", f"`{at[0]}`")
-    return text
+def _below(field: Mapping[str, Any]) -> str:
+    """Return the reference to the model in a field, or in a mapping's values; empty if there is none."""
+    refs = (one.get("$ref", "") for one in (field, *field.get("anyOf", ()), _values_of(field)))
+    return next((ref for ref in refs if "properties" in _MODELS.get(ref or "none", {})), "")
 
 
-def _model(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The model in a type, and whether it is one of a mapping's values."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
-    found = (_model(part)[0] for part in get_args(annotation))
-    return next((one for one in found if one is not None), None), get_origin(annotation) is dict
+def _values_of(field: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = field.get("additionalProperties")
+    return found if isinstance(found, dict) else {}
 
 
-def _title(place: str) -> str:
-    return place or "The file"
+def _type(field: Mapping[str, Any], places: Mapping[str, list[str]]) -> str:
+    if "anyOf" in field:
+        return " or ".join(_type(one, places) for one in field["anyOf"] if one.get("type") != "null")
+    if (ref := field.get("$ref", "")) and ref in places:
+        title = places[ref][0]
+        return f"[{title}](#{title.replace('.', '').lower()})"
+    if ref:
+        return _type(_MODELS[ref], places)
+    if choices := field.get("enum", [field["const"]] if "const" in field else []):
+        return ", ".join(f"`{one}`" for one in choices)
+    kind = field["type"]
+    text = _TYPES.get(kind) or (
+        f"list of {_type(field['items'], places)}s"
+        if kind == "array"
+        else f"name: {_type(_values_of(field), places)}"
+    )
+    limits = [f"{words} {field[name]:g}" for name, words in _BOUNDS.items() if name in field]
+    return ", ".join((text, *limits, *["not empty"] * bool(_NOT_EMPTY & field.keys())))
 
 
-def _type(field: FieldInfo, places: Mapping[type[BaseModel], list[str]]) -> str:
-    limits = [
-        f"{words} {getattr(one, name):g}"
-        for one in field.metadata
-        for name, words in _BOUNDS.items()
-        if getattr(one, name, None) is not None
-    ]
-    limits += ["not empty"] * any(hasattr(one, "min_length") for one in field.metadata)
-    return ", ".join((_type_text(field.annotation, places), *limits))
+def _default(field: Mapping[str, Any]) -> str:
+    default = field.get("default")
+    if isinstance(default, dict) and (below := _below(field)):
+        usual = _MODELS[below]["properties"]
+        default = {key: value for key, value in default.items() if value != usual[key].get("default", "")}
+    return "none" if default in (None, "", [], {}) else f"`{_flow(default)}`"
 
 
-def _type_text(annotation: Any, places: Mapping[type[BaseModel], list[str]]) -> str:
-    below, named = _model(annotation)
-    if below is not None:
-        title = _title(places[below][0])
-        anchor = re.sub(r"[^\w-]", "", title.replace(" ", "-")).lower()
-        link = f"[{title}](#{anchor})"
-        return f"name: {link}" if named else link
-    if annotation in _PLAIN:
-        return _PLAIN[annotation]
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return ", ".join(f"`{one.value}`" for one in annotation)
-    parts = [part for part in get_args(annotation) if part not in (NoneType, ...)]
-    if get_origin(annotation) is Literal:
-        return ", ".join(f"`{part}`" for part in parts)
-    inside = [_type_text(part, places) for part in parts]
-    if get_origin(annotation) is tuple:
-        return f"list of {inside[0]}s"
-    return f"name: {inside[1]}" if get_origin(annotation) is dict else " or ".join(inside)
-
-
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "must be given"
-    default = field.get_default(call_default_factory=True)
-    if isinstance(default, BaseModel):
-        default = default.model_dump(exclude_defaults=True)
-    return "none" if default in (None, "", (), {}) else f"`{_flow(default)}`"
-
-
-def _example(key: str, field: FieldInfo, given: list[Mapping[str, Any]]) -> str:
-    """A short value that a shipped catalog has, else one that may stand there."""
-    if all(_model(field.annotation)):
+def _example(key: str, field: Mapping[str, Any], given: list[Any]) -> str:
+    """Return a short value that a shipped catalog has, else one that may stand there."""
+    if _below(field) and "additionalProperties" in field:
         return ""  # a mapping of names has a section of its own
     had = [one[key] for one in given if key in one and one[key] not in (None, "", [], {})]
-    had += field.examples or []
-    default = None if field.is_required() else field.get_default(call_default_factory=True)
-    had += [True] if field.annotation is bool else [default] if default else []
-    had += [choice for part in get_args(field.annotation) for choice in get_args(part)]
+    had += field.get("examples", ())
+    had += [True] if field.get("type") == "boolean" else [one for one in (field.get("default"),) if one]
+    for one in (field, *field.get("anyOf", ())):
+        had += _MODELS.get(one.get("$ref", "none"), one).get("enum", [one["const"]] if "const" in one else [])
     texts = [f"{key}: {_flow(one)}" for one in had]
     return next((f"`{text}`" for text in texts if len(text) <= _LONGEST_EXAMPLE), "")
 
@@ -271,10 +258,10 @@ def settings_text() -> str:
 _ATTRIBUTE = re.compile(r"^    ([a-z0-9_, ]+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
-def attributes(of: type) -> dict[str, str]:
-    """Return the meanings in the `Attributes:` of a class's docstring by attribute, empty if there is none."""
+def attributes(docstring: str) -> dict[str, str]:
+    """Return the meanings in the `Attributes:` of a docstring by attribute, empty if there is none."""
     meanings = {}
-    for names, text in _ATTRIBUTE.findall(inspect.getdoc(of) or ""):
+    for names, text in _ATTRIBUTE.findall(docstring):
         about = " ".join(text.split())
         meanings.update(dict.fromkeys(names.split(", "), about[:1].upper() + about[1:]))
     return meanings
@@ -285,7 +272,7 @@ def attributes(of: type) -> dict[str, str]:
 
 def exports_text() -> str:
     """docs/exports.md with today's table of columns between its marks; the rest is written by hand."""
-    meanings = attributes(ReviewRow)
+    meanings = attributes(inspect.getdoc(ReviewRow) or "")
     kinds = {str: "text", int: "whole number", float: "number", datetime: "time (UTC)"}
     rows = [
         f"| `{name}` | {kinds[kind]} | {meanings[name].replace('None', 'empty')} |"

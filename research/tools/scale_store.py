@@ -86,11 +86,10 @@ SERVERS = MappingProxyType({"sqlite": _sqlite, "postgres": _postgres})
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How turns are measured: `count` full ones of `full` leases each, and as many small ones of `small` leases."""
+    """How turns are measured: `count` turns of `leases` leases each."""
 
     count: int = 8
-    full: int = 1000
-    small: int = 4
+    leases: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +105,8 @@ def measure_turns(
     """Measure turns with so many subtasks in PRIORITY.
 
     Returns:
-        By size: milliseconds of a full turn (``full_ms``: on the clock, median; ``full_cpu_ms``: CPU, mean) or a small one
-        (``small_ms``), of the former leases a second on the clock (``leases_per_s``) and microseconds of CPU a lease
-        (``lease_cpu_us``), and milliseconds of the first turn (``first_ms``: everything is read then).
+        By size: milliseconds of a turn on the clock, the median (``full_ms``), leases a second on the clock (``leases_per_s``),
+        microseconds of CPU a lease (``lease_cpu_us``), and milliseconds of the first turn (``first_ms``: everything is read then).
     """
     names = [f"n{n}" for n in range(nodes_and_sites[0])]
     sites = [f"site{n}.cn" for n in range(nodes_and_sites[1])]
@@ -119,22 +117,17 @@ def measure_turns(
             store = Store.open(server.url(f"scale_{size}"))
             stack.callback(store.close)
             loops[size] = _Loop(server, store, names, sites, slots, size)
-            figures[f"first_ms.{size}"] = round(loops[size].turn(turns.full).clock_s * 1e3, 1)
-        full, small = ({size: list[_Turn]() for size in sizes} for _ in range(2))
-        for measured, leases in ((full, turns.full), (small, turns.small)):
-            for loop in loops.values():
-                loop.turn(leases)  # not counted: the number of open nodes has just changed
-            for _ in range(turns.count):
-                for size, loop in loops.items():
-                    measured[size].append(loop.turn(leases))
-    for size, of_size in full.items():
-        figures[f"full_ms.{size}"] = round(statistics.median(one.clock_s for one in of_size) * 1e3, 1)
-        figures[f"full_cpu_ms.{size}"] = round(statistics.fmean(one.cpu_s for one in of_size) * 1e3, 1)
-        figures[f"small_ms.{size}"] = round(statistics.median(one.clock_s for one in small[size]) * 1e3, 1)
-        figures[f"leases_per_s.{size}"] = round(
-            statistics.median(one.given / one.clock_s for one in of_size), 1
-        )
-        used_s, given = sum(one.cpu_s for one in of_size), sum(one.given for one in of_size)
+            figures[f"first_ms.{size}"] = round(loops[size].turn(turns.leases).clock_s * 1e3, 1)
+        measured = {size: list[_Turn]() for size in sizes}
+        for loop in loops.values():
+            loop.turn(turns.leases)  # not counted: the number of open nodes has just changed
+        for _ in range(turns.count):
+            for size, loop in loops.items():
+                measured[size].append(loop.turn(turns.leases))
+    for size, each in measured.items():
+        figures[f"full_ms.{size}"] = round(statistics.median(one.clock_s for one in each) * 1e3, 1)
+        figures[f"leases_per_s.{size}"] = round(statistics.median(one.given / one.clock_s for one in each), 1)
+        used_s, given = sum(one.cpu_s for one in each), sum(one.given for one in each)
         figures[f"lease_cpu_us.{size}"] = round(1e6 * used_s / given, 1)
     return figures
 

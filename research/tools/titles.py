@@ -113,34 +113,24 @@ class Score:
     """Keywords against gold words, added up over titles.
 
     A keyword is *right* where it stands inside a gold word (or is it), anywhere in the title. A gold word is
-    *found* when a right keyword stands in it. Characters: those of every occurrence of a keyword against those of
-    the gold words. A keyword that the title doesn't have (an added brand) counts nowhere. Case, width, blanks and
+    *found* when a right keyword stands in it. A keyword that the title doesn't have (an added brand) counts nowhere. Case, width, blanks and
     punctuation don't matter.
 
     Attributes:
         keywords, right: keywords that the titles have, and those of them that are right.
         gold, found: gold words of each part (equal ones of a title once), and those found.
-        chosen, wanted, both: characters of keywords, of gold words, of both.
-        titles, whole: titles, and those with a gold product or model that have a word of it (and, where there is a
-            gold brand, a word of a brand) among the keywords: their query asks for that product.
+        titles: how many were added.
     """
 
     keywords: int = 0
     right: int = 0
     gold: dict[Part, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     found: dict[Part, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
-    chosen: int = 0
-    wanted: int = 0
-    both: int = 0
     titles: int = 0
 
     def add(self, title: Title, words: Iterable[str]) -> None:
         """Counts the keywords of one title."""
         text, places = letters_of(title.text)
-        golden = [False] * len(title.text)
-        for span in title.spans:
-            golden[span.begin : span.end] = [True] * (span.end - span.begin)
-        chosen: set[int] = set()
         hit: set[Span] = set()
         for word in words:
             occurrences = list(_occurrences(text, places, letters_of(word)[0]))
@@ -150,29 +140,20 @@ class Score:
             around = [span for span in title.spans for at in occurrences if _inside(at, span)]
             self.right += bool(around)
             hit.update(around)
-            chosen.update(*occurrences)
         self.titles += 1
-        self.chosen += len(chosen)
-        letters = {place for place in places if golden[place]}
-        self.wanted += len(letters)
-        self.both += len(chosen & letters)
         for part in PARTS:
             self.gold[part] += len(_texts(title, part, title.spans))
             self.found[part] += len(_texts(title, part, hit))
 
     def figures(self) -> dict[str, float]:
-        """Precision, recall and F1 of words and of characters, recall of each part, keywords a title."""
+        """Return precision, recall and F1 of words, recall of each part, and keywords a title."""
         precision = _share(self.right, self.keywords)
         recall = _share(sum(self.found.values()), sum(self.gold.values()))
-        char_precision, char_recall = _share(self.both, self.chosen), _share(self.both, self.wanted)
         return {
             "keywords": round(self.keywords / max(1, self.titles), 2),
             "precision": round(precision, 3),
             "recall": round(recall, 3),
-            "f1": round(_f1(precision, recall), 3),
-            "char_precision": round(char_precision, 3),
-            "char_recall": round(char_recall, 3),
-            "char_f1": round(_f1(char_precision, char_recall), 3),
+            "f1": round(2 * precision * recall / (precision + recall) if precision + recall else 0.0, 3),
             **{f"recall_{part}": round(_share(self.found[part], self.gold[part]), 3) for part in PARTS},
         }
 
@@ -227,7 +208,3 @@ def _texts(title: Title, part: Part, spans: Iterable[Span]) -> set[str]:
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
-
-
-def _f1(precision: float, recall: float) -> float:
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0

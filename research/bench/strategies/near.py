@@ -35,7 +35,6 @@ _LANDMARKS, _DIMENSIONS = 9, 8
 _SITES = 203
 SEEDS = range(1, 4)
 _WINDOW_S = 120.0
-_EARLY_S = (240.0, 600.0, 1200.0, 1800.0)
 _DURATION_S = 3600
 
 
@@ -94,7 +93,7 @@ def coordinates(shared: Path, seed: int) -> Coordinates:
 
 
 def figures(outcomes: Outcomes) -> dict[str, Any]:
-    """Return throughput of all sites and of one, how soon pages came, and what the paper printed."""
+    """Return throughput of all sites and of one, and what the paper printed."""
     by_label = {label: [outcomes[SCENARIO, label, seed] for seed in SEEDS] for label in LABELS}
     by_random = [one.pages_collected for one in by_label["random"]]
     everything = compared(outcomes, SCENARIO, LABELS)
@@ -110,12 +109,6 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
         "pages_of_the_median_site": {
             label: spread(list(map(_per_site, of))) for label, of in by_label.items()
         },
-        "pages_early": {
-            f"first {round(until_s / 60)} min": {
-                label: statistics.median(early(one, until_s) for one in of) for label, of in by_label.items()
-            }
-            for until_s in _EARLY_S
-        },
         "paper": {**PRINTED, "over_random": {TOP_1: 1.22, TOP_3: 1.361}},
     }
 
@@ -126,8 +119,3 @@ def _per_site(outcome: SimulatedRun) -> float:
     for window in outcome.windows:
         counts[int(window.site.removeprefix("site"))] += window.stats.collected
     return statistics.median(counts.values())
-
-
-def early(outcome: SimulatedRun, until_s: float) -> int:
-    """Return the pages of attempts that ended within the first seconds."""
-    return sum(outcome.pages_over_time[: round(until_s / _WINDOW_S)])

@@ -26,14 +26,13 @@ def test_a_keyword_is_right_inside_a_gold_word():
     assert (counted("光明").right, counted("牛").right, counted("p３０").right) == (1, 1, 1)
     assert (counted("明牛").right, counted("光明牛奶").right, counted("轻薄").right) == (0, 0, 0)
     added = counted("蒙牛")
-    assert (added.keywords, added.right, added.chosen) == (0, 0, 0)
+    assert (added.keywords, added.right) == (0, 0)
 
 
-def test_words_and_characters_are_counted():
+def test_words_are_counted():
     score = counted("光明", "牛", "轻薄")
     assert (score.keywords, score.right) == (3, 2)
     assert score.found == {"brand": 1, "product": 1, "model": 0}
-    assert (score.chosen, score.wanted, score.both) == (7, 7, 3)  # 光明 stands there twice, once gold
     figures = score.figures()
     assert (figures["precision"], figures["recall"], figures["f1"]) == (0.667, 0.667, 0.667)
 
