@@ -131,7 +131,7 @@ def _measured(
         pace: mode and amount of `coroutine_peers.slow`.
 
     Returns:
-        What it printed, with ``connections`` (open at once, at most) and ``server_cpu_s`` as the server saw it.
+        The figures that it printed, with ``connections`` (open at once, at most) and ``server_cpu_s`` as the server saw it.
     """
     first, others = cores()
     with serving(f"{_PEERS}.slow", pace[0], str(pace[1]), core=others) as (port, done):
@@ -256,5 +256,5 @@ def kb_per_connection(points: Sequence[tuple[float, float]]) -> float:
 
 
 def megabytes(pages: float) -> float:
-    """Return megabytes (10^6) in so many bodies."""
+    """Return the megabytes (10^6) of `pages` bodies."""
     return pages * BODY_BYTES / 1e6

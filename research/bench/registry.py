@@ -38,7 +38,7 @@ BENCHES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "voices": ("bench.quality.voices", "whose voice a post is, by sources that nothing was learned from"),
     }
 )
-"""By name: the module below `research`, and what the bench measures."""
+"""Benches by name: the module below `research`, and the subject."""
 
 LOWER_IS_BETTER: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -20,10 +20,10 @@ from splitter.errors import InputError
 FILE = ROOT / "docs" / "benchmarks.json"
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 _TOLERANCE = 0.1
-"""Largest share by which a ratio may get worse."""
+"""Tolerance: the share of a ratio that it may lose."""
 
 Results = dict[str, dict[str, Any]]
-"""By bench: version, machine, date, size ("whole" or "smallest"), seconds, and ratios."""
+"""Results by bench: version, machine, date, size ("whole" or "smallest"), seconds, and ratios."""
 
 
 def record(result: Mapping[str, Any], *, smallest: bool, seconds: float) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def run(_shared: Path, smallest: bool) -> dict[str, Any]:
         ``ratios``: by database `seconds` on the clock and `peak_mb` of the process. ``figures``: rows read,
         violations, CPU seconds of the process, and of a server (`server_cpu_s`), `us_per_event`.
     """
-    # The measured process has this module, too, and must not need their memory.
+    # Imported here: the measured process imports this module, and must not need their memory.
     from research.tools.processes import printed_by
     from research.tools.scale_store import SERVERS
     from research.tools.verify_store import fill

@@ -18,7 +18,7 @@ from splitter.errors import ReviewloopError
 
 _SHARED = ROOT.parent / "shared" / "data"
 _LONG = 60
-"""Length from which a text is folded in a table."""
+"""Longest text that a table does not fold."""
 
 
 def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """The 2019 balance paper's experiment again, the exact solver at size, and curves learned from noisy runs.
 
-Scenario: ``paper2019-nodes.json`` (its README says what is reconstructed), 500 URLs on five nodes. Compared are the published split,
+Scenario: ``paper2019-nodes.json`` (its README names the reconstructed parts), 500 URLs on five nodes. Compared are the published split,
 the even one, the particle swarm as published, and the exact solver. Learned curves: `research.papers.learned_curves`.
 """
 

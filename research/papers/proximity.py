@@ -83,7 +83,7 @@ class Draw:
 
 
 Estimator = Callable[[Draw], tuple[Matrix, NDArray[np.bool_]]]
-"""Returns delays (sites, nodes) from what was measured, and which of them are estimates."""
+"""Returns delays (sites, nodes) from the measured ones, and True for each estimate."""
 Scores = dict[str, dict[str, float]]
 
 
@@ -273,7 +273,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def _disturbed(draw: Draw, maker: Callable[[Sequence[float]], float]) -> Draw:
-    """Replace each measured delay by what `maker` makes of five disturbed ones."""
+    """Replace each measured delay by the one that `maker` makes from five disturbed ones."""
     chance = np.random.default_rng(1000 + draw.seed)
 
     def measured(delays_ms: Matrix) -> Matrix:

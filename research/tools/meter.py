@@ -1,4 +1,4 @@
-"""What a process uses, and what it may use: cores, open files, memory, CPU seconds.
+"""Resources of a process: cores, open files, memory, CPU seconds.
 
 Contestants of the benches import this module, so it imports nothing of the product.
 """

@@ -99,7 +99,7 @@ class SharedLink(AtOnce):
         """See `Pace`."""
         if not self._sending:
             loop = asyncio.get_running_loop()
-            # Time in which there was nothing to send is lost, as on a real link; a debt is not.
+            # Idle time is lost, as on a real link; a debt is not.
             self._ticked_at, self._may_go = loop.time(), min(self._may_go, 0.0)
             loop.call_later(_TICK_S, self._tick)
         self._sending.append((transport, answer))
@@ -119,7 +119,7 @@ class SharedLink(AtOnce):
 
 
 class _Server:
-    """What all connections share."""
+    """State of the server that all connections share."""
 
     def __init__(self, answer: Callable[[bytes], bytes], pace: Pace) -> None:
         self.answer, self.send = answer, pace.send

@@ -1,4 +1,4 @@
-"""Plots of what a bench measured, as PNG files, and the option that asks for them."""
+"""Plots of a bench's figures as PNG files, and the option for them."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def serving(
     """Run a module that prints a line of JSON when it serves, and ends with its standard input.
 
     Yields:
-        What it printed, and a dictionary that holds what it prints at its end, once it ended.
+        The line that it printed, and a dictionary that gets the JSON of its end, once it ended.
 
     Raises:
         BenchError: it did not start.
@@ -94,7 +94,7 @@ def running(server: PostgresServer | RedisServer) -> Iterator[int]:
 
 
 def forkserver() -> ForkServerContext:
-    """Return a context whose processes are forked from one that has imported most modules and does nothing else."""
+    """Return a context whose processes are forked from one that has imported most modules."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(_IMPORTED))
     return context

@@ -151,7 +151,7 @@ def sites_yaml_text() -> str:
 def _visit(
     ref: str, place: str, given: list[Any], places: dict[str, list[str]], values: dict[str, list[Any]]
 ) -> None:
-    """Note where a model and those below it stand, and the values that the given mappings have there."""
+    """Record the places of a model and of the models below it, with the values that the given mappings have there."""
     places.setdefault(ref, []).append(place)
     values.setdefault(ref, []).extend(given)
     for key, field in _MODELS[ref]["properties"].items():

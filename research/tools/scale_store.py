@@ -102,7 +102,7 @@ class _Turn:
 def measure_turns(
     server: Server, nodes_and_sites: tuple[int, int], slots: int, sizes: Sequence[int], turns: Turns
 ) -> dict[str, float]:
-    """Measure turns with so many subtasks in PRIORITY.
+    """Measure turns with each of `sizes` subtasks in PRIORITY.
 
     Returns:
         By size: milliseconds of a turn on the clock, the median (``full_ms``), leases a second on the clock (``leases_per_s``),
@@ -158,7 +158,7 @@ class _Loop:
                 conn.exec_driver_sql(statement)
 
     def turn(self, leases: int) -> _Turn:
-        """Free so many slots, then measure a turn of the scheduler, committed."""
+        """Free slots for `leases`, then measure a turn of the scheduler, committed."""
         with self._store.begin() as conn:
             now = read_now(conn)
             self._queue(conn, conn.execute(text(_DONE)).rowcount)

@@ -65,7 +65,7 @@ class Servers:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run of the cluster did.
+    """The counts of one run of the cluster.
 
     Attributes:
         counts: (seconds since the node's process was started, result pages read so far), ascending, from (0, 0) on.
@@ -88,12 +88,12 @@ class Run:
         return next((at for at, count in self.counts if count), None)
 
     def rate(self, seconds: float | None = None) -> float:
-        """Result pages a second from the start of the process on, over so many seconds (None: all)."""
+        """Return result pages a second from the start of the process on, over `seconds` (`None`: all)."""
         until = self.lasted_s if seconds is None else min(seconds, self.lasted_s)
         return count_at(self.counts, until) / until
 
     def rate_since_first(self) -> float:
-        """Result pages a second from the first one on; 0 where there is none."""
+        """Return result pages a second from the first one on, 0 if there is none."""
         if self.first_s is None or self.first_s >= self.lasted_s:
             return 0.0
         return (self.counts[-1][1] - count_at(self.counts, self.first_s)) / (self.lasted_s - self.first_s)
@@ -104,7 +104,7 @@ class Run:
         return (self.counts[-1][1] - count_at(self.counts, half)) / half
 
     def seconds_for(self, results: int) -> float | None:
-        """Seconds from the start until so many had been read; None: never."""
+        """Return the seconds from the start until `results` pages had been read. `None`: never."""
         return next((at for at, count in self.counts if count >= results), None)
 
 

@@ -29,7 +29,7 @@ ENGINE_HOST = "search.example"
 _NEW = re.compile(rb"GET (?:http://[^/]+)?/n/(\d+)\.html ")
 _SEARCH = re.compile(rb"GET (?:http://[^/]+)?/s\?q=(\S+) ")
 _QUERY = re.compile(r"product(\d+) site:shop(\d+)\.example")
-# A small page: what is measured is the way to Redis and the database, not reading.
+# A small page: the bench measures the way to Redis and the database, not reading.
 _REVIEWS, _BYTES = 2, 3000
 
 

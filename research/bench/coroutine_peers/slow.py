@@ -1,8 +1,8 @@
 """The server of the coroutine bench: one page of 20 KB for every request, slow in one of three ways.
 
-    delay   each answer comes a fixed time after its request
-    hold    no answer before so many requests wait at once; then all of them
-    link    answers share one link of so many bits a second
+    delay   each answer comes AMOUNT seconds after its request
+    hold    no answer before AMOUNT requests wait at once; then all of them
+    link    answers share one link of AMOUNT bits a second
 
 `python -m research.bench.coroutine_peers.slow MODE AMOUNT` serves it.
 """

@@ -1,4 +1,4 @@
-"""What the contestants of `bench crawl` share: how one is called, what it measures, what it stores, and the comparison of that.
+"""Common parts of the contestants of `bench crawl`: the call, the figures, the stored rows, and their comparison.
 
 A contestant is a process of its own: it crawls the review pages 0 to N - 1 of the page server once, stores pages
 and reviews into a SQLite file and prints `Figures` as JSON.
@@ -72,7 +72,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a contestant measured of itself.
+    """The figures that a contestant measured.
 
     Attributes:
         pages: stored (of the limit: read).
@@ -102,12 +102,12 @@ class Watch:
 
 
 def take_part(crawl: Callable[[Call], Figures]) -> None:
-    """Crawl as the command line says, and print the figures."""
+    """Crawl as the command line asks, and print the figures."""
     print(json.dumps(asdict(crawl(Call(**json.loads(sys.argv[1]))))))
 
 
 class Rows:
-    """Where peers store: pages and their reviews, committed `_COMMIT_EVERY` pages at a time.
+    """The pages and reviews that a peer stores, committed `_COMMIT_EVERY` pages at a time.
 
     Attributes:
         pages: stored so far.
@@ -159,7 +159,7 @@ def page_digests(database: Path) -> dict[int, bytes]:
 
 
 class Agreement:
-    """Compares what was stored first of each page with what every other contestant stored of it."""
+    """Compares the fields that the contestants stored of each page."""
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[bytes, str]] = {}
@@ -168,7 +168,7 @@ class Agreement:
         """Take a contestant's pages; there must be exactly those numbered 0 to `pages` - 1.
 
         Raises:
-            BenchError: some are missing or too many, or one differs from what another contestant stored.
+            BenchError: some are missing or too many, or one differs from another contestant's.
         """
         if wrong := set(range(pages)).symmetric_difference(digests):
             raise BenchError(

@@ -1,4 +1,4 @@
-"""The whole loop over real HTTP on loopback: pages over time in worlds drawn by seed, compared with what could be had.
+"""The whole loop over real HTTP on loopback: pages over time in worlds drawn by seed, compared with a bound.
 
 The lab and `reviewloop run` (or `up`) are processes of their own; a world is a regime (`research.bench.field.worlds`) and a
 seed. Runs are compared with a bound by linear programming (`research.bench.field.bound`), and strategies seed by seed

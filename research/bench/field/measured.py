@@ -60,7 +60,7 @@ _STOPPED = frozenset({"the runner stops", "the worker stops"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What came of a run. Times in seconds from the first request that the lab saw.
+    """Results of a run. Times in seconds from the first request that the lab saw.
 
     Attributes:
         there: pages that the job's queries list.

@@ -52,7 +52,7 @@ class Run:
 
     @property
     def world(self) -> World:
-        """Its world."""
+        """The world that the run is made in."""
         return draw(Regime(self.regime), self.seed, products=JOBS[self.job], nodes=self.nodes)
 
 

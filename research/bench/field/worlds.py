@@ -18,14 +18,14 @@ import yaml
 from app.lab import chance
 from app.lab.pages import Corpus, make_texts
 from app.lab.profile import Profile
-from app.run.version import ROOT
-from splitter.catalog.load import builtin, load_catalog
+from research.tools.pagetruth import SAMPLES
+from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, Limits
 from splitter.query import product_query
 from splitter.word_weight import first_to_drop
 from tasks.scheduling.query_refinement import FEWEST_WORDS
 
-NAMES = ROOT / "research" / "samples" / "names.txt"
+NAMES = SAMPLES / "names.txt"
 """Product names, one a line; a job takes the first ones."""
 
 JOBS: Mapping[str, int] = MappingProxyType({"small": 6, "long": 30})
@@ -196,7 +196,7 @@ def _limited(catalog: Catalog, regime: Regime, seed: int) -> Catalog:
     engine_limits: Limits | None = None
     match regime:
         case Regime.SHIPPED:
-            shipped = load_catalog(ROOT / "sites.yaml")
+            shipped = builtin("today")
             limits, engine_limits = shipped.limits, shipped.engines[_SHIPPED_ENGINE].limits
         case Regime.ENGINE_BOUND:
             limits, engine_limits = ROOMY, RATIONED_ENGINE

@@ -4,7 +4,7 @@
 - `drifting`: the same, but each gets another speed and completion now and then, four hours apart on average.
 - `restless`: the same an hour apart: somewhere something changes every half minute.
 
-There is more work than four hours allow: what is missing to the proven bound is what learning and planning cost.
+There is more work than four hours allow, so the distance to the proven bound is the cost of learning and planning.
 """
 
 from __future__ import annotations

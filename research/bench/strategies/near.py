@@ -1,8 +1,8 @@
 """The 2010 paper's experiment: 30 nodes, 203 sites, pages that take four measured round trips each.
 
 Nodes and sites are rows of the matrix, drawn by seed; each node has one slot, so that an hour is too short for all.
-What strategies are told of distances are GNP coordinates from 9 landmarks (k-centre) in 8 dimensions, as in the
-paper; pages take what the matrix says. Pages are counted, and for the paper's single site those of one site.
+Strategies get GNP coordinates from 9 landmarks (k-centre) in 8 dimensions, as in the paper; a page takes the time of the matrix.
+All pages are counted, and for the paper's single site the pages of one site.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def runs(shared: Path) -> list[Run]:
 
 
 def coordinates(shared: Path, seed: int) -> Coordinates:
-    """Return what 9 landmarks tell of the hosts of a draw."""
+    """Return coordinates of the hosts of a draw from 9 landmarks."""
     draw = drawn(delays(shared), seed, _LANDMARKS)
     return Coordinates(by_gnp(_DIMENSIONS)(draw)[0])
 

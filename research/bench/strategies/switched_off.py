@@ -39,7 +39,7 @@ def runs(scenes: Sequence[Scene]) -> list[Run]:
 
 
 def compared(outcomes: Outcomes, scenario: str) -> dict[str, Any]:
-    """Return one scenario's figures: what is gained by each strategy, and the counts of the paper."""
+    """Return one scenario's figures: the gain of each strategy, and the counts of the paper."""
 
     def of(label: str) -> list[SimulatedRun]:
         return [outcomes[scenario, label, seed] for seed in SEEDS]
