@@ -20,10 +20,10 @@ def test_patterns_of_the_tree_are_linear(found):
 
 def test_patterns_made_while_it_runs_are_known():
     assert set(MADE_LATER) == {
-        "app/lab/corpus.py",  # what the lab's texts must not match, of its own words
-        "app/lab/engines/made.py",  # of an engine's address: escaped words and groups
-        "app/lab/lists.py",  # escaped words
-        "app/lab/query.py",  # the same
+        "app/lab/engines.py",  # an engine's address: escaped words and groups
+        "app/lab/made.py",  # the same
+        "app/lab/pages.py",  # words that the lab's texts must not match
+        "app/lab/sites.py",  # escaped words
         "app/web/base/phrases.py",  # forms of our own sentences, over at most 500 characters
         "app/web/base/rendering.py",  # escaped words of a search
         "research/training/voice_posts.py",  # a tag's name; over files for training

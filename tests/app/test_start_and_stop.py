@@ -44,7 +44,7 @@ def test_a_database_of_an_older_version_is_told_and_left_as_it_is(reviewloop, cr
     result = reviewloop(*words, "--db", crawled.url)
     assert result.exit_code == 1
     assert "has revision 0009" in result.stderr
-    assert "`reviewloop migrate`" in result.stderr
+    assert "version 0.9.0 first" in result.stderr
     with closing(sqlite3.connect(crawled.url.removeprefix("sqlite:///"))) as conn:
         assert conn.execute("SELECT version_num FROM alembic_version").fetchone() == ("0009",)
 
