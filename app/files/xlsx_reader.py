@@ -45,7 +45,7 @@ _DAY_THAT_NEVER_WAS = 60
 """Excel counts a 29 February 1900."""
 _DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
 """Numbers of the built-in formats of dates and times, with those of Chinese Excel (18.8.30)."""
-_LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|[\\_*].')
+_LITERAL = re.compile(r'"[^"]*"|\[[^\[\]]*\]|[\\_*].')
 _DATE_LETTERS = frozenset("ymdhsYMDHS")
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, expat.ExpatError),

@@ -95,7 +95,7 @@ def refusal(answer: LabAnswer, blocked: Sequence[str] = ()) -> LabResponse:
 
 
 _CAPTURED = re.compile(r"\((?!\?)[^()]*\)")
-_GROUP = re.compile(r"\(\?:((?:\\.|[^\\|()])*)(?:\|(?:\\.|[^\\()])*)?\)")
+_GROUP = re.compile(r"(?<!\\)\(\?:((?:\\.|[^\\|()])*)(?:\|(?:\\.|[^\\()])*)?\)")
 _OPTIONAL = re.compile(r"\\s[*+?]?|\[\^[^\[\]]*\][*+]\??|\.(?:[*+]\??|\{\d+,\d*\})")
 
 
