@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from app.run.preflight import Preflight
-from app.views.crawl_plan import CrawlPlan, SitePlan, missing, unasked_sites
+from app.views.crawl_plan import CrawlPlan, SitePlan, missing, site_obstacles
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.content.products import NewProduct
@@ -47,7 +47,7 @@ def crawl_plan(
             for site in found.asked
             if searches[site] or not wanted
         ),
-        not_asked=unasked_sites(unasked),
+        not_asked=site_obstacles(unasked),
         missing=missing(unasked),
         requests=requests.total(),
         seconds=round(seconds.get(slowest, 0.0), 1),

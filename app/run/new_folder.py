@@ -16,7 +16,7 @@ from splitter.catalog.load import builtin_text
 from splitter.errors import InputError
 
 _NAMES = "\ufeffname,keywords,aliases,priority,recrawl\n"
-"""The header of the table of products; the mark tells Excel that it is UTF-8."""
+"""The header of the table of products. Excel reads it as UTF-8 because of the mark."""
 _OWNER_ONLY = 0o600
 _FOR_ALL = 0o644
 

@@ -157,8 +157,8 @@ def hold(lock: Path, what: str, instead: str) -> Iterator[None]:
     """Hold a lock file. The system releases it however the process ends.
 
     Args:
-        what: what the holder does, for the message.
-        instead: what the person could do.
+        what: the work of the holder, for the message.
+        instead: advice to the person.
 
     Raises:
         InputError: another process holds it; the message names the process, and since when.
@@ -195,7 +195,7 @@ def hold_folder(folder: Path) -> AbstractContextManager[None]:
 
 
 def refuse_busy(folder: Path) -> None:
-    """Refuse a folder in which a cluster works, and make nothing. Raises InputError as `hold`."""
+    """Refuse a folder that a cluster works in, and make nothing. Raises InputError as `hold`."""
     if (folder / "lock").exists():
         with hold_folder(folder):
             pass

@@ -167,7 +167,7 @@ class Askable:
 
     Args:
         look: finds them out, which takes seconds.
-        first: what is known already.
+        first: the result of an earlier look, if there is one.
     """
 
     def __init__(

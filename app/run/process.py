@@ -1,4 +1,4 @@
-"""What every process that runs the loop shares: its logs, event loop and garbage collector, and its end."""
+"""The logs, event loop, garbage collector and end of a process that runs the loop."""
 
 from __future__ import annotations
 

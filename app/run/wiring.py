@@ -69,7 +69,7 @@ def context(settings: Settings, catalog: Catalog) -> Context:
 def alerting(
     settings: Settings, catalog: Catalog, hosts: HostCatalog, go_on: GoOn = lambda: True
 ) -> Alerting:
-    """Return the sweep that finds alerts and tells people while `go_on` allows it. Raises InputError."""
+    """Return the sweep that finds alerts and sends them while `go_on` allows it. Raises InputError."""
     engines: dict[str, str] = {}
     for name in catalog.engines:
         host = hosts.of_engine(name)
@@ -272,7 +272,7 @@ def control(
     """Return the resources of the sweeps.
 
     Args:
-        writer: writes what must not be lost while the database is away: that people were told, or got a file.
+        writer: writes records that must not be lost while the database is away: alerts and files that were sent.
         ending: set when the process should end.
         own: `write`, and if they run as sweeps `plan` and `fill_seen`.
     """

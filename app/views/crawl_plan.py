@@ -62,7 +62,7 @@ class CrawlPlan:
     notes: tuple[str, ...] = ()
 
 
-def unasked_sites(unasked: Unasked) -> tuple[UnaskedSite, ...]:
+def site_obstacles(unasked: Unasked) -> tuple[UnaskedSite, ...]:
     """Return the sites that can't be asked, in their order."""
     return tuple(
         UnaskedSite(site=site, why=found[0].why, mend=found[0].mend, obstacles=found)

@@ -1,6 +1,6 @@
 """Resources of a process that runs sweeps, and of a worker process for its Celery tasks.
 
-A Celery task is a plain function that gets a message and nothing else, so `opened` is the one global of the loop.
+A Celery task is a plain function that gets only a message, so `opened` is the one global of the loop.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Control:
         write: runs an operation in a transaction and waits until it is committed.
         report: writes the report of subtasks that wait for a person.
         deliver: makes the reports and exports that are due, and hands them over.
-        alerts: finds alerts and tells people.
+        alerts: finds alerts and sends them to people.
         plan: makes the tasks of new products. The embedded runner does so on its event loop instead.
         fill_seen: fills the shared set of stored pages if it was lost. The embedded runner shares none.
         ending: set when the process should end: a sweep that runs stops at its next step.

@@ -1,10 +1,10 @@
-"""The pulse of a process: a file its own loop writes every few seconds, and a check that ends it where this stopped.
+"""The pulse of a process: a file that its own loop writes every few seconds, and a check that ends a silent process.
 
     python -m app.run.cluster.pulse FILE --within SECONDS [--end]
 
-The check exits 0 while the last beat is younger than so many seconds, else 1. With `--end` it also kills the process,
-so that whoever keeps it running starts it anew: one that is frozen, or whose loop is held, can't end itself. A
-container runs it every few seconds (docker-compose.yml), so it needs the standard library only. Linux only.
+The check exits with 0 if the last beat is younger than SECONDS, else with 1. With `--end` it also kills the process, so
+that its supervisor restarts it: a process that is frozen or whose loop is held can't end itself. A container runs the
+check every few seconds (docker-compose.yml), so it needs only the standard library. Linux only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Pulse:
     """Writes the pulse of this process.
 
     Args:
-        file: where to; its folder must be there. Empty: nowhere.
+        file: path in a folder that exists. If it is empty, no pulse is written.
     """
 
     def __init__(self, file: str) -> None:
@@ -40,10 +40,10 @@ class Pulse:
         self._process = f"{os.getpid()} {started(os.getpid())}" if file else ""
 
     def beat(self) -> None:
-        """Say that this process is alive. Where the file can't be written it is logged, and counts as silence."""
+        """Record that this process is alive. A file that can't be written is logged, and counts as silence."""
         if self._file is None:
             return
-        # Replaced whole: who reads it never sees half a line. The clock is the machine's, and is never set.
+        # Replaced as a whole, so that a reader never sees half a line. This clock of the machine is never set.
         part = self._file.with_name(f"{self._file.name}.part")
         try:
             part.write_text(f"{self._process} {time.monotonic()}\n")
@@ -53,12 +53,7 @@ class Pulse:
 
 
 class PoolPulse:
-    """Beats on a pool's threads: it stops where all of them are held. A context manager.
-
-    Args:
-        pulse: of this process.
-        pool: asked every `EVERY_S`.
-    """
+    """Beats on a pool's threads every `EVERY_S`, so it stops if all of them are held. A context manager."""
 
     def __init__(self, pulse: Pulse, pool: Executor) -> None:
         self._pulse = pulse
@@ -86,9 +81,8 @@ class Beat:
     """The last beat of a process.
 
     Attributes:
-        pid: of the process.
-        start: when it started, as `started` tells: another process may get its number.
-        at_s: when it beat, by the machine's clock that is never set (`time.monotonic`).
+        start: start of the process, as `started` returns it. Another process may get the same number later.
+        at_s: time of the beat, by the machine's clock that is never set (`time.monotonic`).
     """
 
     pid: int
@@ -96,11 +90,11 @@ class Beat:
     at_s: float
 
     def silent_s(self, now_s: float) -> float:
-        """Seconds since it; infinite where it was written before the machine started."""
+        """Return the seconds since the beat, or infinity if the machine started after it."""
         return now_s - self.at_s if now_s >= self.at_s else inf
 
     def kill(self) -> bool:
-        """Kill the process, if it is still the one that wrote it; False where that one is gone."""
+        """Kill the process. Return False if the one that wrote the beat is gone."""
         if started(self.pid) != self.start:
             return False
         os.kill(self.pid, signal.SIGKILL)
@@ -108,7 +102,7 @@ class Beat:
 
 
 def last_beat(file: Path) -> Beat:
-    """The beat in a file. Raises ValueError where there is none."""
+    """Return the beat in a file. Raises ValueError if there is none."""
     try:
         pid, start, at_s = file.read_text().split()
         return Beat(int(pid), start, float(at_s))
@@ -138,7 +132,7 @@ def _stat(pid: int, field: int) -> str:
 
 
 def main() -> None:
-    """Check a pulse by the command line."""
+    """Check a pulse as the command line asks."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("--within", type=float, required=True, help="most seconds since the last beat")

@@ -291,7 +291,7 @@ def serve_store(folder: Path, say: Callable[[str], None]) -> Iterator[str]:
 
     Args:
         folder: the folder of `up --data`.
-        say: called with what a person should know.
+        say: called with one line that a person should read.
 
     Raises:
         InputError: another command holds the folder, and its server does not come up.

@@ -66,7 +66,7 @@ class Checked:
         self.refused = 0
 
     def passes(self, message: Any) -> bool:
-        """Whether a message of the broker is what somebody with the key sent to this queue."""
+        """Return True if a holder of the key sent this message to this queue."""
         given = message.headers.get(_HEADER)
         queue = (message.delivery_info or {}).get("routing_key", "")
         if not isinstance(given, str):
