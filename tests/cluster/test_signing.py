@@ -14,6 +14,7 @@ from kombu import Message
 from app.run.cluster.celery_app import make_app
 from app.run.cluster.signing import Checked, sign_messages, signing_key
 from app.run.setting_fields import Settings
+from tasks.jobs import celery_tasks  # noqa: F401 (registers the tasks)
 
 CLUSTER = Settings(database_url="postgresql+psycopg2://u:p@db/r", redis_url="redis://cache:6379/3")
 SECRET = "a secret of the tests"
