@@ -32,6 +32,8 @@ SIGN_IN = Obstacle(kind=ObstacleKind.SIGN_IN, why="it asks to sign in", mend="se
 
 @pytest.fixture
 def checks(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "_REDIS_S", 0.1)
+
     def look(found=None, now=NOW, **settings):
         monkeypatch.setattr(
             doctor, "preflight", lambda *_, **_more: found or Preflight(asked=("cca.org.cn",))
