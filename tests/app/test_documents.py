@@ -37,6 +37,7 @@ def test_a_readme_is_short_and_opens_with_the_two_commands(document):
     assert len(text_of(document).splitlines()) <= 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", TEXTS)
 def test_the_references_are_what_the_code_says(document):
     assert text_of(document) == TEXTS[document](), "run `make reference`"
