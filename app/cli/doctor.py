@@ -71,7 +71,7 @@ _TEXTS = {
     "wrong_mail": ("{error}", "see docs/schedules.md"),
     "wrong_schema": ("{error}", "see docs/backup.md"),
 }
-"""By reason of a check: what was found, and what mends it."""
+"""Sentences for each reason of a check: the finding, and the remedy."""
 
 
 @click.command()

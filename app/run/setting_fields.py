@@ -171,9 +171,9 @@ class Settings(BaseModel):
     pseudonym_key: FileSecret = ""
     """Key of the pseudonyms, the same on all machines. Default: one made at random in REVIEWLOOP_KEYS_FOLDER."""
     web_viewer: TokenHash = ""
-    """Hash of the token with which people read the dashboard (`reviewloop web --make-token viewer`)."""
+    """Hash of the token for reading the dashboard (`reviewloop web --make-token viewer`)."""
     web_operator: TokenHash = ""
-    """Hash of the token with which people operate the dashboard (`reviewloop web --make-token operator`)."""
+    """Hash of the token for operating the dashboard (`reviewloop web --make-token operator`)."""
     trusted_proxies: Networks = frozenset()
     """Addresses or networks of the proxies in front of the dashboard, separated by commas. It believes the client's
     address (X-Forwarded-For) and scheme that they send."""
@@ -181,10 +181,10 @@ class Settings(BaseModel):
     """Browser for pages made by script, a path or a name on PATH. Default: the first of chromium, chromium-browser,
     google-chrome and msedge."""
     keep_log_days: float = Field(365.0, ge=0, lt=100_000)
-    """Days for which the event log of an ended subtask is kept (docs/verify.md). 0: for ever."""
+    """Days to keep the event log of an ended subtask (docs/verify.md). 0: for ever."""
     alerts: Annotated[AlertRules, _text_validator(_alert_rules)] = USUAL_RULES
-    """Rules with thresholds: completion of a site in percent of what it was, minutes that a node is silent, subtasks
-    that wait for a person, minutes without a page, refusals of an engine in a row; or off."""
+    """Rules with thresholds: completion of a site in percent of its earlier rate, minutes that a node is silent,
+    subtasks that wait for a person, minutes without a page, refusals of an engine in a row; or off."""
     alert_to: Annotated[FileSecret, _text_validator(_receivers)] = ""
     """Receivers of alerts, separated by blanks: addresses as in docs/alerts.md, mailto:PERSON, `log`. Default: the
     log."""

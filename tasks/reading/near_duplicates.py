@@ -32,7 +32,7 @@ BINS = BANDS * ROWS
 THRESHOLD = 0.6
 SHORT_THRESHOLD = 0.7
 """Jaccard similarity from which on two texts are nearly the same, where the smaller has less than SHORT shingles: in a
-short text a changed word is the message (阿特兹车身异响, 阿特兹天窗异响). Measured by `research/bench/reposts.py`."""
+short text a changed word is the message (阿特兹车身异响, 阿特兹天窗异响). Measured: docs/results.md."""
 SHORT = 20
 SHORTEST = 8
 """Characters, after `plain`, from which on texts are compared: 好评 and the like say the same without being copied."""
