@@ -37,19 +37,6 @@ def test_show_tells_every_attempt(crawled, reviewloop, waiting):
     assert reviewloop("failed", "show", 9999, "--db", crawled.url).exit_code == 2
 
 
-def test_refetch_asks_again(crawled, reviewloop, lab, waiting):
-    there = f"{lab.host}:{lab.port}"
-    told = crawled.ask("failed", "show", waiting[0], "--refetch", "--lab", there)
-    assert DEAD in told["refetch"]["error"]
-    done = next(n for n in range(1, 20) if crawled.ask("explain", n)["subtask"]["state"] == "DONE")
-    again = crawled.ask("failed", "show", done, "--refetch", "--lab", there)["refetch"]
-    assert again["status"] == 200
-    assert "<" in again["head"]
-    shown = reviewloop("failed", "show", done, "--refetch", "--lab", there, "--db", crawled.url).stdout
-    assert "Asked again" in shown
-    assert "status 200" in shown
-
-
 def test_retry_begins_a_new_round(crawled, reviewloop, waiting):
     assert crawled.ask("failed", "retry", waiting[0]) == {"done": [waiting[0]], "refused": []}
     subtask = crawled.ask("explain", waiting[0])["subtask"]
@@ -63,12 +50,6 @@ def test_retry_begins_a_new_round(crawled, reviewloop, waiting):
     assert "is in WAIT" in again.stderr
     assert "there is no subtask 9999" in again.stderr
     assert crawled.ask("verify")["violations"] == []
-
-
-@pytest.mark.parametrize("choice", [("--all",), ("--site", DEAD), ("--reason", "host_unreachable")])
-def test_retry_by_choice(crawled, waiting, choice):
-    assert crawled.ask("failed", "retry", *choice)["done"] == waiting
-    assert crawled.ask("failed", "list")["total"] == 0
 
 
 def test_retry_of_nothing(crawled, reviewloop):

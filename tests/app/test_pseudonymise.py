@@ -65,10 +65,6 @@ def test_without_a_key_one_is_made_and_kept(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["reviewloop.pseudonym-key"]
 
 
-def test_names_are_kept_unless_asked():
-    assert pseudonyms(Settings()) is None
-
-
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

@@ -49,15 +49,6 @@ def test_a_database_of_an_older_version_is_told_and_left_as_it_is(reviewloop, cr
         assert conn.execute("SELECT version_num FROM alembic_version").fetchone() == ("0009",)
 
 
-def test_migrate_begins_a_database_and_leaves_a_new_one_as_it_is(reviewloop, tmp_path):
-    url = f"sqlite:///{tmp_path / 'new.db'}"
-    for _ in range(2):
-        result = reviewloop("migrate", "--db", url)
-        assert result.exit_code == 0
-        assert "the newest" in result.stderr
-    assert reviewloop("status", "--db", url).exit_code == 0
-
-
 def test_a_second_holder_is_told_who_is_first(tmp_path):
     lock = tmp_path / "it.run"
     first = hold(lock, "another run works on it", "end it")

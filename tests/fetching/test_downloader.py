@@ -253,14 +253,6 @@ def test_endless_body_is_cut_at_the_limit():
     assert failure(handler).error is ErrorClass.TOO_LARGE
 
 
-def test_body_until_the_connection_closes():
-    async def handler(head, writer):
-        writer.write(b"HTTP/1.0 200 OK\r\n\r\nold but whole")
-        writer.close()
-
-    assert fetch(handler).body == b"old but whole"
-
-
 def test_body_shorter_than_announced_is_cut_off():
     async def handler(head, writer):
         writer.write(answer(b"half", length=8))
@@ -574,10 +566,6 @@ def test_hook_ends_a_fetch_before_anything_is_sent():
     assert asyncio.run(run()) == (ErrorClass.ROBOTS, [])
 
 
-def test_redirect_without_a_location():
-    assert failure(serve(answer(b"", "302 Found"))).error is ErrorClass.OTHER_STATUS
-
-
 # ---- the guard on the real web
 
 
@@ -795,23 +783,3 @@ def test_the_first_byte_is_timed_without_connecting_and_without_the_body():
 
     for response in asyncio.run(run()):
         assert slow_s * 0.9 <= response.first_byte_s < response.elapsed_s
-
-
-def test_a_request_that_was_sent_twice_is_not_timed():
-    async def dies(head: bytes, writer: asyncio.StreamWriter) -> None:
-        if b"/second" in head and not died:
-            died.append(head)
-            writer.transport.abort()
-            return
-        writer.write(answer(b"x"))
-
-    died: list[bytes] = []
-
-    async def run():
-        async with lab(dies) as (downloader, _):
-            first = await downloader.fetch("http://example.cn/first")
-            return first, await downloader.fetch("http://example.cn/second")
-
-    first, second = asyncio.run(run())
-    assert first.first_byte_s > 0.0
-    assert second.first_byte_s == 0.0

@@ -37,12 +37,6 @@ def let_in(queue: list[Entrant], waiting: dict[tuple[str, int], int], limit: int
     return admitted(looked, heads, waiting, limit)
 
 
-def test_sites_nobody_serves_keep_no_other_out() -> None:
-    queue = queued([("clogged", 0)] * 1000 + [("served", 0)])
-    assert 1000 in let_in(queue, {("clogged", 0): 50}, 100)
-    assert let_in(queue, {("clogged", 0): 50}, 100) == [1000]
-
-
 def test_the_urgent_come_in_however_many_wait() -> None:
     queue = queued([("a", 0)] * 9 + [("a", 5)])
     assert let_in(queue, {("a", 0): 900}, 10) == [9]
@@ -69,19 +63,3 @@ def test_a_subtask_is_let_in_only_while_its_window_is_open(subtasks, waiting, li
         before = sum(n for (of, priority), n in now.items() if of == one.site and priority >= one.priority)
         assert before < bound(limit, sites) / sites
         now[one.site, one.priority] += 1
-
-
-@given(queues, counts, limits)
-def test_looking_at_what_is_asked_for_is_as_good_as_looking_at_all(subtasks, waiting, limit) -> None:
-    queue = queued(subtasks)
-    assert let_in(queue, waiting, limit) == admitted(queue, heads_of(queue), waiting, limit)
-
-
-@given(queues, counts, limits)
-def test_a_site_is_let_in_in_queue_order(subtasks, waiting, limit) -> None:
-    queue = queued(subtasks)
-    chosen = set(let_in(queue, waiting, limit))
-    for site in {one.site for one in queue}:
-        for level in range(3):
-            ids = [one.id for one in queue if (one.site, one.priority) == (site, level)]
-            assert [n in chosen for n in ids] == sorted((n in chosen for n in ids), reverse=True)

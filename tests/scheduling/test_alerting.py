@@ -79,23 +79,8 @@ def test_a_site_that_gives_half_of_what_it_gave_before_is_told(now, told):
     assert [one.subject for one in on(completion={"cca.org.cn": now})] == (["cca.org.cn"] if told else [])
 
 
-def test_a_completion_rate_is_back_when_it_is_clearly_above_half_of_what_it_was():
-    (alert,) = on(completion={"cca.org.cn": Completion(100, 20, 1000, 900)})
-    assert alert.level == pytest.approx(0.9)
-    before = [OpenAlert(alert, ago(30))]
-    # Meanwhile the bad hour is part of the history; what it was before it still counts.
-    assert on(before=before, completion={"cca.org.cn": Completion(100, 47, 5000, 1000)})
-    assert on(before=before, completion={}) == [alert]
-    assert not on(before=before, completion={"cca.org.cn": Completion(100, 55, 5000, 1000)})
-    assert not on(before=[OpenAlert(alert, LONG)], completion={})
-
-
 def test_an_engine_is_told_when_it_refused_often_enough_in_a_row():
     refusals = [Refusal("baidu", {"captcha"}, ["n2", "n1"], 2), Refusal("sogou", {"captcha"}, ["n1"], 1)]
     (found,) = on(refusals=refusals)
     assert found.subject == "baidu"
     assert "n1, n2 (captcha), 2 times in a row" in found.text
-
-
-def test_a_rule_that_is_off_tells_nothing():
-    assert not on(AlertRules(), manual=9, nodes={"n1": ago(9)}, work_waits=True)

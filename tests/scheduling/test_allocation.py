@@ -184,23 +184,6 @@ def test_higher_priority_first_then_first_in(strategy):
     assert set(given_to(decide(strategy, waiting, [node("n1", free=3)]))) == {7, 3, 4}
 
 
-def test_priority_outweighs_any_yield():
-    stats = [known("good", "n1", pages_per_s=9), known("poor", "n1", pages_per_s=0.3)]
-    waiting = [subtask(1, "poor", priority=1), subtask(2, "good")]
-    assert given_to(decide("feedback", waiting, [node("n1")], stats=stats)) == {1: "n1"}
-
-
-def test_a_subtask_goes_where_its_site_yields_most():
-    stats = [known("a", "n1", pages_per_s=0.5), known("a", "n2", pages_per_s=2)]
-    decided = decide("feedback", [subtask(1)], [node("n1"), node("n2")], stats=stats)
-    assert given_to(decided) == {1: "n2"}
-
-
-def test_completion_counts_as_much_as_speed():
-    stats = [known("a", "n1", completion=0.2, pages_per_s=0.4), known("a", "n2", pages_per_s=1.5)]
-    assert given_to(decide("feedback", [subtask(1)], [node("n1"), node("n2")], stats=stats)) == {1: "n2"}
-
-
 def test_nodes_do_not_take_from_each_other_what_they_need_less():
     """n1 is best at both sites; still it leaves `a` to n2, which is no use for `b`."""
     stats = [
@@ -247,21 +230,10 @@ def test_a_poor_node_stays_idle_at_the_end_of_a_backlog_while_better_ones_will_b
     assert " on n2 pages/s, others reach " in why_waiting(decided)[1]
 
 
-def test_with_a_long_backlog_a_poor_node_helps():
-    stats = [known("a", "n1", pages_per_s=2), known("a", "n2", pages_per_s=0.05)]
-    waiting = [subtask(number) for number in range(300)]
-    assert decide("feedback", waiting, [node("n1", free=0), node("n2")], stats=stats).assignments
-
-
 def test_a_node_that_only_fails_is_left_out_even_then():
     stats = [known("a", "n1"), known("a", "n2", attempts=5000, failed=5000)]
     waiting = [subtask(number) for number in range(300)]
     assert not decide("feedback", waiting, [node("n1", free=0), node("n2")], stats=stats).assignments
-
-
-def test_a_poor_node_is_taken_where_it_is_the_only_one():
-    stats = [known("a", "n1", attempts=500, failed=500), known("a", "gone", pages_per_s=5)]
-    assert decide("feedback", [subtask(1)], [node("n1")], stats=stats).assignments
 
 
 def test_candidates_show_what_was_seen_and_why():
@@ -370,21 +342,6 @@ def test_every_decision_keeps_the_rules(strategy, work, nodes, hosts, stats, see
         assert count <= by_name[name].free
     asked = Counter(host for number in where for host in by_id[number].hosts)
     assert all(asked[host.host] <= host.room for host in hosts)
-
-
-@given(
-    work=some_work,
-    nodes=st.lists(a_node, unique_by=lambda one: one.name),
-    stats=st.lists(a_pair, unique_by=lambda one: one[:2]),
-    seed=st.integers(0, 99),
-)
-def test_no_slot_stays_idle_but_where_waiting_is_sooner(work, nodes, stats, seed):
-    decided = decide("feedback", work, nodes, (), stats, seed)
-    used, waiting = Counter(given_to(decided).values()), why_waiting(decided)
-    for one in work:
-        if one.id in waiting and one.assigned is None and not one.failed_on:
-            idle = any(one.kind in other.kinds and used[other.name] < other.free for other in nodes)
-            assert idle == waiting[one.id].startswith("done sooner by waiting: ")
 
 
 @given(

@@ -354,14 +354,6 @@ def test_a_subtask_waits_for_a_busy_node_where_that_takes_less():
     assert play.why()[1].startswith("waits for swift: ")
 
 
-def test_what_waits_for_a_node_already_counts_so_a_backlog_reaches_the_slow_ones():
-    play = Play("sed", [node("slow"), node("swift", 0, slots=1)], paced(swift=1.0, slow=9.0))
-    play.put(*(subtask(number) for number in range(6)))
-    assert play.given() == {}
-    play.put(*(subtask(number) for number in range(6, 30)))
-    assert list(play.given(60.0).values()) == ["slow"]
-
-
 def test_work_is_shared_by_what_each_node_is_comparatively_good_at():
     stats = [
         known("a", "n1", seconds=1.0), known("a", "n2", seconds=4.0),
@@ -430,15 +422,6 @@ def test_shares_end_together_and_are_kept_until_they_are_used_up():
     counts = Counter(play.given().values())
     assert counts["swift"] + counts["slow"] == 400
     assert 2.5 < counts["swift"] / counts["slow"] < 3.5
-
-
-def test_a_node_whose_share_is_used_up_waits_for_the_next_division():
-    nodes = [node("swift", 0, slots=1), node("slow", 9, slots=1)]
-    play = Play("balance", nodes, paced(swift=1.0, slow=12.0)).put(*(subtask(n) for n in range(10)))
-    assert list(play.given().values()) == ["slow"]
-    assert play.given(5.0) == {}
-    assert "share of slow is used up" in play.why()[9]
-    assert list(play.given(25.0).values()) == ["slow"]
 
 
 def test_a_node_with_both_kinds_gets_less_of_one_for_what_it_gets_of_the_other():
@@ -591,12 +574,6 @@ def test_nodes_of_unknown_delay_come_last_and_differ_by_site():
     assert len(set(play.put(*(subtask(n, f"s{n % 20}") for n in range(20, 99))).given().values())) > 2
 
 
-def test_without_distances_it_is_random():
-    work = [subtask(number) for number in range(40)]
-    nodes = [node(name, 20) for name in NAMES]
-    assert Play("proximity", nodes).put(*work).given() == Play("random", nodes).put(*work).given()
-
-
 # --- the distance prior of feedback -----------------------------------------------------------------------------------
 
 
@@ -622,12 +599,6 @@ def test_pairs_without_data_are_guessed_from_the_distance_the_others_not():
     assert np.isnan(guess[:, :5]).all()
     expected = [0.2 + 10.0 * DELAYS[site, "m5"] / 1000.0 for site in SITES]
     assert guess[:, 5] == pytest.approx(np.array(expected), rel=0.1)
-
-
-def test_no_guess_where_distance_explains_nothing_or_nothing_is_known():
-    table = Table(DELAYS)
-    assert distance_prior(table, known_as(seen_pairs(0.0).values()), 0.0, SITES, NODES) is None
-    assert distance_prior(table, Knowledge(), 0.0, SITES, NODES) is None
 
 
 def test_feedback_sends_a_new_site_to_a_near_node():

@@ -151,11 +151,6 @@ def test_feedback_collects_clearly_more_than_random_where_nodes_differ(seed):
     assert feedback.pages > 1.6 * random.pages
 
 
-def test_feedback_loses_nothing_where_all_nodes_are_alike():
-    feedback, random = (Loop(name, {}, 4).run(900).pages for name in ("feedback", "random"))
-    assert feedback > 0.95 * random
-
-
 def test_a_node_that_fails_everywhere_is_left_alone_but_for_a_few_tries():
     rates = {("node1", site): Rates(fail=1.0) for site in SITES}
     feedback, random = (Loop(name, rates, 1).run(900) for name in ("feedback", "random"))
@@ -180,12 +175,6 @@ def test_a_node_that_recovers_is_found_again_as_old_failures_fade():
 
 def stored_by(loop, node):
     return sum(stats.collected for (_, name), stats in loop.knowledge.known(loop.now).items() if name == node)
-
-
-def test_the_same_seed_gives_the_same_run():
-    first, second = (Loop("feedback", GOOD, 7).run(300) for _ in range(2))
-    assert first.knowledge.known(300) == second.knowledge.known(300)
-    assert first.pages == second.pages
 
 
 @pytest.mark.slow

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from splitter.spans import CHINA, Span, ceiling
 from tasks.domain.hit_count import EngineLimits, Listing
 from tasks.scheduling.query_refinement import (
-    MOST_PARTITIONS,
     DropWord,
-    LeaveFull,
     ReadPartition,
     SplitByTime,
     ranges,
@@ -81,17 +79,6 @@ def test_as_many_parts_as_the_numbers_ask_for_and_each_under_the_cap_with_a_samp
     assert max(len(_within(dates, part)) for part in parts) <= 760
 
 
-def test_by_day_first_then_by_hour():
-    day = Span(datetime(2013, 3, 15, tzinfo=CHINA), datetime(2013, 3, 16, tzinfo=CHINA))
-    assert ranges(5000, 760, day, "day") == ()
-    hours = ranges(5000, 760, day, "hour")
-    assert len(hours) == 9
-    assert all(part.start.minute == 0 for part in hours)
-    two = ranges(None, 760, Span(day.start, day.end + timedelta(days=1)), "hour")
-    assert [part.start for part in two] == [day.start, day.end]
-    assert ranges(5000, 760, Span(day.start, day.start + HOUR), "hour") == ()
-
-
 def _asked(listing: Listing, *, span: Span | None = None, words=("光明", "高钙", "牛奶"), own=False, parts=1):
     return ReadPartition(words, span, own, listing, parts)
 
@@ -123,18 +110,6 @@ def test_an_undivided_query_is_read_up_to_its_cap_before_it_is_divided_and_a_spa
 )
 def test_what_is_listed_whole_is_not_divided(listing):
     assert _step(_asked(listing)) is None
-
-
-def test_what_cannot_be_divided_is_said_to_be_full():
-    hour = Span(START, START + HOUR)
-    step = _step(_asked(Listing(90, 10, 1, ended=False), span=hour), least="hour")
-    assert step == LeaveFull("90 hits, the engine lists 20: no shorter range than one hour can be asked for")
-    step = _step(_asked(Listing(90, 20, 2, ended=True), parts=MOST_PARTITIONS))
-    assert isinstance(step, LeaveFull)
-    assert f"the task has {MOST_PARTITIONS} parts already" in step.why
-    step = _step(_asked(Listing(90, 20, 2, ended=True), parts=MOST_PARTITIONS - 3))
-    assert isinstance(step, SplitByTime)
-    assert len(step.spans) == 3
 
 
 def test_nothing_found_is_asked_with_fewer_words_down_to_two_and_never_against_a_persons_wish():

@@ -1,7 +1,6 @@
 """The results the source published must come out exactly."""
 
 import json
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from click.testing import CliRunner
@@ -40,11 +39,6 @@ def test_url_without_paging_and_site():
     assert baidu[0]["page"] is None
 
 
-def test_one_url_an_engine_without_site():
-    lines, _ = json_lines(PRODUCT, "--no-site")
-    assert [line["engine"] for line in lines] == ["baidu", "weibo-yunyun"]
-
-
 @pytest.mark.parametrize(
     ("site", "arguments", "url"),
     [
@@ -75,8 +69,3 @@ def test_a_line_says_where_it_comes_from():
         (1, 1, "microblog"),
         (2, 2, "microblog"),
     ]
-
-
-def test_pages_go_by_the_engines_own_count():
-    lines, _ = json_lines(PRODUCT, "--site", "cca.org.cn", "--pages", "3")
-    assert [parse_qs(urlsplit(line["url"]).query)["pn"] for line in lines] == [["0"], ["10"], ["20"]]

@@ -32,11 +32,6 @@ def test_heads_and_the_first_of_each_site(world: World) -> None:
     assert world.look(snapshot.entrants, {}) == []
 
 
-def test_nothing_queued_has_no_heads(world: World) -> None:
-    assert world.look(snapshot.heads) == {}
-    assert world.look(snapshot.pending) == {}
-
-
 def test_pending_counts_what_is_not_let_in(world: World) -> None:
     world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
     for name in "甲乙丙丁戊己":
@@ -45,16 +40,6 @@ def test_pending_counts_what_is_not_let_in(world: World) -> None:
     world.sweep(sweeps.admit)
     assert world.look(snapshot.waiting_by_site) == {(SITE, 0): 4}
     assert world.look(snapshot.pending) == {SITE: Backlog(2, 2 * LEFT)}
-
-
-def test_a_site_nobody_serves_does_not_keep_another_out(world: World) -> None:
-    world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
-    for name in "甲乙丙丁戊己":
-        world.add(name)
-    world.sweep(sweeps.admit)
-    (other,) = world.add("庚", sites=[OTHER])
-    assert world.sweep(sweeps.admit) == 1
-    assert world.state(other) is State.WAIT
 
 
 def test_something_urgent_is_let_in_though_wait_is_full(world: World) -> None:

@@ -48,12 +48,6 @@ def test_changed_addresses_are_asked_in_the_next_round(world: World, failed: Seq
     assert third.url == hit("3")
 
 
-def test_two_addresses_may_be_exchanged(world: World, failed: Sequence[Any]) -> None:
-    first, second, _ = failed
-    world.do(manual.retry, 1, edit=Edit(urls={first.id: second.url, second.id: first.url}))
-    assert {row.id: row.url for row in world.rows(targets)}[first.id] == second.url
-
-
 @pytest.mark.parametrize(
     ("urls", "why"),
     [
@@ -110,20 +104,3 @@ def test_a_quota_that_a_person_sets_holds_for_further_attempts_and_what_carries_
     (follow_up,) = world.rows(subtasks, subtasks.c.parent_id == 1)
     assert (follow_up.left, follow_up.assigned_quota) == (1, 2)
     assert len(failed) == 3
-
-
-def test_more_result_pages_than_there_are_are_refused(world: World) -> None:
-    world.node("n1")
-    lease, _ = world.begin(world.waiting())
-    world.close(lease, Counters(), reason=FailureReason.BAD_RULE)
-    world.sweep(recalling.recall)
-    with pytest.raises(InputError, match="has 1 result pages to do, not 2; more are asked for by"):
-        world.do(manual.retry, 1, edit=Edit(pages=2))
-    world.do(manual.retry, 1, edit=Edit(pages=1))
-
-
-@pytest.mark.parametrize("wrong", [Edit(quota=0), Edit(pages=0)])
-def test_a_quota_and_pages_are_at_least_one(world: World, failed: Sequence[Any], wrong: Edit) -> None:
-    with pytest.raises(InputError, match="at least 1"):
-        world.do(manual.retry, 1, edit=wrong)
-    assert (world.state(1), len(failed)) == (State.MANUAL, 3)

@@ -67,13 +67,6 @@ def test_requests_in_flight_count_as_one_refusal(world: World) -> None:
     assert row.times == 1
 
 
-def test_a_shorter_rest_does_not_end_a_longer_one(world: World) -> None:
-    world.do(hosts.rest_host, "n1", refusal())
-    assert world.do(hosts.rest_host, "n1", refusal("rate_limited", 5.0)) == 600.0
-    (row,) = world.rows(host_rests)
-    assert (row.cause, row.until) == ("captcha", START + timedelta(seconds=600))
-
-
 def test_a_page_that_was_in_flight_closes_nothing(world: World) -> None:
     world.do(hosts.rest_host, "n1", refusal())
     world.do(hosts.recovered, [("h.cn", "n1")])
@@ -176,22 +169,6 @@ def test_capacity_is_what_hosts_grant_now(world: World) -> None:
     assert rests.waits_s == {"n1": 60.0}
     assert HostCapacity([rests]).left_for([SITE], "n1") == 0
     assert HostCapacity([rests]).left_for([SITE], "n2") == 1
-
-
-def test_attempts_are_given_where_permits_go_unused(world: World) -> None:
-    """Its rate says one attempt uses up the host; it has begun, and still nobody has reserved what is granted."""
-    limits = Limits(per_address_per_s=2, total_per_s=2)
-
-    def room(next_s: float) -> int:
-        grants = {SITE: HostGrants(next_s=next_s)}
-        of = (world.now, lambda site: (site, site), lambda _: limits, {SITE: 0.2}, 4, [SITE], grants)
-        return world.look(snapshot.host_views, *of)[SITE].room
-
-    world.begin(world.waiting())
-    assert room(0.1) == 0  # it may still be at its result page
-    world.pass_s(2)
-    assert room(2.0) == 0
-    assert room(0.1) == 1
 
 
 def test_one_site_that_answers_at_once_holds_back_no_other_of_its_engine(world: World) -> None:

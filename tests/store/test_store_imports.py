@@ -103,14 +103,6 @@ def test_an_imported_product_is_not_crawled_until_it_is_added(world: World) -> N
     assert world.verification().violations == ()
 
 
-def test_a_source_is_found_by_name_or_by_the_columns_of_its_files(world: World) -> None:
-    later = Source("export", imports.shape_of(["a", "b"]), {"body": "a"})
-    world.do(imports.use_source, later)
-    assert world.look(imports.find_source, None, imports.shape_of(["b", "a", "a"])) == later
-    assert world.look(imports.find_source, "export", b"x" * 16) == later
-    assert world.look(imports.find_source, None, imports.shape_of(["a"])) is None
-
-
 def test_parts_of_a_key_are_told_apart() -> None:
     assert review_key("ab", "", "c", "", None) != review_key("a", "", "bc", "", None)
     assert page_of("a", "b", "") != page_of("a", "", "b")

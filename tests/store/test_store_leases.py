@@ -13,21 +13,10 @@ from tasks.domain.states import State
 from tasks.store.content import pages
 from tasks.store.content.pages import TargetEnd
 from tasks.store.queue import closing, leases
-from tasks.store.queue.hosts import Rest
 from tasks.store.queue.leases import Counters, Lease
-from tasks.store.sql.tables import attempts, events, host_rests, targets
+from tasks.store.sql.tables import attempts, events, targets
 
 TICK = timedelta(microseconds=1)
-
-
-def test_a_grant_leases_the_subtask_and_opens_an_attempt(world: World) -> None:
-    subtask_id = world.waiting()
-    lease = world.grant(subtask_id)
-    row, (attempt,) = world.subtask(subtask_id), world.attempts(subtask_id)
-    assert (row.state, row.lease_token, row.lease_node) == (State.CRAWL, lease.token, "n1")
-    assert (row.lease_deadline, row.lease_started, row.attempts) == (START + SILENT, False, 1)
-    assert (attempt.id, attempt.no, attempt.quota, attempt.started_at) == (lease.attempt_id, 1, 20, None)
-    assert Lease(**lease.as_message()) == lease
 
 
 def test_what_has_left_wait_is_passed_over(world: World) -> None:
@@ -75,54 +64,6 @@ class TestBoundary:
         world.now = at
         assert bool(world.do(closing.silence, {lease: FailureReason.SILENT})) is not in_force
         assert world.state(lease.subtask_id) is (State.CRAWL if in_force else State.FAILED)
-
-
-def test_a_doubled_doorbell_starts_once_and_prolongs_nothing(world: World) -> None:
-    lease = world.grant(world.waiting())
-    assert world.start(lease) is not None
-    world.pass_s(10)
-    assert world.start(lease) is None
-    row = world.subtask(lease.subtask_id)
-    assert row.lease_deadline == START + SILENT
-    assert world.attempts(lease.subtask_id)[0].started_at == START
-
-
-def test_progress_prolongs_the_lease(world: World) -> None:
-    lease, _ = world.begin(world.waiting())
-    world.pass_s(59)
-    assert world.progress(lease, Counters(active_s=1.5, errors={"timeout": 2}))
-    world.pass_s(59)
-    assert world.look(leases.overdue, world.now, 10) == []
-    (attempt,) = world.attempts(lease.subtask_id)
-    assert (attempt.active_s, attempt.errors) == (1.5, {"timeout": 2})
-
-
-def test_an_attempt_that_succeeds(world: World) -> None:
-    lease, work = world.begin(world.waiting())
-    (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
-    world.save(lease, target)
-    rest = Rest("cca.org.cn", "rate_limited", lambda _times: 30.0)
-    assert world.close(lease, Counters(offered=1, tried=1, collected=1, active_s=2.0), rests=(rest,))
-    row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
-    assert (row.state, row.left, row.lease_token, row.attempt_id) == (State.SLEEP, 0, None, None)
-    assert (attempt.outcome, attempt.reason, attempt.ended_at) == ("succeeded", None, START)
-    (resting,) = world.rows(host_rests)
-    assert (resting.node, resting.until) == ("n1", START + timedelta(seconds=30))
-
-
-def test_an_attempt_that_fails(world: World) -> None:
-    lease, _ = world.begin(world.waiting())
-    last = {"url": hit("1"), "status": 403, "head": "访问过于频繁\x00\ud800"}
-    assert world.close(lease, Counters(offered=1), reason=FailureReason.BLOCKED, last_response=last)
-    row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
-    assert (row.state, row.reason, row.failed_on, row.left) == (
-        State.FAILED,
-        FailureReason.BLOCKED,
-        ["n1"],
-        10,
-    )
-    assert (attempt.outcome, attempt.reason) == ("failed", FailureReason.BLOCKED)
-    assert attempt.last_response == {**last, "head": "访问过于频繁\ufffd\ufffd"}
 
 
 def test_release_gives_back_what_was_not_started(world: World) -> None:

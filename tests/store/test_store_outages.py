@@ -25,7 +25,7 @@ from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
 from tasks.store.sql.database import Store, begun, committed, try_lock
 from tasks.store.sql.outages import is_outage, is_transient
 from tasks.store.sql.postgres import AnswerWatch
-from tasks.store.sql.tables import attempts, subtasks, targets, task_parts
+from tasks.store.sql.tables import attempts, targets, task_parts
 from tasks.store.sql.writer import Writer
 
 
@@ -136,16 +136,6 @@ def _waits_for(name: str) -> TextClause:
     return text("SELECT pg_advisory_xact_lock(:key)").bindparams(key=zlib.crc32(name.encode()))
 
 
-def test_reports_may_take_longer(postgres_store: Store) -> None:
-    patient = Store(postgres_store.engine)
-    patient.patient = True
-    with patient.read() as conn:
-        assert conn.execute(text("SHOW statement_timeout")).scalar_one() == "0"
-    with patient.read() as conn, patient.begin() as writing:
-        assert conn.execute(text("SHOW idle_in_transaction_session_timeout")).scalar_one() == "0"
-        assert writing.execute(text("SHOW statement_timeout")).scalar_one() == "10s"
-
-
 def test_a_connection_without_an_answer_is_ended(postgres_store: Store) -> None:
     """The server is busy with a statement; the watch sees the time pass and cuts the connection."""
     seconds = [0.0]
@@ -192,18 +182,6 @@ def test_recall_passes_over_what_another_transaction_has_locked(postgres_world: 
         assert world.state(held.subtask_id) is State.CRAWL
     world.sweep(recalling.recall)
     assert world.state(held.subtask_id) is State.WAIT
-
-
-def test_a_thousand_leases_dead_at_once(world: World) -> None:
-    ids = world.add("特仑苏", chunks=[True] * 1000)
-    while world.sweep(sweeps.admit):
-        pass
-    for subtask_id in ids:
-        assert world.grant(subtask_id)
-    world.pass_s(60)
-    world.sweep(recalling.recall)
-    assert {row.state for row in world.rows(subtasks)} == {State.WAIT}
-    assert {row.recalls for row in world.rows(subtasks)} == {1}
 
 
 class TestLapses:
@@ -261,14 +239,3 @@ class TestLapses:
     @staticmethod
     def look(world: World) -> None:
         world.do(tick, world.context, ("recall",))
-
-
-def test_a_page_that_comes_for_a_lease_that_was_given_a_new_time_is_in_time(world: World) -> None:
-    lease, work = world.begin(world.waiting())
-    (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
-    TestLapses.look(world)
-    world.pass_s(100)
-    world.save(lease, target)
-    TestLapses.look(world)
-    assert world.close(lease, Counters(offered=1, tried=1, collected=1))
-    assert [row.outcome for row in world.rows(attempts)] == ["succeeded"]

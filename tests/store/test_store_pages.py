@@ -28,14 +28,6 @@ def test_a_result_page_becomes_targets_and_is_not_read_again(world: World) -> No
     assert task.found_reported == 2
 
 
-def test_a_hit_listed_twice_is_fetched_once(world: World) -> None:
-    lease, work = world.begin(world.waiting())
-    result = work.targets[0]
-    world.read_results(lease, result, [hit("1"), hit("2")])
-    again = world.read_results(lease, result, [hit("2"), hit("3")])
-    assert [t.url for t in again.todo] == [hit("3")]
-
-
 def test_result_pages_behind_the_last_one_do_not_exist(world: World) -> None:
     lease, work = world.begin(world.waiting())
     first = work.targets[0]
@@ -111,10 +103,3 @@ def test_a_target_without_a_page(world: World) -> None:
     rows = world.rows(targets, targets.c.kind == "hit")
     assert [(r.state, r.tries) for r in rows] == [("todo", 0), ("todo", 1), ("refused", 1), ("given_up", 1)]
     assert world.close(lease, Counters(offered=4, tried=4))
-
-
-def test_what_is_stored_stays_stored(world: World) -> None:
-    lease, (target,) = _with_hits(world, "甲", [hit("1")])
-    world.save(lease, target)
-    world.end_target(lease, TargetEnd(target.id, "given_up", "x", True))
-    assert world.targets(lease.subtask_id)[hit("1")] == "stored"

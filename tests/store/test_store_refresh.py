@@ -69,13 +69,6 @@ def test_a_page_is_asked_again_on_the_second_and_not_before(world: World) -> Non
     assert world.targets(early.subtask_id)[PAGE] == "stored"
 
 
-def test_a_site_that_wants_no_refresh_is_not_asked_again(world: World) -> None:
-    _first_crawl(world, [review("a", "x")])
-    world.pass_s(1e7)
-    lease, work = world.begin(world.waiting("乙"))
-    assert world.read_results(lease, work.targets[0], [PAGE]).todo == ()
-
-
 def test_the_next_round_of_a_product_asks_again(world: World) -> None:
     every = timedelta(days=1)
     assert world.do(products.add, products.NewProduct(name="特仑苏", keywords=("蒙牛",), recrawl_every=every))
@@ -126,15 +119,6 @@ def test_unchanged_is_not_believed_once_the_lease_is_over(world: World) -> None:
     world.do(pages.end_targets, [TargetEndToStore(lease, end, page_key(PAGE))])
     assert world.rows(page_table)[0].checked_at is None
     assert world.targets(lease.subtask_id)[PAGE] == "todo"
-
-
-def test_the_same_bytes_again_store_nothing(world: World) -> None:
-    _first_crawl(world, [review("#0", "x"), review("#1", "x"), review("a", "y")])
-    before = _stored(world)
-    _asked_again(world, [review("#0", "other reading of the same bytes")], digest="0")
-    assert _stored(world) == before
-    (page,) = world.rows(page_table)
-    assert (page.reviews, page.etag, page.checked_at) == (3, '"v2"', world.now)
 
 
 def test_reviews_with_ids_are_known_by_them(world: World) -> None:

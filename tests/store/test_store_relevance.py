@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-import pytest
-from sqlalchemy.exc import IntegrityError
 from world import World, hit, review
 
 from tasks.domain.page_key import page_key
@@ -14,7 +12,7 @@ from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.product_match import matchable_text
 from tasks.store.content import known_pages, page_links, pages
 from tasks.store.content.page_links import RefusalCount
-from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
+from tasks.store.content.pages import NewPage, PageToStore
 from tasks.store.content.reviews import review_rows
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
@@ -143,16 +141,6 @@ def test_whoever_comes_first_the_same_is_stored(world: World) -> None:
     assert not world.verification().violations
 
 
-def test_the_other_way_round_too(world: World) -> None:
-    one, milk = _begun(world, MILK)
-    other, yogurt = _begun(world, YOGURT)
-    assert _save(world, other, yogurt.todo[0], OF_YOGURT)
-    assert not _save(world, one, milk.todo[0], OF_YOGURT)
-    assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
-    (page,) = world.rows(page_table)
-    assert (page.reviews, page.withheld) == (1, 0)
-
-
 def test_what_is_no_review_is_counted_with_the_page_once(world: World) -> None:
     lease, hits = _begun(world, MILK)
     _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 2, "boilerplate": 1})
@@ -163,33 +151,12 @@ def test_what_is_no_review_is_counted_with_the_page_once(world: World) -> None:
     assert world.look(page_links.refusals_by_reason) == {"empty": 1}
 
 
-def test_a_list_page_is_no_review_of_anything(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    _save(world, lease, hits.todo[0], [], refused={"list": 1})
-    _, found = _begun(world, YOGURT)
-    assert found.todo == (), "known: there is nothing to be had from it"
-    assert [verdict for _, verdict, *_ in _links(world)] == ["no_review", "no_review"]
-    assert [(r.product, r.reason, r.n) for r in world.look(page_links.refusal_counts)] == [
-        (MILK, "list", 1),
-        (YOGURT, "list", 1),
-    ]
-
-
 def test_a_site_that_is_not_judged_gives_what_it_has(world: World) -> None:
     lease, hits = _begun(world, MILK, judge=False)
     _save(world, lease, hits.todo[0], OF_YOGURT, text=None)
     _begun(world, PLAIN, judge=False)
     assert [verdict for _, verdict, *_ in _links(world)] == ["review", "review"]
     assert len(_exported(world)) == 2
-
-
-def test_unchanged_for_a_product_that_it_is_not_about(world: World) -> None:
-    first, milk = _begun(world, MILK)
-    second, yogurt = _begun(world, YOGURT)
-    _save(world, first, milk.todo[0], OF_MILK)
-    end = TargetEnd(yogurt.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [TargetEndToStore(second, end, page_key(URL), judge=True)])
-    assert [verdict for _, verdict, *_ in _links(world)] == ["review", "wrong_product"]
 
 
 def test_a_page_that_comes_to_name_the_product_is_its_review_from_then_on(world: World) -> None:
@@ -200,11 +167,3 @@ def test_a_page_that_comes_to_name_the_product_is_its_review_from_then_on(world:
     assert not _save(world, lease, hits.todo[0], both, content_hash="1")
     assert [verdict for _, verdict, *_ in _links(world)] == ["review"]
     assert len(_exported(world)) == 2
-
-
-def test_nothing_is_counted_of_a_page_that_is_not_stored(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    twice = [review("a", "光明高钙牛奶"), review("a", "一样的编号")]
-    with pytest.raises(IntegrityError):
-        _save(world, lease, hits.todo[0], twice, refused={"empty": 1})
-    assert [world.rows(t) for t in (page_table, page_products, page_refusals)] == [[], [], []]

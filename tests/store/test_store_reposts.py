@@ -72,31 +72,6 @@ def test_links_never_chain(world: World) -> None:
     assert all(row.original_id < row.review_id for row in rows)
 
 
-def test_small_steps_come_to_the_same_and_end(world: World) -> None:
-    crawled(world, FIRST, OTHER, FORWARD, EDITED, OTHER + "~")
-    steps = []
-    while not steps or steps[-1]:
-        steps.append(step(world, 2))
-    assert steps == [2, 2, 1, 0]
-    in_steps = linked(world)
-    with world.store.begin() as conn:
-        for table in (review_links, review_bands, sweep_marks):
-            conn.execute(delete(table))
-    step(world, 100)
-    assert linked(world) == in_steps
-    assert len(in_steps) == 3
-
-
-def test_looking_again_changes_nothing(world: World) -> None:
-    crawled(world, FIRST, FORWARD, OTHER, EDITED)
-    step(world, 100)
-    before = world.rows(review_links), world.rows(review_bands)
-    with world.store.begin() as conn:
-        conn.execute(delete(sweep_marks))
-    assert step(world, 100) == 4
-    assert (world.rows(review_links), world.rows(review_bands)) == before
-
-
 def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world: World) -> None:
     crawled(world, FIRST, EDITED, FIRST, EDITED)
     step(world, 100)
@@ -128,17 +103,6 @@ def test_a_crowded_band_takes_no_more(world: World, monkeypatch: pytest.MonkeyPa
     assert list(linked(world)) == [EDITED]
 
 
-def test_of_two_that_took_the_same_step_one_is_saved(world: World) -> None:
-    crawled(world, FIRST, EDITED, OTHER)
-    one, other = (world.look(repost_linking.find, world.now, 2) for _ in range(2))
-    assert one == other
-    assert world.do(save, one)
-    before = world.rows(review_links), world.rows(review_bands), world.rows(sweep_marks)
-    assert not world.do(save, other)
-    assert (world.rows(review_links), world.rows(review_bands), world.rows(sweep_marks)) == before
-    assert step(world, 100) == 1
-
-
 @pytest.mark.parametrize(("clock", "looked"), [(repeat(0.0), 5), (count(0.0), 4)])
 def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
     world: World, monkeypatch: pytest.MonkeyPatch, clock: Iterator[float], looked: int
@@ -149,12 +113,6 @@ def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
     crawled(world, FIRST, OTHER, FORWARD, EDITED, OTHER + "~")
     assert repost_linking.link_reposts(world.store, world.do, lambda: next(clock)) == looked
     assert len(linked(world)) == looked - 2
-
-
-def test_the_sweep_ends_where_another_scheduler_took_its_step(world: World) -> None:
-    crawled(world, FIRST, EDITED)
-    assert repost_linking.link_reposts(world.store, lambda _operation: False, lambda: 0.0) == 0
-    assert world.rows(review_links) == []
 
 
 @given(st.data())

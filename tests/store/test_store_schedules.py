@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from world import START, World
+from world import World
 
-from tasks.domain.errors import UnknownSchedule
 from tasks.domain.recurrence import Recurrence
 from tasks.store.content import product_changes, products
 from tasks.store.content.product_changes import Change
@@ -43,27 +42,6 @@ def test_a_round_missed_for_days_is_caught_up_once(world: World) -> None:
     assert _rounds(world) == [(1, 1), (1, 2)]
     one = _of(world, "甲")
     assert (one.last_at, one.next_at) == (world.now, world.now + timedelta(days=1))
-    assert world.verification().violations == ()
-
-
-def test_a_cron_rule_keeps_to_its_hour_after_an_outage(world: World) -> None:
-    _product(world, "甲")
-    world.do(lambda conn, now: schedules.recrawl(conn, 1, MORNINGS, MORNINGS.after(now)))
-    assert _of(world, "甲").next_at == START + timedelta(hours=8)
-    world.pass_s(3 * DAY + 20 * 3600)
-    assert [world.do(schedules.recrawl_due) for _ in range(2)] == [1, 0]
-    assert _of(world, "甲").next_at == START + timedelta(days=4, hours=8)
-
-
-def test_all_products_but_those_with_a_schedule_of_their_own(world: World) -> None:
-    for name, every in (("甲", None), ("乙", timedelta(days=30)), ("丙", None)):
-        _product(world, name, every)
-    world.do(products.add, NewProduct(name="自带", keywords=("自带",), sites=()))
-    world.do(product_changes.remove, "丙")
-    world.do(schedules.add, ScheduleKind.RECRAWL, DAILY, {})
-    world.pass_s(DAY)
-    assert world.do(schedules.recrawl_due) == 1
-    assert _rounds(world)[4:] == [(1, 2)]
     assert world.verification().violations == ()
 
 
@@ -188,9 +166,3 @@ def test_a_paused_report_that_a_person_runs_rests_again(world: World) -> None:
     assert world.do(schedules.run, _of(world, "1")) == 0
     world.do(schedules.handed_over, world.do(schedules.claim_due))
     assert (_of(world, "1").next_at, _of(world, "1").last_at) == (None, world.now)
-
-
-def test_an_unknown_one_is_refused(world: World) -> None:
-    for which in ("7", "甲", "99999999999999999999"):
-        with pytest.raises(UnknownSchedule, match="schedule list"):
-            world.look(schedules.find, which)

@@ -10,7 +10,6 @@ from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY
 from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.store.queries import reports
 from tasks.store.queue import closing, leases, stats
-from tasks.store.queue.closing import AttemptReport, Close
 from tasks.store.queue.leases import Counters
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0, requests=6)
@@ -35,11 +34,6 @@ def test_a_success_counts_what_is_stored(world: World) -> None:
     assert (world.pair().wait_s, world.pair().requests) == (2.0, 6)
 
 
-def test_a_failure(world: World) -> None:
-    world.close(_work(world, "甲"), SEEN, reason=FailureReason.NOTHING_STORED)
-    assert _sums(world) == (1, 1, 0, 5, 4, 1, 8.0)
-
-
 def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World) -> None:
     lease = _work(world, "甲")
     world.progress(lease, SEEN)
@@ -47,13 +41,6 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World)
     assert world.do(closing.silence, {lease: FailureReason.SILENT})
     assert _sums(world) == (1, 0, 1, 5, 4, 1, 8.0)
     assert world.pair().lost_s == 75.0
-
-
-def test_pages_count_though_their_node_never_reported(world: World) -> None:
-    lease = _work(world, "甲")
-    world.pass_s(60)
-    world.do(closing.silence, {lease: FailureReason.SILENT})
-    assert _sums(world) == (1, 0, 1, 1, 1, 1, 0.0)
 
 
 def test_what_was_given_back_untouched_counts_for_nothing(world: World) -> None:
@@ -98,13 +85,6 @@ def test_sums_of_many_attempts_fade_for_decisions_and_stay_for_people(world: Wor
     assert known.attempts == pytest.approx((1 + first) / 2, rel=0.01)
 
 
-def test_other_pairs_are_left_alone(world: World) -> None:
-    world.close(_work(world, "甲"), SEEN)
-    lease, _ = world.begin(world.waiting("乙"), "n2")
-    world.close(lease, Counters())
-    assert world.pair().attempts == world.pair(node="n2").attempts == 1
-
-
 def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(world: World) -> None:
     world.close(_work(world, "甲"), SEEN)
     assert (world.pair().rtt_ms, world.pair().rtt_n) == (None, 0)
@@ -119,14 +99,3 @@ def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(worl
     assert world.look(stats.round_trips) == {(SITE, "n1"): pytest.approx(75.0)}
     (row,) = world.look(reports.pairs)
     assert row.rtt_ms == pytest.approx(75.0)
-
-
-def test_attempts_that_close_together_move_it_together(world: World) -> None:
-    ended = [_work(world, name) for name in "甲乙"]
-    near = (RoundTrip(100.0, 10), RoundTrip(50.0, 10))
-    closes = [
-        Close(lease, AttemptReport(counters=SEEN, round_trip=one))
-        for lease, one in zip(ended, near, strict=True)
-    ]
-    assert world.do(closing.close_many, closes) == [True, True]
-    assert world.pair().rtt_ms == pytest.approx(75.0)

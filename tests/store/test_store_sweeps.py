@@ -12,7 +12,6 @@ from app.run.setting_fields import Settings
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import recalling, sweeps
-from tasks.store.queue import closing, manual, nodes
 from tasks.store.queue.leases import Counters
 from tasks.store.sql.tables import events, subtasks
 
@@ -63,19 +62,6 @@ def test_a_lease_that_a_live_node_did_not_start_is_given_back_without_a_recall(w
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
 
 
-@pytest.mark.parametrize("after_s", [0, 60])
-def test_a_lease_given_to_a_node_that_was_stopping_is_given_back_without_a_recall(
-    world: World, after_s: int
-) -> None:
-    world.node("n1")
-    lease = world.grant(world.waiting())  # by a turn that began before the node left
-    world.do(lambda conn, _now: nodes.leave(conn, "n1"))
-    world.pass_s(after_s)
-    world.sweep(recalling.recall)
-    row = world.subtask(lease.subtask_id)
-    assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
-
-
 class Stuck:
     """A node that does not come to its end."""
 
@@ -115,15 +101,6 @@ def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world: World, know
     assert (row.reason, row.recalls) == (FailureReason.NOT_STARTED, 1)
 
 
-@pytest.mark.parametrize("reason", [r for r in FailureReason if not r.curable])
-def test_what_no_node_could_cure_goes_to_a_person_at_once(world: World, reason: FailureReason) -> None:
-    lease, _ = world.begin(world.waiting())
-    world.close(lease, reason=reason)
-    world.sweep(recalling.recall)
-    row = world.subtask(lease.subtask_id)
-    assert (row.state, row.recalls, row.reason) == (State.MANUAL, 0, reason)
-
-
 def test_a_hosts_failure_waits_before_it_is_tried_again(world: World) -> None:
     lease, _ = world.begin(world.waiting())
     world.close(lease, reason=FailureReason.HOST_UNREACHABLE)
@@ -153,38 +130,6 @@ def test_targets_left_over_become_a_follow_up(world: World) -> None:
     (woken,) = world.rows(events, events.c.transition == Transition.WAKE)
     assert (woken.detail["left"], woken.detail["follow_up"]) == (2, follow_up.id)
     assert woken.detail["next_chunk"] == chunk.id
-
-
-def test_nothing_left_over_nothing_follows(world: World) -> None:
-    lease, work = world.begin(world.waiting())
-    world.read_results(lease, work.targets[0], [])
-    world.close(lease)
-    world.sweep(sweeps.wake)
-    assert [row.state for row in world.rows(subtasks)] == [State.DONE]
-
-
-def test_the_attempt_before_last_does_not_wake(world: World) -> None:
-    subtask_id = world.waiting()
-    lease = world.grant(subtask_id, "n1")
-    world.do(closing.release, {lease: "drained"})
-    lease, work = world.begin(subtask_id, "n2")
-    world.read_results(lease, work.targets[0], [])
-    world.close(lease)
-    world.sweep(sweeps.wake)
-    (woken,) = world.rows(events, events.c.transition == Transition.WAKE)
-    assert woken.node == "n2"
-
-
-def test_a_retry_begins_a_new_round_of_recalls(world: World) -> None:
-    subtask_id = world.waiting()
-    for _ in range(2):
-        for _ in range(MAX_RECALLS + 1):
-            world.begin(subtask_id)
-            world.pass_s(60)
-            world.sweep(recalling.recall)
-        assert world.state(subtask_id) is State.MANUAL
-        world.do(manual.retry, subtask_id)
-    assert _events(world, subtask_id).count("recall") == 2 * MAX_RECALLS
 
 
 def test_allocation_gives_work_to_live_nodes_only(world: World) -> None:

@@ -11,7 +11,7 @@ from world import START, World, hit, statements
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
-from tasks.store.queue import closing, manual, nodes
+from tasks.store.queue import manual, nodes
 from tasks.store.queue.leases import Counters
 from tasks.store.queue.nodes import NodeLoad
 from tasks.store.sql.database import Store
@@ -193,14 +193,6 @@ def test_counts_and_overdue_leases(filled: World) -> None:
     filled.pass_s(60)
     assert filled.verification().counts["overdue"] == 1
     assert filled.verification().violations == (), "a lease that has run out breaks no invariant"
-
-
-def test_cancelled_subtasks_may_leave_targets_and_late_pages_are_fine(filled: World) -> None:
-    lease, work = filled.begin(WAITING)
-    one, _ = filled.read_results(lease, work.targets[0], [hit("8"), hit("9")]).todo
-    filled.do(closing.cancel, WAITING, "not wanted")
-    filled.save(lease, one)
-    assert _found(filled) == []
 
 
 def test_the_number_of_statements_does_not_grow_with_the_store(filled: World) -> None:

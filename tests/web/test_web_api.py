@@ -24,16 +24,6 @@ from tasks.store.sql.tables import attempts
 _EXAMPLES = 8
 
 
-def test_the_api_tells_what_the_pages_tell(sample: Served) -> None:
-    assert sample.get("/api/queues").json()["queues"]["MANUAL"] == 2
-    (pair,) = [one for one in sample.get(f"/api/matrix?site={SITE}").json() if one["node"] == "node2"]
-    assert (pair["completion"], pair["reasons"]) == (0.2, {"blocked": 1})
-    assert [one["subtask_id"] for one in sample.get(f"/api/pairs/{SITE}/node2/attempts").json()] == [3]
-    assert sample.get("/api/products").json()[0]["name"] == PRODUCT
-    assert sample.get("/api/products/9").status_code == 404
-    assert [one["subtask_id"] for one in sample.get("/api/failed").json()] == [3, 4]
-
-
 def test_reviews_are_read_to_the_end_by_their_cursor(sample: Served) -> None:
     found, before = [], 0
     for _ in range(10):

@@ -336,24 +336,6 @@ def test_one_lane_of_an_attempt_waits_for_its_host_at_a_time(world):
     assert max(of_site) <= spacing_s + 1e-6
 
 
-def test_what_a_running_attempt_reports_is_what_has_ended(world):
-    world.web.answers[SEARCH] = result_page(*(hit(n) for n in range(8)))
-    world.web.answers |= {hit(n): complaint(str(n)) for n in range(8)} | {hit(0): fault(), hit(1): fault()}
-    seen = []
-
-    async def during(attempt, writer, lease):
-        while world.attempt.ended_at is None:
-            await asyncio.sleep(0)
-            row = world.attempt
-            if row.ended_at is None and row.tried:
-                seen.append((row.tried, row.collected))
-
-    world.clock.now = 0.0
-    assert world.run(during=during)
-    assert seen
-    assert all(tried - 2 <= collected <= tried for tried, collected in seen)
-
-
 def test_a_host_that_answers_no_node_rests_and_the_subtask_waits(world):
     world.web.answers[SEARCH] = FetchError(ErrorClass.CONNECT, "refused")
     assert world.run()
@@ -540,13 +522,6 @@ def test_a_page_number_beyond_the_last_is_not_asked(sqlite_url):
     assert [t.reason for t in world.rows(targets) if t.kind == "result"] == ["read", "past_end"]
     assert world.rows(tables.tasks)[0].found_provenance == "counted"
     world.store.close()
-
-
-def test_more_pages_are_remembered_for_the_next_chunk(world):
-    world.web.answers[SEARCH] = result_page(hit(1), more=True)
-    world.web.answers[hit(1)] = complaint("一")
-    assert world.run()
-    assert world.attempt.more
 
 
 def test_a_timeout_counts_as_a_slow_answer_and_not_as_a_fast_one(world, monkeypatch):

@@ -199,13 +199,6 @@ def test_records_without_ids_have_their_place_in_the_whole_list() -> None:
     assert told(desk.read()) == [("#0", "一"), ("#1", "二"), ("#2", "三"), ("#3", "四")]
 
 
-def test_empty_records_leave_gaps_and_no_review_is_lost_to_them() -> None:
-    desk = Desk({FIRST: part("", "一", "", "二", then="?part=2"), at(2): part("三", "四")}, BY_PLACE)
-    page = desk.read()
-    assert [review.body for review in page.reviews] == ["一", "二", "三", "四"]
-    assert len({review.key for review in page.reviews}) == 4
-
-
 @pytest.mark.parametrize(
     "then",
     [
@@ -292,12 +285,6 @@ def test_a_known_page_is_asked_for_on_condition(
     desk = Desk({FIRST: part(("a", "一"), then="?part=2"), at(2): part(("b", "二"))})
     assert desk.page(etag, last_modified) is not None
     assert desk.fetched.asked == [(FIRST, sent), (at(2), {})]
-
-
-def test_not_modified_is_no_page() -> None:
-    desk = Desk({FIRST: Response(url=FIRST, status=304, headers={}, body=b"", elapsed_s=0.1)})
-    assert desk.page('"v1"') is None
-    assert len(desk.fetched.asked) == 1
 
 
 def test_what_a_page_was_answered_with_is_kept_to_ask_again() -> None:

@@ -303,30 +303,6 @@ def test_an_attempt_that_waits_for_its_turn_frees_its_slot(run: Callable[..., No
     run(story)
 
 
-def test_a_node_tells_soon_that_more_of_its_attempts_only_wait(run: Callable[..., None]) -> None:
-    async def story(scene: Scene) -> None:
-        scene.turns.waits.append(20.0)
-        scene.node.offer([await scene.lease("a")])
-        await scene.sleeping.wait()
-        assert scene.node._more_idle.is_set()
-        await scene.node._heartbeat()
-        assert not scene.node._more_idle.is_set()
-        scene.wake.set()
-        await scene.ended(1)
-
-    run(story)
-
-
-def test_waiting_begins_what_was_offered_before(run: Callable[..., None]) -> None:
-    async def story(scene: Scene) -> None:
-        scene.turns.waits.append(20.0)
-        scene.node.offer(await scene.leases(*"ab"))
-        await scene.ended(1)
-        assert sorted(scene.states) == [State.CRAWL, State.SLEEP], "one waits, and the other is done"
-
-    run(story)
-
-
 # --- notifications ----------------------------------------------------------------------------------------------
 
 

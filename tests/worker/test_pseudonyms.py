@@ -34,11 +34,6 @@ def test_blanks_around_a_name_make_no_other_author(spelling):
     assert Pseudonyms(KEY).of("a.cn", spelling) == Pseudonyms(KEY).of("a.cn", "王小明")
 
 
-@pytest.mark.parametrize("nobody", ["", "  ", "\u3000"])
-def test_nobody_stays_nobody(nobody):
-    assert Pseudonyms(KEY).of("a.cn", nobody) == ""
-
-
 @pytest.mark.parametrize("name", ["author-x", "author-ABCDEFGHIJKL", "author-1111111111110"])
 def test_a_name_that_only_looks_like_one_is_hidden_too(name):
     assert Pseudonyms(KEY).of("a.cn", name) != name

@@ -132,18 +132,6 @@ def test_a_server_that_is_away_is_no_connection(proxy):
         assert ended(one)
 
 
-def stolen(url, trick, *messages):
-    """What is in the queue after a thief was there."""
-    with Redis.from_url(url) as redis:
-        redis.delete("crawl.node1")
-        thief = MessageThief(url, ["control", "crawl.node1"], trick, Random(1))
-        for message in messages:
-            redis.lpush("crawl.node1", message)
-        until(lambda: thief.taken >= len(messages))
-        taken = thief.stop()
-        return taken, sorted(redis.lrange("crawl.node1", 0, -1))
-
-
 @pytest.mark.parametrize(
     ("trick", "left"),
     [(Trick.LOSE, []), (Trick.DELAY, [b"a", b"b"]), (Trick.DOUBLE, [b"a", b"a", b"b", b"b"])],

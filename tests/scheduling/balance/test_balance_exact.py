@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitter.errors import InputError
 from tasks.scheduling.balance.curves import CurveError, Curves, evaluated, even, linear, piecewise
 from tasks.scheduling.balance.exact import exact
 
@@ -69,38 +68,6 @@ def test_less_variance_can_end_later():
     assert (early.variance, early.makespan_s) == (4, 4)
 
 
-def test_many_equal_nodes_share_alike():
-    found = exact(Curves([linear(20, 1)] * 7), 100)
-    assert sorted(found) == [14] * 5 + [15] * 2
-
-
-def test_a_node_that_costs_nothing_takes_what_it_may():
-    curves = Curves([linear(0, 0), linear(1, 1)])
-    assert evaluated(curves, exact(curves, 10**12)).makespan_s == 0
-
-
-def test_a_tiny_slope_does_not_hold_the_search_up():
-    curves = Curves([linear(100, 1e-20), linear(100, 1e-18), linear(0, 7)])
-    found = exact(curves, 10**9)
-    assert found.sum() == 10**9
-    assert evaluated(curves, found).makespan_s <= 100.0000001
-
-
-@given(fleets, st.integers(0, 30))
-def test_curves_never_fall(curves, most):
-    n = np.tile(np.arange(most + 2)[:, None], (1, len(curves)))
-    assert (np.diff(curves.seconds(n), axis=0) >= 0).all()
-
-
-def test_what_curves_are():
-    line, bend = linear(20, 2), piecewise([(10, 5), (20, 25)])
-    curves = Curves([line, bend, piecewise([(0, 3), (10, 3)])])
-    assert curves.seconds(np.array([0, 0, 0])).tolist() == [0, 0, 3]
-    assert curves.seconds(np.array([1, 5, 99])).tolist() == [22, 2.5, 3]
-    assert curves.seconds(np.array([10, 15, -4])).tolist() == [40, 15, 3]
-    assert curves.seconds(np.array([10, 30, 1])).tolist() == [40, 45, 3]
-
-
 @pytest.mark.parametrize(
     ("points", "said"),
     [
@@ -117,11 +84,6 @@ def test_what_curves_are():
 def test_what_no_curve_is(points, said):
     with pytest.raises(CurveError, match=said):
         piecewise(points)
-
-
-def test_no_node_is_wrong_input():
-    with pytest.raises(InputError, match="at least one"):
-        exact(Curves([]), 3)
 
 
 @given(st.integers(1, 9), st.integers(0, 99))

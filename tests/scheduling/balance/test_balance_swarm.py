@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitter.errors import InputError
 from tasks.scheduling.balance.curves import Curves, evaluated, even, linear
 from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.balance.swarm import fitness, repaired, swarm
@@ -32,13 +31,6 @@ def test_a_seed_decides_everything():
     assert one.allocation.tolist() == same.allocation.tolist()
 
 
-def test_it_keeps_the_smaller_fitness():
-    curves, found = some(1, iterations=200)
-    begin = fitness(curves, 20, np.full((1, 3), 20.0 // 3))
-    assert found.fitness < begin[0]
-    assert found.fitness == fitness(curves, 20, np.array(found.published, dtype=float))
-
-
 @given(st.integers(0, 2**32), st.integers(1, 30), st.integers(0, 60))
 def test_what_it_hands_back_is_an_allocation(seed, iterations, total):
     curves, found = some(seed, iterations, total)
@@ -57,16 +49,6 @@ def test_repaired_is_an_allocation(places, total):
     whole = repaired(np.array(places), total)
     assert whole.sum() == total
     assert (whole >= 0).all()
-
-
-def test_repairing_changes_little():
-    assert repaired(np.array([160, 70, 139, 31, 96]), 500).tolist() == [161, 71, 140, 31, 97]
-    assert repaired(np.array([-3, 0]), 5).tolist() == [3, 2]
-
-
-def test_no_node_is_wrong_input():
-    with pytest.raises(InputError, match="at least one"):
-        swarm(Curves([]), 3, np.random.default_rng(0))
 
 
 @pytest.mark.skipif(not SCENARIO.is_file(), reason="the shared scenarios are not beside the repository")

@@ -37,15 +37,6 @@ def test_the_line_is_found_through_the_spread_of_pairs_and_of_pages():
         assert prior.beta == pytest.approx(4.0, rel=0.15)
 
 
-def test_pages_weigh():
-    seconds = 0.1 + 4.0 * DISTANCES / 1000.0
-    weight = np.full(40, 100.0)
-    seconds[::8], weight[::8] = 5.0, 0.01
-    prior = fit(DISTANCES, seconds, weight)
-    assert prior is not None
-    assert prior.beta == pytest.approx(4.0, rel=0.05)
-
-
 def test_nothing_where_distance_explains_nothing():
     chance = np.random.default_rng(3)
     many = np.full(40, 20.0)

@@ -25,11 +25,6 @@ def test_of_equally_full_buckets_the_smaller_delays_count():
     assert without_noise([10.0, 20.0, 30.0, 40.0, 500.0]) == pytest.approx(20.0)
 
 
-def test_a_wider_bucket_leaves_out_less():
-    values = [100.0, 101.0, 103.0, 108.0, 120.0, 121.0, 180.0]
-    assert without_noise(values, 10.0) > without_noise(values)
-
-
 @pytest.mark.parametrize(
     ("values", "expected"), [([7.0], 7.0), ([5.0, 5.0, 5.0, 90.0], 5.0), ([4.0, 6.0], 5.0)]
 )
@@ -42,12 +37,6 @@ def test_answer_is_within_the_values_whatever_their_order(values):
     told = without_noise(values)
     assert min(values) <= told <= max(values)
     assert without_noise(values[::-1]) == told
-
-
-@given(DELAYS, st.integers(-3, 3))
-def test_other_units_change_nothing(values, power):
-    scale = 2.0**power
-    assert without_noise([value * scale for value in values]) == pytest.approx(without_noise(values) * scale)
 
 
 @given(st.lists(st.floats(99.0, 101.0), min_size=7, max_size=7, unique=True), st.floats(1e3, 1e6))
@@ -80,16 +69,6 @@ def test_it_stays_between_what_was_known_and_what_is_measured(known, measured):
     low, high = sorted((known.ms, measured.ms))
     assert low * (1 - 1e-12) <= told.ms <= high * (1 + 1e-12)
     assert told.n == known.n + measured.n
-
-
-def test_the_first_measurement_is_believed():
-    assert moved(None, RoundTrip(40.0, 3)) == RoundTrip(40.0, 3)
-
-
-def test_a_slower_one_counts_a_quarter_of_a_faster_one():
-    known = RoundTrip(100.0, 10)
-    assert moved(known, RoundTrip(50.0, 10)).ms == pytest.approx(75.0)
-    assert moved(known, RoundTrip(150.0, 10)).ms == pytest.approx(110.0)
 
 
 def test_a_host_that_moved_away_is_seen_however_much_was_known():
