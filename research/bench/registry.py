@@ -49,7 +49,6 @@ LOWER_IS_BETTER: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "politeness": ("*max_over_limit_10s",),
         "proximity": ("*_relative_error_median", "*_stretch_median"),
         "scale": ("cost_*",),
-        "strategies": ("balance.*_over_exact", "proximity.*_error_median", "proximity.*_stretch_median"),
         "verify": ("*",),
         "voices": ("*calibration_error",),
     }

@@ -2,31 +2,26 @@
 
 - Each strategy on each scenario of `research/scenarios` and on the 2014 paper's: `research.bench.strategies.contest`.
 - What each of the three strategies adds: `research.bench.strategies.switched_off`.
-- The 2010 paper's throughput, and what coordinates add to `feedback`: `research.bench.strategies.near`; their accuracy:
-  `research.papers.proximity`. The 2019 paper's experiment: `research.papers.balance`.
-
-All runs share one pool of processes; progress is reported on standard error.
+- The 2010 paper's throughput, and what coordinates add to `feedback`: `research.bench.strategies.near`.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from research.bench.strategies import contest, near, switched_off
-from research.bench.strategies.runs import FEEDBACK, Run, Scene, workers
-from research.papers import balance, proximity
+from research.bench.strategies.runs import FEEDBACK, Run, Scene, simulated
 
 
 def run(shared: Path, smallest: bool) -> dict[str, Any]:
     """Measure all of it; with `smallest` one scenario, cut short, with two strategies.
 
     Returns:
-        ``ratios``: `SCENARIO.STRATEGY.oracle_ratio`, median over the seeds, `balance.*` and `proximity.*`;
-        ``figures``: median, least and most of everything, by part, and what the papers printed.
+        ``ratios``: `SCENARIO.STRATEGY.oracle_ratio`, median over the seeds; ``figures``: median, least and most of
+        everything, by part, and what the 2010 paper printed.
 
     Raises:
         InputError: shared data are missing.
@@ -34,26 +29,16 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
     if smallest:
         return _cut_short()
     scenes = contest.scenes(shared)
-    with workers() as at_work:
-        parts = {
-            "balance": at_work.begin(partial(balance.run, shared, smallest=False)),
-            "proximity": at_work.begin(partial(proximity.run, shared, smallest=False)),
-        }
-        outcomes = at_work.simulated([*contest.runs(scenes), *switched_off.runs(scenes), *near.runs(shared)])
-        results = {name: result() for name, result in parts.items()}
+    outcomes = simulated([*contest.runs(scenes), *switched_off.runs(scenes), *near.runs(shared)])
     compared = {scene.name: contest.compared(outcomes, scene.name) for scene in scenes}
     compared[near.SCENARIO] = near.figures(outcomes)
-    ratios = contest.medians(compared)
     figures = {
         "scenarios": compared,
         "what_each_strategy_adds": {
             name: switched_off.compared(outcomes, name) for name in switched_off.SCENARIOS
         },
     }
-    for name, result in results.items():
-        ratios |= {f"{name}.{key}": value for key, value in result["ratios"].items()}
-        figures[name] = result["figures"]
-    return {"bench": "strategies", "ratios": ratios, "figures": figures}
+    return {"bench": "strategies", "ratios": contest.medians(compared), "figures": figures}
 
 
 def _cut_short() -> dict[str, Any]:
@@ -61,9 +46,8 @@ def _cut_short() -> dict[str, Any]:
     path = contest.SCENARIOS / "still.yaml"
     text = yaml.safe_dump({**yaml.safe_load(path.read_text("utf-8")), "duration_s": 600})
     scene = Scene(path.stem, text, str(path.parent))
-    with workers() as at_work:
-        runs = [Run(scene, label, label, seed=1) for label in (FEEDBACK, "random")]
-        outcomes = {label: outcome for (_, label, _), outcome in at_work.simulated(runs).items()}
+    runs = [Run(scene, label, label, seed=1) for label in (FEEDBACK, "random")]
+    outcomes = {label: outcome for (_, label, _), outcome in simulated(runs).items()}
     ratios = {f"{scene.name}.{label}.oracle_ratio": one.oracle_ratio for label, one in outcomes.items()}
     figures = {label: {"pages": one.pages_collected} for label, one in outcomes.items()}
     return {"bench": "strategies", "ratios": ratios, "figures": figures}

@@ -9,7 +9,7 @@ import pytest
 
 from research.bench.strategies import contest, near, switched_off
 from research.bench.strategies.drawn import Kind, draw
-from research.bench.strategies.runs import Run, Scene, loaded, weight, workers
+from research.bench.strategies.runs import Run, Scene, loaded, simulated
 from research.papers.proximity import delays, drawn
 from research.simulator.outcome import Options
 from research.simulator.scenario_file import load_scenario
@@ -40,27 +40,17 @@ def test_a_drawn_scenario_is_the_same_for_a_seed():
     assert len(draw(Kind.RESTLESS, 1).pairs) > len(draw(Kind.SPREAD, 1).pairs)
 
 
-def test_runs_of_many_processes_are_those_of_one(capsys):
+def test_runs_of_many_processes_are_those_of_one():
     scenes = Scene("short", SHORT, "."), Scene("done", UNTIL_DONE, ".")
     runs = [Run(scene, name, name, 1) for scene in scenes for name in ("feedback", "random")]
     runs.append(Run(scenes[0], "no bound", "hash", 1, Options(oracle=False)))
-    with workers() as at_work:
-        found = at_work.simulated(runs)
+    found = simulated(runs)
     assert list(found) == [run.key for run in runs]
     for run in runs:
         alone, one = simulate(loaded(run.scene), run.strategy, run.seed, run.options), found[run.key]
         assert (one.pages_collected, one.attempts, one.oracle_ratio) == (
             alone.pages_collected, alone.attempts, alone.oracle_ratio,
         )  # fmt: skip
-    printed = capsys.readouterr().err
-    assert "runs: 5 of 5 done" in printed
-    assert "bounds: 2 of 2 done" in printed  # four runs were compared with two
-
-
-def test_what_takes_longest_begins_first():
-    scene, longer = Scene("short", SHORT, "."), Scene("longer", SHORT.replace("300", "3000"), ".")
-    assert weight(Run(longer, "random", "random", 1)) > weight(Run(scene, "random", "random", 1))
-    assert weight(Run(scene, "feedback", "feedback", 1)) > weight(Run(scene, "random", "random", 1))
 
 
 def test_no_run_is_made_twice():
