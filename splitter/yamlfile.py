@@ -1,15 +1,14 @@
 """A YAML text as plain data, with the line of every key.
 
-Both data files a person edits (catalogs and the lexicon) are read through this module, so that every
-complaint about them carries file, line and dotted key.
+The files that a person edits (catalogs, scenarios) are read through this module, so that every complaint about them
+carries file, line and dotted key.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -40,7 +39,7 @@ class Problem:
 
 
 def dotted(place: Place) -> str:
-    """A place as people write it: ``engines.baidu.blocked[1]``."""
+    """Return a place as people write it: ``engines.baidu.blocked[1]``."""
     text = ""
     for step in place:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -48,7 +47,7 @@ def dotted(place: Place) -> str:
 
 
 def raise_problems(problems: Iterable[Problem], origin: str) -> None:
-    """Raises CatalogError naming every problem, in the order of the file, where there is one."""
+    """Raise CatalogError with every problem, in the order of the file, if there is one."""
     found = sorted(set(problems))
     if not found:
         return
@@ -73,23 +72,20 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
 
     def problem(self, place: Place, message: str) -> Problem:
-        """A problem at a place, or at the nearest one around it that is in the text."""
+        """Return a problem at a place, or at the nearest one around it that is in the text."""
         near = place
         while near and near not in self.lines:
             near = near[:-1]
         return Problem(self.lines.get(near, 1), dotted(place), message)
 
     def json(self) -> str:
-        """The data as JSON, so that strict models take lists for tuples and text for enumerations."""
+        """Return the data as JSON, so that strict models take lists for tuples and text for enumerations."""
         return json.dumps(self.data, ensure_ascii=False, default=str)
 
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader, but a date stays the text it was written as."""
-
-
-class _QuickLoader(Composer, CParser, SafeConstructor, Resolver):
-    """The same over libyaml, five times as quick. Nodes are composed in Python, which bounds how deep they nest."""
+class _Loader(Composer, CParser, SafeConstructor, Resolver):
+    """PyYAML's `CSafeLoader` with two differences: a date stays the text it was written as, and nodes are composed in
+    Python, which bounds how deep they nest."""
 
     def __init__(self, text: str) -> None:
         CParser.__init__(self, text)
@@ -98,46 +94,37 @@ class _QuickLoader(Composer, CParser, SafeConstructor, Resolver):
         Resolver.__init__(self)
 
 
-_AnyLoader = _Loader | _QuickLoader
-
-
-def _as_written(loader: Any, node: yaml.Node) -> object:
+def _as_written(loader: _Loader, node: yaml.Node) -> object:
     return loader.construct_scalar(node) if isinstance(node, yaml.ScalarNode) else None
 
 
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_written)
-_QuickLoader.add_constructor("tag:yaml.org,2002:timestamp", _as_written)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_written)  # type: ignore[type-var]
 
 
 def read(text: str, origin: str) -> Document:
-    """Reads one YAML document whose top is a mapping.
+    """Read one YAML document whose top is a mapping.
 
     Raises:
         CatalogError: the text is not YAML, holds several documents, or its top is no mapping.
     """
     try:
-        try:
-            return _read(_QuickLoader(text), origin)
-        except (yaml.YAMLError, UnicodeError):
-            return _read(
-                _Loader(text), origin
-            )  # libyaml says less of what is wrong, and counts places in bytes
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if not isinstance(node, yaml.MappingNode):
+            raise CatalogError(f"{origin}:1: the file must hold keys and values, such as 'version: 1'")
+        document = Document(None, {})
+        _walk(node, (), document, ())
+        return replace(document, data=loader.construct_document(node))
     except yaml.MarkedYAMLError as error:
         raise CatalogError(_syntax_message(error, origin)) from error
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
+        line = text.encode("utf-8").count(b"\n", 0, error.position) + 1
+        raise CatalogError(f"{origin}:{line}: not readable as YAML: {error.reason}") from error
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
         raise CatalogError(f"{origin}:{line}: not readable as YAML: {error.reason}") from error
     except RecursionError as error:
         raise CatalogError(f"{origin}:1: nested too deeply; a catalog has about five levels") from error
-
-
-def _read(loader: _AnyLoader, origin: str) -> Document:
-    node = loader.get_single_node()
-    if not isinstance(node, yaml.MappingNode):
-        raise CatalogError(f"{origin}:1: the file must hold keys and values, such as 'version: 1'")
-    document = Document(None, {})
-    _walk(loader, node, (), document, ())
-    return Document(loader.construct_document(node), document.lines, document.problems)
 
 
 def _syntax_message(error: yaml.MarkedYAMLError, origin: str) -> str:
@@ -148,47 +135,32 @@ def _syntax_message(error: yaml.MarkedYAMLError, origin: str) -> str:
     return f"{origin}:{line}: not readable as YAML at column {column}: {', '.join(parts)}"
 
 
-def _walk(
-    loader: _AnyLoader, node: yaml.Node, place: Place, document: Document, around: tuple[int, ...]
-) -> None:
+def _walk(node: yaml.Node, place: Place, document: Document, around: tuple[int, ...]) -> None:
+    """Note the line of every place at and below a node, and keys that are written twice or are no text."""
     document.lines.setdefault(place, node.start_mark.line + 1)
     if id(node) in around:
         raise yaml.constructor.ConstructorError(
             None, None, "an alias that holds itself; write the values out", node.start_mark
         )
     around = (*around, id(node))
-    if isinstance(node, yaml.MappingNode):
-        _walk_mapping(loader, node, place, document, around)
-    elif isinstance(node, yaml.SequenceNode):
+    if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            _walk(loader, item, (*place, index), document, around)
-    elif node.tag == "tag:yaml.org,2002:float" and not _finite(loader, node):
-        document.problems.append(document.problem(place, "not a finite number; write one such as 2.5"))
-
-
-def _walk_mapping(
-    loader: _AnyLoader, node: yaml.MappingNode, place: Place, document: Document, around: tuple[int, ...]
-) -> None:
-    first: dict[str, int] = {}
-    for key_node, value_node in node.value:
-        if key_node.tag == "tag:yaml.org,2002:merge":
-            continue
-        line = key_node.start_mark.line + 1
-        key = str(getattr(key_node, "value", ""))
-        if key_node.tag != "tag:yaml.org,2002:str":
-            written = key if isinstance(key_node, yaml.ScalarNode) else "..."
-            message = f"a key must be text; write '{written}' in quotes"
-            document.lines[(*place, key)] = line
-            document.problems.append(Problem(line, dotted((*place, written)), message))
-            continue
-        if key in first:
-            message = f"written twice, first in line {first[key]}; keep one of them"
-            document.problems.append(Problem(line, dotted((*place, key)), message))
-            continue
-        first[key] = line
-        document.lines[(*place, key)] = line
-        _walk(loader, value_node, (*place, key), document, around)
-
-
-def _finite(loader: _AnyLoader, node: yaml.Node) -> bool:
-    return math.isfinite(loader.construct_object(node))
+            _walk(item, (*place, index), document, around)
+    elif isinstance(node, yaml.MappingNode):
+        first: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
+            line = key_node.start_mark.line + 1
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "..."
+            message = ""
+            if key_node.tag != "tag:yaml.org,2002:str":
+                message = f"a key must be text; write '{key}' in quotes"
+            elif key in first:
+                message = f"written twice, first in line {first[key]}; keep one of them"
+            document.lines.setdefault((*place, key), line)
+            if message:
+                document.problems.append(Problem(line, dotted((*place, key)), message))
+            else:
+                first[key] = line
+                _walk(value_node, (*place, key), document, around)

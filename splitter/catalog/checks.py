@@ -1,35 +1,38 @@
 """Checks of a catalog beyond its shape: references, addresses, encodings, headers, times, sign-ins.
 
-Each engine, site and rule set is checked by itself, so that one that is misshapen does not hide the problems of the
-others. Selectors, regular expressions and templates: ``splitter.catalog.rule_checks``.
+They run over the validated models. Selectors, regular expressions and templates: ``splitter.catalog.rule_checks``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from functools import partial
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ValidationError
-
-from splitter.catalog.model import TIME_PLACEHOLDERS, Bounds, Engine, RobotsDecision, TimeFilter
+from splitter.catalog.model import (
+    TIME_PLACEHOLDERS,
+    Catalog,
+    Engine,
+    RobotsDecision,
+    Site,
+    TimeFilter,
+)
 from splitter.catalog.rule_checks import (
     Findings,
     check_page_rules,
     check_regex,
     check_result_rules,
     check_selector,
-    check_template,
     placeholders,
+    problem,
+    template_of,
     under,
 )
-from splitter.catalog.rules import PageRules, ResultRules
 from splitter.catalog.sign_in import FormLogin, Grant, OAuth2Login, SignInRules
-from splitter.yamlfile import Document, Place, Problem
+from splitter.yamlfile import Place
 
-_Model = TypeVar("_Model", bound=BaseModel)
 _DOMAIN = re.compile(
     r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])"
 )
@@ -46,54 +49,34 @@ _OWN_HEADERS = {
 )
 
 
-def problems_of(document: Document) -> list[Problem]:
-    """Everything the shape cannot say that is wrong in a catalog's data."""
-    found: list[tuple[Place, str]] = []
-    for name, raw in _entries_of(document.data, "engines"):
-        if (engine := _read_as(Engine, raw)) is not None:
-            found += under(("engines", name), _check_engine(engine))
-        elif isinstance(raw, Mapping) and (results := _read_as(ResultRules, raw.get("results"))) is not None:
-            found += under(("engines", name, "results"), check_result_rules(results))
-    for name, raw in _entries_of(document.data, "rules"):
-        if (rules := _read_as(PageRules, raw)) is not None:
-            found += under(("rules", name), check_page_rules(rules))
-    for name, raw in _entries_of(document.data, "sites"):
-        found += under(("sites", name), _check_site(document.data, name, raw))
-    found += _check_sign_ins(document.data)
-    if document.data.get("version") != 1:
-        found.append((("version",), "missing, or not known here; write 'version: 1' at the top"))
+def problems_of(catalog: Catalog) -> Findings:
+    """Yield everything that is wrong in a catalog and that its shape cannot say."""
+    if catalog.version != 1 or "version" not in catalog.model_fields_set:
+        yield ("version",), "missing, or not known here; write 'version: 1' at the top"
     for table in ("engines", "sites"):
-        if document.data.get(table) == {}:
-            found.append(((table,), "empty; a catalog needs at least one"))
-    return [document.problem(place, message) for place, message in found]
-
-
-def _entries_of(data: Mapping[str, Any], table: str) -> list[tuple[str, Any]]:
-    """Name and data of each entry of a table; none where it is no table."""
-    entries = data.get(table)
-    return [(str(name), raw) for name, raw in entries.items()] if isinstance(entries, Mapping) else []
-
-
-def _read_as(model: type[_Model], raw: object) -> _Model | None:
-    """Data as a model; None where it does not have its shape."""
-    try:
-        return model.model_validate_json(Document(raw, {}).json())
-    except (ValidationError, TypeError, ValueError):
-        return None  # its shape is reported where the whole catalog is read
+        if not getattr(catalog, table):
+            yield (table,), "empty; a catalog needs at least one"
+    for name, engine in catalog.engines.items():
+        yield from under(("engines", name), _check_engine(engine))
+    for name, rules in catalog.rules.items():
+        yield from under(("rules", name), check_page_rules(rules))
+    for name, site in catalog.sites.items():
+        yield from under(("sites", name), _check_site(catalog, name, site))
+    yield from _check_sign_ins(catalog)
 
 
 # --- engines --------------------------------------------------------------------------------------------------
 
 
 def _check_engine(engine: Engine) -> Findings:
-    """Problems of an engine whose shape is right."""
+    """Yield problems of an engine."""
     yield from _list(engine) if engine.discover == "list" else _search(engine)
     yield from _paging(engine)
-    yield from _encoding(engine.encoding)
+    yield from problem(("encoding",), _check_encoding, engine.encoding)
     yield from _headers(engine.headers)
     yield from _check_robots(engine.robots)
     for index, pattern in enumerate(engine.redirects):
-        yield from check_regex(("redirects", index), pattern)
+        yield from problem(("redirects", index), check_regex, pattern)
     if engine.times is not None:
         yield from under(("times",), _times(engine.times, engine.params))
     if engine.inline and engine.results.post is None:
@@ -103,16 +86,16 @@ def _check_engine(engine: Engine) -> Findings:
         yield ("results", "post"), "only engines with inline: true have one; add that or leave this out"
 
 
-def _url(url: str) -> Findings:
-    yield from _address(url)
+def _check_url(url: str) -> None:
+    _ADDRESS(url)
     if re.search(r"[?#\s{}]", url):
-        yield (), f"{url!r} holds more than an address; put the query into params"
+        raise ValueError(f"{url!r} holds more than an address; put the query into params")
 
 
 def _search(engine: Engine) -> Findings:
-    """Of an engine that is asked for words."""
-    yield from under(("url",), _url(engine.url))
-    yield from check_template(("site",), engine.site, ("words", "site"), needed="words")
+    """Yield problems of an engine that is asked for words."""
+    yield from problem(("url",), _check_url, engine.url)
+    yield from problem(("site",), template_of("words", "site", needed="words"), engine.site)
     carries = [name for name, value in engine.params.items() if "query" in (placeholders(value) or ())]
     for name in carries:
         if name in engine.paging_params:
@@ -124,8 +107,8 @@ def _search(engine: Engine) -> Findings:
 
 
 def _list(engine: Engine) -> Findings:
-    """Of an engine whose pages list others."""
-    yield from under(("url",), _url(engine.url.replace("{page}", "1")))
+    """Yield problems of an engine whose pages list others."""
+    yield from problem(("url",), _check_url, engine.url.replace("{page}", "1"))
     for key, default in (
         ("site", "{words} site:{site}"),
         ("times", None),
@@ -147,7 +130,7 @@ def _list(engine: Engine) -> Findings:
 def _paging(engine: Engine) -> Findings:
     for name, value in engine.params.items():
         place: Place = ("params", name)
-        yield from check_template(place, value, ("query", "page", "offset"))
+        yield from problem(place, template_of("query", "page", "offset"), value)
         used = placeholders(value) or set()
         if "query" not in used and used & {"page", "offset"} and name not in engine.paging_params:
             yield place, f"depends on the page; add '{name}' to paging_params"
@@ -170,7 +153,7 @@ def _headers(headers: Mapping[str, str]) -> Findings:
 def _times(times: TimeFilter, params: Mapping[str, str]) -> Findings:
     used: set[str] = set()
     for name, value in times.params.items():
-        yield from check_template(("params", name), value, TIME_PLACEHOLDERS)
+        yield from problem(("params", name), template_of(*TIME_PLACEHOLDERS), value)
         used |= placeholders(value) or set()
         if name in params:
             yield ("params", name), f"'{name}' is one of the engine's params already; leave it out there"
@@ -188,20 +171,19 @@ def _times(times: TimeFilter, params: Mapping[str, str]) -> Findings:
         yield ("least",), "days cannot tell hours apart; write least: day"
 
 
-def _encoding(encoding: str) -> Findings:
+def _check_encoding(encoding: str) -> None:
     sample = "a中文"
     try:
         whole = sample.encode(encoding, "ignore")
         parts = b"".join(char.encode(encoding, "ignore") for char in sample)
     except (LookupError, ValueError):
-        yield ("encoding",), f"unknown encoding {encoding!r}; write utf-8, gbk, gb18030 or big5"
-        return
+        raise ValueError(f"unknown encoding {encoding!r}; write utf-8, gbk, gb18030 or big5") from None
     if whole != parts:
-        yield ("encoding",), f"{encoding!r} cannot be used in a URL; write utf-8, gbk, gb18030 or big5"
+        raise ValueError(f"{encoding!r} cannot be used in a URL; write utf-8, gbk, gb18030 or big5")
 
 
 def _check_robots(decision: RobotsDecision | None) -> Findings:
-    """A decision not to obey robots.txt gives a reason."""
+    """Yield a decision not to obey robots.txt that gives no reason."""
     if decision is not None and not decision.obey and len(decision.reason.strip()) < _LEAST_REASON:
         yield (
             ("robots", "reason"),
@@ -210,68 +192,72 @@ def _check_robots(decision: RobotsDecision | None) -> Findings:
         )
 
 
-def _nearest(name: str, known: Mapping[str, Any]) -> str:
-    """A hint at the known name that is most like a wrong one."""
-    near = get_close_matches(name, [str(key) for key in known], n=1, cutoff=0.5)
+def _nearest(name: str, known: Collection[str]) -> str:
+    """Return a hint at the known name that is most like a wrong one."""
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
         return f"; did you mean '{near[0]}'?"
-    return f"; there is {', '.join(map(str, known))}" if known else ""
+    return f"; there is {', '.join(known)}" if known else ""
 
 
 # --- sites ----------------------------------------------------------------------------------------------------
 
 
-def _check_site(data: Mapping[str, Any], name: str, raw: object) -> Findings:
-    """Problems of a site: its name, its references, its bounds."""
+def _check_site(catalog: Catalog, name: str, site: Site) -> Findings:
+    """Yield problems of a site: its name, its references, its bounds."""
     if not _DOMAIN.fullmatch(name):
         hint = f"; write {name.lower()}" if _DOMAIN.fullmatch(name.lower()) else ""
         yield (), f"{name!r} is no domain name such as example.com{hint}"
-    if not isinstance(raw, Mapping):
-        return
-    for key, table in (("engine", "engines"), ("rules", "rules")):
-        target, known = raw.get(key), data.get(table)
-        if isinstance(target, str) and isinstance(known, Mapping) and target not in known:
-            yield (key,), f"there is no {target!r} in {table}{_nearest(target, known)}"
-    if isinstance(encoding := raw.get("encoding"), str) and encoding:
-        yield from _page_encoding(encoding)
-    yield from _check_robots(_read_as(RobotsDecision, raw.get("robots")))
-    for key in ("quota", "budget_s"):
-        bounds = _read_as(Bounds, raw.get(key))
-        if bounds is not None and bounds.min > bounds.max:
+    for key, target, known in (
+        ("engine", site.engine, catalog.engines),
+        ("rules", site.rules, catalog.rules),
+    ):
+        if target not in known:
+            yield (
+                (key,),
+                f"there is no {target!r} in {'engines' if key == 'engine' else key}{_nearest(target, known)}",
+            )
+    if site.encoding:
+        yield from problem(("encoding",), _check_page_encoding, site.encoding)
+    yield from _check_robots(site.robots)
+    for key, bounds in (("quota", site.quota), ("budget_s", site.budget_s)):
+        if bounds.min > bounds.max:
             yield (key,), f"min {bounds.min:g} is above max {bounds.max:g}; exchange them"
 
 
-def _page_encoding(encoding: str) -> Findings:
-    """Of pages: what Python decodes text with, and what no page is written in (hex, idna) left out."""
+def _check_page_encoding(encoding: str) -> None:
+    """Check that Python decodes text with it; no page is written in hex or idna."""
     try:
         "a中文".encode(encoding, "replace").decode(encoding)
     except (LookupError, ValueError, TypeError):
-        yield ("encoding",), f"unknown encoding {encoding!r}; write utf-8, gb18030 or big5"
+        raise ValueError(f"unknown encoding {encoding!r}; write utf-8, gb18030 or big5") from None
 
 
 # --- sign-ins -------------------------------------------------------------------------------------------------
 
 
-def _check_sign_ins(data: Mapping[str, Any]) -> Findings:
-    """Problems of the sign-ins of all engines and sites, each and among each other."""
-    signing = [
-        (table, name, rules)
-        for table in ("engines", "sites")
-        for name, raw in _entries_of(data, table)
-        if isinstance(raw, Mapping) and (rules := _read_as(SignInRules, raw.get("sign_in"))) is not None
-    ]
+def _check_sign_ins(catalog: Catalog) -> Findings:
+    """Yield problems of the sign-ins of all engines and sites, each and among each other."""
     taken: dict[str, str] = {}
-    for table, name, rules in signing:
-        place: Place = (table, name, "sign_in")
-        if not re.fullmatch(r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*", name):
-            yield place, f"no environment variable can be named for {name!r}; use a-z, 0-9, dots and dashes"
-        yield from under(place, _sign_in(rules))
-        for index, host in enumerate(rules.hosts):
-            if taken.setdefault(host, name) != name:
-                yield (*place, "hosts", index), f"{host} is signed in to by {taken[host]!r} already; keep one"
-    both = {name for table, name, _ in signing if table == "engines"} & set(data.get("sites") or ())
-    for name in sorted(both):
-        yield ("engines", name, "sign_in"), f"there is a site {name!r} too; give the engine another name"
+    for table, entries in (("engines", catalog.engines), ("sites", catalog.sites)):
+        for name, entry in entries.items():
+            if entry.sign_in is None:
+                continue
+            place: Place = (table, name, "sign_in")
+            if not re.fullmatch(r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*", name):
+                yield (
+                    place,
+                    f"no environment variable can be named for {name!r}; use a-z, 0-9, dots and dashes",
+                )
+            yield from under(place, _sign_in(entry.sign_in))
+            for index, host in enumerate(entry.sign_in.hosts):
+                if taken.setdefault(host, name) != name:
+                    yield (
+                        (*place, "hosts", index),
+                        f"{host} is signed in to by {taken[host]!r} already; keep one",
+                    )
+            if table == "engines" and name in catalog.sites:
+                yield place, f"there is a site {name!r} too; give the engine another name"
 
 
 def _sign_in(rules: SignInRules) -> Findings:
@@ -287,15 +273,15 @@ def _sign_in(rules: SignInRules) -> Findings:
 
 
 def _form_login(login: FormLogin) -> Findings:
-    yield from under(("page",), _address(login.page))
-    yield from check_selector(("form",), login.form)
-    yield from check_regex(("signed_in",), login.signed_in)
+    yield from problem(("page",), _ADDRESS, login.page)
+    yield from problem(("form",), check_selector, login.form)
+    yield from problem(("signed_in",), check_regex, login.signed_in)
 
 
 def _oauth2(login: OAuth2Login) -> Findings:
-    yield from under(("token_url",), _address(login.token_url, ("https",)))
+    yield from problem(("token_url",), _SECURE_ADDRESS, login.token_url)
     if login.consent is not None:
-        yield from check_selector(("consent", "form"), login.consent.form)
+        yield from problem(("consent", "form"), check_selector, login.consent.form)
     if login.login is not None:
         yield from under(("login",), _form_login(login.login))
     with_code = login.grant is Grant.AUTHORIZATION_CODE
@@ -303,11 +289,12 @@ def _oauth2(login: OAuth2Login) -> Findings:
         if not with_code and getattr(login, key):
             yield (key,), f"{login.grant} has no use for it; leave it out"
     if with_code:
-        yield from under(("authorize_url",), _address(login.authorize_url, ("https",)))
-        yield from under(("redirect_uri",), _address(login.redirect_uri))
+        yield from problem(("authorize_url",), _SECURE_ADDRESS, login.authorize_url)
+        yield from problem(("redirect_uri",), _ADDRESS, login.redirect_uri)
 
 
-def _address(url: str, schemes: tuple[str, ...] = ("http", "https")) -> Findings:
+def _check_scheme(url: str, schemes: Sequence[str]) -> None:
+    """Check that a text is an address with one of some schemes."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in schemes and bool(parts.hostname) and not re.search(r"[\s#]", url)
@@ -315,4 +302,8 @@ def _address(url: str, schemes: tuple[str, ...] = ("http", "https")) -> Findings
         usable = False
     if not usable:
         kinds = " or ".join(schemes)
-        yield (), f"{url!r} is no {kinds} address; write one such as https://www.example.com/s"
+        raise ValueError(f"{url!r} is no {kinds} address; write one such as https://www.example.com/s")
+
+
+_ADDRESS = partial(_check_scheme, schemes=("http", "https"))
+_SECURE_ADDRESS = partial(_check_scheme, schemes=("https",))

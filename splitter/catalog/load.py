@@ -85,17 +85,17 @@ def parse_catalog(text: str, origin: str) -> Catalog:
         CatalogError: with every problem, one a line: ``origin:line: key: what is wrong; what is right``.
     """
     document = yamlfile.read(text, origin)
-    problems = list(document.problems)
-    catalog: Catalog | None = None
     try:
         catalog = Catalog.model_validate_json(document.json())
     except ValidationError as error:
-        problems += [_shape_problem(document, detail) for detail in error.errors(include_url=False)]
+        found = [_shape_problem(document, detail) for detail in error.errors(include_url=False)]
+        yamlfile.raise_problems([*document.problems, *found], origin)
+        raise AssertionError("a validation error has a problem") from error
     except (TypeError, ValueError) as error:  # keys no JSON can hold; named by line already
-        problems.append(Problem(1, "", str(error)))
-    problems += problems_of(document)
-    yamlfile.raise_problems(problems, origin)
-    assert catalog is not None  # no problem was raised, so the models took it
+        yamlfile.raise_problems([*document.problems, Problem(1, "", str(error))], origin)
+        raise
+    found = [document.problem(place, message) for place, message in problems_of(catalog)]
+    yamlfile.raise_problems([*document.problems, *found], origin)
     return catalog
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 class Entry(BaseModel):
     """A frozen part of a catalog; refuses unknown keys and values of another type."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class PostRules(Entry):

@@ -61,7 +61,7 @@ def test_the_catalog_of_the_working_folder_is_used(tmp_path, monkeypatch):
     (tmp_path / "sites.yaml").write_text("version: 7\n", "utf-8")
     result = run("特仑苏", catalog="")
     assert result.exit_code == 2
-    assert "sites.yaml:1: version: missing, or not known here" in result.stderr
+    assert "sites.yaml:1: sites: missing" in result.stderr
     (tmp_path / "sites.yaml").unlink()
     assert run("特仑苏", "--site", "cca.org.cn", catalog="").exit_code == 0
 
