@@ -79,7 +79,7 @@ def import_(
 
     Fields are product, body, date, author, title, rating, url, site; only body is needed, and a product. Usual headers
     in Chinese and English and the files of known collectors are recognised, also below titles; --map names other
-    columns. What is stored already is not stored again. Lines that can't be taken are listed with field and reason,
+    columns. Known reviews are not stored twice. Lines that can't be taken are listed with field and reason,
     the others are stored; the exit status is then 2. Products that are new are added, but no run looks for them
     (--crawl does).
 

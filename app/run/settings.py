@@ -84,7 +84,7 @@ def as_environment(settings: Settings) -> dict[str, str]:
 
 
 def cache_folder() -> Path | None:
-    """Return the user's folder for what can be made again (XDG base directories), or None if the user has no home."""
+    """Return the user's cache folder (XDG base directories), or `None` if the user has no home."""
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
         base = given if given.is_absolute() else Path.home() / ".cache"

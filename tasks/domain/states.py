@@ -1,6 +1,6 @@
 """The state machine of a subtask: its states (queues), and which transition leads from which to which.
 
-The table is the only place that says what is legal; `tasks.store.queue.transitions` performs it and `verify` proves it.
+The table is the only definition of what is legal; `tasks.store.queue.transitions` performs it and `verify` proves it.
 """
 
 from __future__ import annotations

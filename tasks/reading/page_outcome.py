@@ -2,7 +2,7 @@
 
 One classifier over all engines: multinomial logistic regression over traits that no engine owns (lengths, links, forms,
 scripts, repeated structure, words of refusals and of empty answers in Chinese and English). Its weights are data
-(`page-outcome-weights.txt`), made by `python -m research.training.train_outcome`; docs/formats.md says what it reaches.
+(`page-outcome-weights.txt`), made by `python -m research.training.train_outcome`; docs/formats.md has its scores.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tasks.store.sql.tables import attempts, nodes
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """An attempt that took pages: its number, of which node, how many URLs, how long it was active."""
+    """An attempt that tried pages, with its node, its number of URLs and its active time in seconds."""
 
     attempt_id: int
     node: str
@@ -24,7 +24,7 @@ def recorded_runs(conn: Connection, nodes: Collection[str], newest: int | None =
     """Attempts of these nodes that succeeded, tried pages and took time, the oldest first.
 
     Args:
-        newest: at most so many, the newest; None: all.
+        newest: maximum number of attempts, the newest ones; `None` returns all.
     """
     rows = conn.execute(
         select(attempts.c.id, attempts.c.node, attempts.c.tried, attempts.c.active_s)
@@ -41,6 +41,6 @@ def recorded_runs(conn: Connection, nodes: Collection[str], newest: int | None =
 
 
 def recorded_parameters(conn: Connection) -> dict[str, Mapping[str, float | None]]:
-    """By node that reported them, the parameters of its machine."""
+    """Return the parameters of each node's machine, if the node reported them."""
     rows = conn.execute(select(nodes.c.name, nodes.c.parameters).order_by(nodes.c.name))
     return {name: parameters for name, parameters in rows if parameters}

@@ -126,7 +126,7 @@ class Pace:
     """Pages and reviews stored lately.
 
     Attributes:
-        seconds: length of the time in which they came, at least 1.
+        seconds: length of the measured time, at least 1.
         pages, reviews: number stored in that time.
     """
 

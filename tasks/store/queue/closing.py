@@ -324,8 +324,8 @@ class AttemptReport:
         last_response: the last response, for `failed show`: url, status, head of the body.
         page_hosts: hosts that gave it a page.
         round_trip: to its site; None: too few of its requests were answered.
-        answered: True where a request of it was answered, by any host.
-        unasked: the host that it could not ask, where it ended because of that alone.
+        answered: True if any host answered one of its requests.
+        unasked: the host that it could not ask, if it ended because of that alone.
     """
 
     counters: Counters
@@ -339,7 +339,7 @@ class AttemptReport:
     unasked: UnaskedHost | None = None
 
     def __str__(self) -> str:
-        """For the log."""
+        """Return a line for the log."""
         did, how = self.counters, self.reason or self.note or "ended"
         return (
             f"{how}; {did.collected} of {did.offered} hits stored, {did.requests} requests, "
@@ -348,7 +348,7 @@ class AttemptReport:
 
 
 def _storable(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the characters that PostgreSQL's JSON does not take."""
+    """Replace the characters that PostgreSQL's JSON does not take."""
     return {
         name: _UNSTORABLE.sub("\ufffd", value) if isinstance(value, str) else value
         for name, value in response.items()
@@ -360,8 +360,8 @@ class Ended:
     """An attempt at its end.
 
     Attributes:
-        report: of its node; None: the counters of its last sign of life stand.
-        reason: where there is no report.
+        report: the report of its node; if `None`, the counters of its last sign of life count.
+        reason: why it ended, if there is no report.
         lost_s: seconds lost to silence.
     """
 
@@ -383,7 +383,7 @@ def end_attempts(conn: Connection, now: datetime, ended: Sequence[Ended]) -> Non
     # The pages that are stored count, whatever the node had time to report.
     stored = _COLLECTED.rows(conn, {"ids": list(rows)})
     collected = {row.attempt_id: row.stored for row in stored}
-    # In the order in which they ended: older ones count less.
+    # Sorted by their end: older ones count less.
     changes = {
         attempt_id: _closed_columns(end, rows[attempt_id], collected.get(attempt_id, 0))
         for attempt_id, end in by_id.items()

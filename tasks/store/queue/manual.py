@@ -1,7 +1,7 @@
 """Subtasks that wait for a person: listed by cause and by page, tried again, and set aside by the sweeps.
 
 `tasks.store.queue.closing.cancel` abandons one. A sweep sets aside what no sweep can work on, so that it holds up
-nothing else. Work of a site that left the catalog is found when it would be given to a node. A row that can't be read
+no other work. Work of a site that left the catalog is found when it would be given to a node. A row that can't be read
 makes the sweep fail that meets it; the next tick then looks at each row by itself, once.
 """
 
@@ -331,11 +331,11 @@ AGAIN = timedelta(seconds=30)
 """Rows are looked at one by one no more often."""
 _AT_ONCE = 500
 _OF_SWEEP = 1000
-"""So many in FAILED, and in SLEEP, a sweep takes at most."""
+"""Maximum number of subtasks that a sweep takes from FAILED, and from SLEEP."""
 
 
 def set_aside_unknown_sites(conn: Connection, now: datetime, catalog: Catalog, found: dict[int, str]) -> int:
-    """Set aside subtasks of sites that the catalog has no more; returns how many.
+    """Set aside subtasks of sites that are no longer in the catalog; return how many.
 
     Args:
         found: their sites, by subtask.
@@ -348,7 +348,7 @@ def set_aside_unknown_sites(conn: Connection, now: datetime, catalog: Catalog, f
 
 
 def set_aside_unanswered(conn: Connection, now: datetime, sites: Mapping[str, str]) -> int:
-    """Set aside what waits of sites whose host answers nobody; returns how many.
+    """Set aside the waiting subtasks of sites whose host answers no node; return how many.
 
     Args:
         sites: their hosts that don't answer, by site.

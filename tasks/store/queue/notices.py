@@ -14,7 +14,7 @@ from tasks.store.sql.database import columns_of
 from tasks.store.sql.tables import alerts, audit_log
 
 QUIET = timedelta(minutes=15)
-"""An alert that is over is not told again within this time: one that comes and goes would send without end."""
+"""Minimum time between two messages about one alert. Otherwise an alert that comes and goes would send without end."""
 
 CLAIMED = timedelta(minutes=2)
 """How long whoever sends a message may take; after that it counts as not sent, and another try begins."""
@@ -27,10 +27,10 @@ class AlertRow:
     Attributes:
         since: when it came on last.
         firing: it is on.
-        told: people were told that it is on, and not yet that it is over.
-        told_at: when they were told something last.
-        claimed_at: since when somebody is sending it; None: nobody.
-        trouble: who could not be told last, and why.
+        told: True if the message that it is on was sent, and the message that it is over was not.
+        told_at: time of the last message.
+        claimed_at: time at which a process began to send a message; `None` if none is sending.
+        trouble: receivers that the last message did not reach, and why.
     """
 
     rule: str
@@ -46,13 +46,13 @@ class AlertRow:
 
 
 def list_alerts(conn: Connection) -> list[AlertRow]:
-    """Every alert, the oldest first."""
+    """List all alerts, the oldest first."""
     rows = conn.execute(select(*columns_of(AlertRow, alerts)).order_by(alerts.c.since, *alerts.primary_key))
     return [AlertRow(**row._mapping) for row in rows]
 
 
 def open_alerts(rows: Sequence[AlertRow]) -> dict[tuple[str, str], OpenAlert]:
-    """Those that are on, by their keys."""
+    """Return the alerts that are on, by key."""
     found = [OpenAlert(Alert(r.rule, r.subject, r.text, r.level), r.since) for r in rows if r.firing]
     return {one.alert.key: one for one in found}
 
@@ -84,7 +84,7 @@ def keep_alerts(conn: Connection, now: datetime, on: Sequence[Alert]) -> None:
 
 
 def claim_alerts(conn: Connection, now: datetime) -> list[AlertRow]:
-    """Take what people are to be told now, so that no other process tells it."""
+    """Claim the alerts with a message to send now, so that no other process sends it."""
     a = alerts.c
     due = and_(
         a.firing != a.told,
@@ -105,9 +105,9 @@ def note_sent_alerts(
     """Note what became of a message.
 
     Args:
-        rows: those claimed for it.
-        told: False: nobody could be told; it is tried again when the claim is old.
-        trouble: who could not be told, and why.
+        rows: alerts that were claimed for it.
+        told: False if no receiver was reached; the message is sent again when the claim has expired.
+        trouble: receivers that were not reached, and why.
     """
     done = {"told_at": now, "claimed_at": None} if told else {}
     for row in rows:
@@ -121,13 +121,13 @@ def _is(rule: str, subject: str) -> ColumnElement[bool]:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An entry of the audit log: what a person did.
+    """An entry of the audit log: one action of a person.
 
     Attributes:
         who: as the dashboard knows them, or the user of the command line.
         action: one word: retry, assign, abandon, drain ...
-        subject: what it was done to, for people.
-        detail: the rest: numbers of subtasks, what was said.
+        subject: the object of the action, as people read it.
+        detail: further facts, such as numbers of subtasks and the answer given.
     """
 
     who: str
@@ -149,7 +149,7 @@ class AuditRow:
 
 
 def record_action(conn: Connection, now: datetime, entry: AuditEntry) -> None:
-    """Add a row, in the transaction of what was done."""
+    """Add a row in the transaction of the action."""
     conn.execute(
         insert(audit_log).values(
             at=now,

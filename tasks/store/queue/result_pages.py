@@ -121,10 +121,10 @@ PagesToLink = Mapping[tuple[KnownPage, int], KeywordSets | None]
 def known_pages(
     conn: Connection, keys: Collection[bytes], product_ids: Collection[int] = ()
 ) -> dict[bytes, KnownPage]:
-    """Those of these pages that are stored, by key.
+    """Return the pages that are stored, by key.
 
     Args:
-        product_ids: the products of which it is wanted whether the pages are linked to them.
+        product_ids: products to check for links to the pages.
     """
     if not keys:
         return {}

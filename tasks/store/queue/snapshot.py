@@ -371,11 +371,11 @@ class Todo:
     """The work of a turn, now.
 
     Attributes:
-        last_event: number of the newest event: it grows with every transition; 0 where there is none.
+        last_event: number of the newest event, 0 if there is none. It grows with every transition.
         under_way: attempts past their result pages, as a rule (`tasks.store.queue.snapshot.UNDER_WAY`).
         overdue, failed, sleeping, queued: a lease has run out; something is in FAILED, in SLEEP, in PRIORITY.
         due: something in WAIT may be given to a node.
-        due_at: when the next of what waits there may be.
+        due_at: time at which the next subtask in WAIT may be given.
         rested_at: when the next rest of a node at a host ends.
     """
 
@@ -397,10 +397,10 @@ def todo(conn: Connection, now: datetime) -> Todo:
 
 
 def any_in(state: State, *where: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Whether anything is in a queue: the first of it, by the queue's index.
+    """Return a condition: the queue holds a row. It reads the first row by the queue's index.
 
-    Of EXISTS, PostgreSQL makes a scan of the table where it believes that many rows are in the queue. It stops at the
-    first one, but that may stand behind all that is done.
+    PostgreSQL turns EXISTS into a scan of the table if it expects many rows in the queue. The scan stops at the first
+    row, which may stand behind all that is done.
     """
     first = select(subtasks.c.id).where(subtasks.c.state == state, *where)
     return first.order_by(subtasks.c.priority.desc(), subtasks.c.id).limit(1).scalar_subquery().is_not(None)

@@ -61,7 +61,7 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualTask:
-    """A product plus its AND keywords: what is wanted, not where.
+    """A product plus its AND keywords: the goal, independent of any site.
 
     Attributes:
         own_keywords: a person chose the keywords.
@@ -84,7 +84,7 @@ class UnplannedSite:
     """A site that products wait for.
 
     Attributes:
-        obstacle: kind of what was in the way; `why` for people.
+        obstacle: kind of the obstacle; `why` explains it to people.
         products: how many wait for it.
         since: since when the first of them waits.
     """
@@ -99,7 +99,7 @@ class UnplannedSite:
 KeywordSets = Sequence[Sequence[str]]
 
 LEAST_WORDS = 2
-"""Words of a query that alone may tell what a page is about."""
+"""Minimum number of words with which a query alone shows the subject of a page."""
 
 _WORDS = virtual_tasks.join(tasks, tasks.c.virtual_task_id == virtual_tasks.c.id)
 _OF_SUBTASK = tasks.c.id == subtasks.c.task_id
@@ -115,7 +115,7 @@ KEYWORDS = (
 
 
 def keyword_sets(subtask: Row[Any]) -> KeywordSets:
-    """The keyword sets of which a page must name one: the product's and its aliases', and the subtask's own query's.
+    """Return the keyword sets of a subtask: its product's, the aliases' and its own. A page must match one of them.
 
     A query that was relaxed to a single word is left out: a word alone names nothing.
 
@@ -357,7 +357,7 @@ def _urls(row: Any, number: int) -> Sequence[str]:
 
 
 def _described(row: Any, number: int) -> dict[str, Any]:
-    """Details of a chunk's subtask: its targets, and its query where that is not its product's keywords at any time."""
+    """Return details of a chunk's subtask: its targets, and its query if that differs from its product's keywords."""
     described: dict[str, Any] = {
         "chunk": number,
         "of": _end(row) - 1,
@@ -371,7 +371,7 @@ def _described(row: Any, number: int) -> dict[str, Any]:
 
 
 def more_after(conn: Connection, chunks: Collection[ChunkKey]) -> set[ChunkKey]:
-    """Those of these chunks that showed that there is more, and that are not the last of their partition."""
+    """Return the chunks that found more pages and are not the last of their partition."""
     of = {row.id: row for row in _PARTS.rows(conn, {"ids": list({part_id for part_id, _ in chunks})})}
     go_on = {(part_id, number) for part_id, number in chunks if number + 1 < _end(of[part_id])}
     if not go_on:
@@ -451,7 +451,7 @@ _subtask_ids = bindparam("ids", expanding=True, type_=BigInteger())
 
 
 def most_tries(conn: Connection, of: Collection[int]) -> dict[int, int]:
-    """How often the targets still to do of each subtask have been tried, at most; 0 where none has been."""
+    """Return the maximum number of tries among the open targets of each subtask, 0 if none was tried."""
     if not of:
         return {}
     return {row[0]: row[1] for row in _TRIES.rows(conn, {"ids": list(of)})}

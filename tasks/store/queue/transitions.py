@@ -318,7 +318,7 @@ KEPT = (State.PRIORITY, State.MANUAL, State.DONE, State.CANCELLED)
 
 _SHORT = [str(state) for state in State if state not in KEPT]
 _MANY_ROWS = 100
-"""So many rows are read as fast as one; more are added up."""
+"""Maximum number of rows that are read as fast as one; more are added up."""
 
 
 def _note_moves(conn: Connection, moved: Iterable[tuple[State | None, State]]) -> None:
@@ -348,7 +348,7 @@ _COUNTS = Prepared(select(_COUNTED.c.state, _COUNTED.c.n))
 
 
 def add_up_queues(conn: Connection) -> None:
-    """Make one row a queue of the rows that transactions left, where these are many."""
+    """Replace the rows that transactions left with one row per queue, if there are many."""
     if conn.execute(select(func.count()).select_from(queue_counts)).scalar_one() < _MANY_ROWS:
         return
     # Rows of transactions that are still under way are not seen: they stay.
@@ -360,7 +360,7 @@ def add_up_queues(conn: Connection) -> None:
 
 
 def wrong_queue_counts(conn: Connection) -> Iterator[str]:
-    """What is kept and is not what the subtasks count, one sentence a queue."""
+    """Yield a sentence for each queue whose stored number differs from the count of its subtasks."""
     kept = {
         row.state: row.n
         for row in conn.execute(select(_q.state, func.sum(_q.n).label("n")).group_by(_q.state))

@@ -4,8 +4,8 @@ Retention works in batches, each in its transaction: details of events, old resp
 logs. Events and attempts are numbered as time goes on, so each part walks its table by number and leaves a mark of how
 far it has come: a batch costs the same however long the table is, and no row is read twice. The newest row is never
 processed: its number must not be given again. A log goes as a whole, with the last event of a subtask that is DONE or
-CANCELLED; its row says so (`log_dropped`), so that `verify` knows what it can't prove any more. The rows of subtasks,
-attempts, targets and pages stay.
+CANCELLED; its row records this (`log_dropped`), so that `verify` knows what it can no longer prove. The rows of
+subtasks, attempts, targets and pages stay.
 
 Silence counts only while a scheduler looks. If the database, Redis or the scheduler was away, or a clock was set, the
 time between two looks is long or negative. Leases that seem to have run out then get a new time, and each node that
@@ -55,7 +55,7 @@ BATCH = 1000
 _LOCK_S = 2.0
 
 Step = Callable[[Connection, datetime], int]
-"""Drops the next batch in the caller's transaction; returns how many rows it has looked at, 0 where none is old."""
+"""Drops the next batch in the caller's transaction; returns how many rows it has looked at, 0 if none is old."""
 
 
 def drop_old(
@@ -63,12 +63,12 @@ def drop_old(
     keep_log: timedelta | None,
     go_on: Callable[[], bool] = lambda: True,
 ) -> int:
-    """Drop all that is old, in batches; it ends early where another process is at it, which then does the rest.
+    """Drop all that is old, in batches; it ends early if another process is doing the same, which then does the rest.
 
     Args:
         write: runs an operation in a transaction and waits until it is committed (not on an event loop).
         keep_log: how long after its end the log of a subtask is kept; None: for ever.
-        go_on: asked before each batch; what is left is for the next sweep.
+        go_on: called before each batch; if it returns False, the rest is left to the next sweep.
 
     Returns:
         How many rows were looked at.
@@ -175,7 +175,7 @@ def _emptied(table: Table, name: str, old: Sequence[Any]) -> Any:
 log = logging.getLogger("reviewloop.store")
 
 _LEAST = timedelta(seconds=5)
-"""A tick may be late by so much on a busy machine."""
+"""Delay of a tick that a busy machine may cause."""
 _SHARE = 4
 """Looks lie no further apart than this share of the silence after which work is taken back."""
 _SET_BACK = timedelta(seconds=1)
@@ -186,7 +186,7 @@ _APART = 2
 
 
 def longest_lapse(silent_after: timedelta) -> timedelta:
-    """How far two looks may lie apart, where a lease lasts so long without a renewal."""
+    """Return the maximum time between two looks. `silent_after`: how long a lease lasts without a renewal."""
     return max(_LEAST, silent_after / _SHARE)
 
 
@@ -205,11 +205,11 @@ def _marked(conn: Connection, name: str) -> datetime | None:
 
 
 def bridge_lapse(conn: Connection, now: datetime, last: datetime | None, silent_after: timedelta) -> bool:
-    """Give every lease a new time where nobody has looked for too long; True where it did.
+    """Give every lease a new deadline if no scheduler has looked for too long; return True if it did.
 
     Args:
-        last: the last look of this scheduler; None: it has just begun. Where that is too long ago, another one may
-            have looked (`mark_look`).
+        last: the last look of this scheduler; `None` if it has just begun. If that is too long ago, another scheduler
+            may have looked (`mark_look`).
         silent_after: how long a lease lasts without a renewal.
     """
     if _near(now, last, silent_after):
@@ -244,7 +244,7 @@ def bridge_lapse(conn: Connection, now: datetime, last: datetime | None, silent_
 def _is_late_again(
     conn: Connection, now: datetime, last: datetime | None, other: datetime | None, silent_after: timedelta
 ) -> bool:
-    """Whether somebody looked within a lease's time, and leases got a new time not long ago."""
+    """Return True if a scheduler looked within a lease's time, and leases got a new deadline not long ago."""
     looks = [now - at for at in (last, other) if at is not None]
     bridged = _marked(conn, _BRIDGED)
     return (
@@ -291,7 +291,7 @@ class SweepTimes:
     longest_s: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """It ran for so long."""
+        """Add a run of `seconds`."""
         self.count += 1
         self.seconds += seconds
         self.longest_s = max(self.longest_s, seconds)
@@ -315,7 +315,7 @@ class Measured:
 def save_measurements(
     conn: Connection, now: datetime, sweeps: Mapping[str, SweepTimes], grants: Grants
 ) -> None:
-    """Keep this instead of what was kept before."""
+    """Store the measurements in place of the earlier ones."""
     data = {
         "sweeps": {name: asdict(times) for name, times in sweeps.items()},
         "hosts": {
@@ -363,7 +363,7 @@ class StoredModel:
     """A trained network.
 
     Attributes:
-        trained_at: when; it stands for the network, of which there is one at a time.
+        trained_at: time of training; it identifies the network, as there is one at a time.
         newest_attempt: number of the newest attempt it was trained on.
         network: what `Trained.as_json` made of it.
     """
@@ -374,7 +374,7 @@ class StoredModel:
 
 
 def load_model(conn: Connection) -> StoredModel | None:
-    """The model trained last; None where none was."""
+    """Return the model trained last, or `None`."""
     row = conn.execute(
         select(*columns_of(StoredModel, run_time_model)).where(run_time_model.c.strategy == _STRATEGY)
     ).one_or_none()

@@ -1,7 +1,7 @@
 """Opening the database and beginning transactions, the same for SQLite and PostgreSQL.
 
 SQLite: WAL, a busy timeout, and BEGIN IMMEDIATE for every transaction that writes, so that a writer never finds out
-half-way that somebody else wrote. PostgreSQL: READ COMMITTED, in few round trips (`tasks.store.sql.statement_batch`),
+half-way that another one wrote. PostgreSQL: READ COMMITTED, in few round trips (`tasks.store.sql.statement_batch`),
 and an advisory lock (`try_lock`) around anything that must not run twice at once.
 """
 

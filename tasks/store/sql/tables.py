@@ -110,7 +110,7 @@ products = _table(
 )
 
 schedules = _table(
-    "schedules",  # what comes again by the clock (tasks.store.queue.schedules)
+    "schedules",  # work that comes again by the clock (tasks.store.queue.schedules)
     _id(),
     Column("what", String(20), nullable=False),
     Column("product_id", _Id, ForeignKey("products.id"), unique=True),  # of a recrawl; null: of all, or none
@@ -221,7 +221,7 @@ subtasks = _table(
     _count("attempts"),
     _time("created_at", nullable=False),
     _time("changed_at", nullable=False),
-    _flag("log_dropped"),  # it ended so long ago that its events are gone (tasks.store.queue.upkeep)
+    _flag("log_dropped"),  # its events were dropped after `keep_log` (tasks.store.queue.upkeep)
     Index("ix_subtasks_queue", "state", text("priority DESC"), "id"),
     Index(None, "state", "lease_deadline"),
     # So that subtasks are counted from the index alone:
@@ -537,7 +537,7 @@ audit_log = _table(
     Column("detail", _Json, nullable=False),
 )
 
-# Alerts, told when something goes wrong and when it is over: tasks.store.queue.notices.
+# Alerts, sent when something goes wrong and again when it is over: tasks.store.queue.notices.
 alerts = _table(
     "alerts",
     Column("rule", String(20), primary_key=True),

@@ -1,6 +1,6 @@
 """The happy path, which most subtasks take, proved at a glance: created, admitted, given to a node once, done.
 
-`on_happy_path` is true only where `tasks.store.verify.replay` would find nothing; where it is false, replay looks event
+`on_happy_path` is true only if `tasks.store.verify.replay` would find nothing. If it is false, replay looks event
 by event.
 """
 
