@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from math import exp
 
 from splitter.lexicon import roles
-from splitter.title_words import mark_of, seen_as
+from splitter.tables import data, rows
 from splitter.words import rarity
 
 Odds = tuple[float, float, float]
@@ -73,12 +72,12 @@ def traits_after(word: str) -> list[str]:
 
 def pair_traits(before: str, word: str, after: str) -> tuple[str, str, str, str]:
     """Traits that a word has with the words or marks beside it (empty where there is none)."""
-    seen = mark_of(seen_as(word))
+    seen = _mark_of(seen_as(word))
     return (
         f"pair {before} {word}",
         f"{word} pair {after}",
-        f"pair seen {mark_of(seen_as(before)) if before else ''} {seen}",
-        f"seen pair {seen} {mark_of(seen_as(after)) if after else ''}",
+        f"pair seen {_mark_of(seen_as(before)) if before else ''} {seen}",
+        f"seen pair {seen} {_mark_of(seen_as(after)) if after else ''}",
     )
 
 
@@ -188,15 +187,46 @@ def classifier() -> Model:
 
 @cache
 def weights() -> Weights:
-    """The weights that come with the project."""
-    return parse_weights(files("splitter").joinpath("data/keyword-weights.txt").read_text("utf-8"))
+    """Return the weights that come with the project."""
+    return parse_weights(data("keyword-weights.txt"))
 
 
 def parse_weights(text: str) -> dict[str, Odds]:
-    """Reads weights: a line ``trait<tab>brand<tab>product<tab>model`` each; ``#`` opens a comment."""
-    found: dict[str, Odds] = {}
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            trait, brand, product, model = line.split("\t")
-            found[trait] = (float(brand), float(product), float(model))
-    return found
+    """Read weights: a line ``trait<tab>brand<tab>product<tab>model`` each."""
+    return {
+        trait: (float(brand), float(product), float(model)) for trait, brand, product, model in rows(text)
+    }
+
+
+# --- what words were marked as ------------------------------------------------------------------------------
+
+UNSEEN = "none"
+"""The mark of a word that is in none of those titles, or in few."""
+
+
+def seen_as(word: str) -> str:
+    """Return what people marked a word as, most often, in shop titles of another collection.
+
+    ``data/title-words.txt``, made by `research.training.train_title_words`, has a line for each mark and how often of
+    four times a word has it: ``mark share<tab>word<tab>word``. Marks are the numbers of that collection (1 brand, 4
+    product, 8 whom it is for, 12 material, ...), ``O`` for none, ``?`` for a part of more than one.
+
+    Returns:
+        The mark and its share in quarters: ``12 3``; ``12 rare`` of a rare word.
+    """
+    return _marks().get(word.casefold(), UNSEEN)
+
+
+def _mark_of(seen: str) -> str:
+    """Return the mark without its share."""
+    return seen.partition(" ")[0]
+
+
+@cache
+def _marks() -> Mapping[str, str]:
+    return parse_title_words(data("title-words.txt"))
+
+
+def parse_title_words(text: str) -> dict[str, str]:
+    """Read the table: each word with its mark and share."""
+    return {word: mark for mark, *words in rows(text) for word in words}

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import truediv
 
-from splitter.asides import without_asides
 from splitter.errors import ProductNameError
 from splitter.keyword_classifier import Odds, classifier
 from splitter.lexicon import Role, lexicon, roles
-from splitter.normalize import normalize, without_amounts
+from splitter.normalize import normalize, without_amounts, without_asides
 from splitter.whole_words import whole_words, with_models
 from splitter.word_weight import BRAND_RANK, PLACE_RANK, SINGLE_RANK, names_model, rank_of
 from splitter.words import greatest_rarity, rarity, words_of
@@ -57,12 +57,31 @@ _PROPER = (*_BRANDED, Role.PRODUCT, Role.TRAIT)
 _MARK = ","
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The keywords of a name, and what decided about each of its words (`splitter.explain` shows it).
+
+    Attributes:
+        text: the name, written the one way; without asides, unless nothing else is left.
+        cut: its words and marks.
+        words: the same; a mark stands for a word that only says that a brand is a company.
+        at_its_word: every candidate is a keyword, whatever the classifier says.
+        queries: the keywords of the name, then those of its other queries; none if nothing is left.
+    """
+
+    text: str
+    cut: Sequence[str]
+    words: Sequence[str]
+    at_its_word: bool
+    queries: tuple[tuple[str, ...], ...]
+
+
 def keywords_of(name: str, *, override: Sequence[str] = ()) -> tuple[str, ...]:
-    """The AND keywords of a product name.
+    """Return the AND keywords of a product name.
 
     Args:
         name: as a person wrote it.
-        override: the keywords themselves, where a person gave them: written the one way, otherwise untouched.
+        override: the keywords themselves, if a person gave them: written the one way, otherwise untouched.
 
     Returns:
         At least one keyword, none empty, none twice, in the order of the name; an added brand first.
@@ -70,6 +89,42 @@ def keywords_of(name: str, *, override: Sequence[str] = ()) -> tuple[str, ...]:
     Raises:
         ProductNameError: the name is empty, over 200 characters, or leaves no keyword.
     """
+    return _overridden(_checked(name), override) if override else choose(name).queries[0]
+
+
+def keyword_sets_of(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the keywords of a name, then those of its other queries: the same but for one word.
+
+    A shop's title holds several words for one thing (光波炉, 微波炉) and two names of a brand (雀巢, nestle), and few
+    pages hold them all; so each is asked by itself.
+
+    Raises:
+        ProductNameError: as `keywords_of`.
+    """
+    return choose(name).queries
+
+
+def choose(name: str) -> Choice:
+    """Choose the keywords of a name.
+
+    Raises:
+        ProductNameError: as `keywords_of`.
+    """
+    shown = _checked(name)
+    text = normalize(shown)
+    chosen = _choose(without_asides(text))
+    if not chosen.queries:
+        chosen = _choose(text)
+    if not chosen.queries:
+        raise ProductNameError(
+            f"the product name {shown!r} leaves no keyword (sizes, counts, promotion and packaging "
+            "don't count); name brand and product, or give keywords with --keywords"
+        )
+    return chosen
+
+
+def _checked(name: str) -> str:
+    """Return a name without blanks at its ends, if its length may be."""
     shown = name.strip()
     if not shown:
         raise ProductNameError("the product name is empty; write one such as 光明高钙牛奶")
@@ -77,15 +132,7 @@ def keywords_of(name: str, *, override: Sequence[str] = ()) -> tuple[str, ...]:
         raise ProductNameError(
             f"the product name {shown[:20]}... has {len(shown)} characters; write at most {MAX_NAME}"
         )
-    if override:
-        return _overridden(shown, override)
-    words = next(iter(_choice(shown)), ())
-    if not words:
-        raise ProductNameError(
-            f"the product name {shown!r} leaves no keyword (sizes, counts, promotion and packaging "
-            "don't count); name brand and product, or give keywords with --keywords"
-        )
-    return words
+    return shown
 
 
 def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
@@ -98,34 +145,29 @@ def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
     return tuple(words.values())
 
 
-def keyword_sets_of(name: str) -> tuple[tuple[str, ...], ...]:
-    """The keywords of a name, then those of its other queries: as they are but for one word.
-
-    A shop's title holds several words for one thing (光波炉, 微波炉) and two names of a brand (雀巢, nestle), and few
-    pages hold them all; so each is asked by itself.
-
-    Raises:
-        ProductNameError: as `keywords_of`.
-    """
-    return (keywords_of(name), *_choice(name)[1:])
-
-
-def _choice(name: str) -> tuple[tuple[str, ...], ...]:
-    text = normalize(name.strip())
-    return _chosen(without_asides(text)) or _chosen(text)
-
-
-def chosen(text: str) -> tuple[str, ...]:
-    """The keywords of a name (normalized); none where nothing is left."""
-    return next(iter(_chosen(text)), ())
-
-
-def _chosen(text: str) -> tuple[tuple[str, ...], ...]:
-    """The keywords of a name (normalized), then those of its other queries; none where nothing is left."""
-    found, kinds = _ranked(parted_words(text))
+def _choose(text: str) -> Choice:
+    cut = parted_words(text)
+    words = without_companies(cut)
+    places, ranks = candidates(words)
+    ruled = [(words[place], rank) for place, rank in zip(places, ranks, strict=True) if rank is not None]
+    at_its_word = taken_at_its_word([word for word, _ in ruled])
+    found = _once(ruled if at_its_word else _likely(words, places))
+    kinds = frozenset() if at_its_word else product_words(words, places) & found.keys()
     every = _with_brand(found, text)
     queries = _by_product(every, kinds)
-    return (*queries, *_by_second_name(found, every, queries[:1]))
+    return Choice(text, cut, words, at_its_word, (*queries, *_by_second_name(found, every, queries[:1])))
+
+
+def _likely(words: Sequence[str], places: Sequence[int]) -> list[tuple[str, float]]:
+    """Return the words that are likely enough by the classifier, with their ranks: 0 comes first."""
+    scores = scores_of(words, places)
+    enough = least_score(scores)
+    return [
+        # If there are too many, a single character goes before longer words.
+        (word, 1.0 / (1.0 + score) + (len(word) == 1 and not word.isascii()))
+        for word, score in scores.items()
+        if score >= enough
+    ]
 
 
 def _by_product(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[str, ...], ...]:
@@ -240,28 +282,6 @@ def _odds_by_place(words: Sequence[str]) -> dict[int, Odds]:
 
 
 # --- which words are candidates, and how they rank ----------------------------------------------------------
-
-
-def _ranked(words: Sequence[str]) -> tuple[dict[str, float], frozenset[str]]:
-    """The words that may be keywords, once, in their order, with their rank (0 comes first), and the product words.
-
-    Of a name that is taken at its word: all of them, ranked by role and look. Of another one (a shop's title): those
-    that are likely enough by the classifier, ranked by it, brands we know in front.
-    """
-    words = without_companies(words)
-    places, ranks = candidates(words)
-    ruled = [(words[place], rank) for place, rank in zip(places, ranks, strict=True) if rank is not None]
-    if taken_at_its_word([word for word, _ in ruled]):
-        return _once(ruled), frozenset()
-    scores = scores_of(words, places)
-    enough = least_score(scores)
-    ranked = _once(
-        # If there are too many, a single character goes before longer words.
-        (word, 1.0 / (1.0 + score) + (len(word) == 1 and not word.isascii()))
-        for word, score in scores.items()
-        if score >= enough
-    )
-    return ranked, product_words(words, places) & ranked.keys()
 
 
 def product_words(words: Sequence[str], places: Sequence[int]) -> frozenset[str]:

@@ -13,6 +13,8 @@ import warnings
 from functools import cache
 from types import ModuleType
 
+from splitter.lexicon import Role, roles
+
 _PLAIN = re.compile("[\u4e00-\u9fa5 -_a-~\n【】《》「」、。]*")  # no control character, no symbol that goes
 _MARKS = re.compile("[™®©℠]")  # NFKC would turn them into letters of the word before
 _KEYCAPS = re.compile("[\ufe00-\ufe0f\u20e3]")
@@ -141,3 +143,29 @@ def without_amounts(text: str) -> str:
 def amounts_in(text: str) -> list[str]:
     """The amounts, stages and dates of a name (normalized), in their order."""
     return [found.group().strip() for found in _AMOUNTS.finditer(text)]
+
+
+# --- asides -------------------------------------------------------------------------------------------------
+
+_BRACKETS = re.compile(r"【([^【】]*)】|\[([^\[\]]*)\]|\(([^()]*)\)|〔([^〔〕]*)〕|\{([^{}]*)\}")
+_LATIN_NAME = re.compile(r"[A-Za-z][A-Za-z .'&-]+")
+
+
+def without_asides(text: str) -> str:
+    """Return a name without what stands in brackets, unless that is a brand (方正（Founder）)."""
+    return _BRACKETS.sub(_aside, text) if _BRACKETS.search(text) else text
+
+
+def asides_in(text: str) -> list[str]:
+    """Return the asides that `without_asides` takes away, in order."""
+    return [_inside(found) for found in _BRACKETS.finditer(text) if _aside(found) == "," and _inside(found)]
+
+
+def _inside(found: re.Match[str]) -> str:
+    return next(part for part in found.groups() if part is not None).strip()
+
+
+def _aside(found: re.Match[str]) -> str:
+    inside = _inside(found)
+    keep = roles().get(inside) in (Role.BRAND, Role.SERIES) or _LATIN_NAME.fullmatch(inside)
+    return f" {inside} " if keep else ","

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 
 from splitter.lexicon import Role, lexicon, roles
+from splitter.tables import data, rows
 from splitter.words import rarity
 
 _LEAST_ODDS = {False: (1.0, -0.5), True: (2.5, 1.5)}
@@ -111,9 +111,7 @@ def _bin(word: str) -> str:
 @cache
 def join_weights() -> Mapping[str, float]:
     """The weights that come with the project."""
-    text = files("splitter").joinpath("data/join-weights.txt").read_text("utf-8")
-    lines = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
-    return {trait: float(weight) for trait, weight in lines}
+    return {trait: float(weight) for trait, weight in rows(data("join-weights.txt"))}
 
 
 # --- models of several parts --------------------------------------------------------------------------------

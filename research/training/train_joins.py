@@ -16,8 +16,7 @@ from pathlib import Path
 from research.tools.titles import Title
 from research.training.logistic import fitted
 from research.training.public_titles import place_words, public_titles, run_training
-from splitter.asides import without_asides
-from splitter.normalize import normalize, without_amounts
+from splitter.normalize import normalize, without_amounts, without_asides
 from splitter.whole_words import join_traits, may_join
 from splitter.words import words_of
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from research.tools.titles import PARTS, Title, conll, dairy
 from research.training.logistic import fitted
 from research.training.public_titles import place_words, run_training
-from splitter.asides import without_asides
 from splitter.keyword_classifier import (
     Odds,
     opening_trait,
@@ -25,7 +24,7 @@ from splitter.keyword_classifier import (
     word_traits,
 )
 from splitter.keywords import candidates, name_words
-from splitter.normalize import normalize
+from splitter.normalize import normalize, without_asides
 
 LEAST, PENALTY = 3, 1.5
 """A trait seen less often than the first gets no weight."""

@@ -1,4 +1,4 @@
-"""Makes the table of `splitter.title_words`: what the words of public titles were marked as.
+"""Makes the table of `splitter.keyword_classifier`: what the words of public titles were marked as.
 
     python -m research.training.train_title_words ../shared/data splitter/data/title-words.txt
 
@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from research.training.public_titles import Marked, place_words, public_titles, run_training
-from splitter.asides import without_asides
 from splitter.keywords import name_words
-from splitter.normalize import normalize
+from splitter.normalize import normalize, without_asides
 
 ENOUGH = 3
 """A word seen less often is in the table without its share."""
@@ -29,7 +28,7 @@ _NONE, _PART = "O", "?"
 
 _HEAD = """\
 # What words were marked as in {titles} titles of GAIIC 2022, task 2 (JD), and how often of four times: see
-# splitter/title_words.py. Made by `python -m research.training.train_title_words`; docs/keywords.md says from which files. No
+# splitter/keyword_classifier.py. Made by `python -m research.training.train_title_words`; docs/keywords.md says from which files. No
 # title is in here: only single words of at most {longest} characters.
 """
 

@@ -1,7 +1,11 @@
-import pytest
+"""Our own data files: they are read without checks at each start, so they are checked here."""
 
-from splitter.errors import CatalogError, InputError
-from splitter.lexicon import Role, lexicon, parse_lexicon, parse_user_words, roles
+from collections import Counter
+
+import yaml
+
+from splitter.lexicon import Role, lexicon, roles
+from splitter.tables import data, rows
 from splitter.words import words_of
 
 
@@ -15,30 +19,25 @@ def test_every_line_in_the_lexicon_is_cut_whole():
     assert [line for line in lexicon().brand_of if words_of(line) != [line]] == []
 
 
-def test_a_wrong_dictionary_is_told_line_by_line():
-    with pytest.raises(InputError) as told:
-        parse_user_words("光明 5 brand\n蒙牛 brand\n伊利 3 food\n光明 6 brand\n牛奶 0 product", "u.txt")
-    assert [line.split(" ")[0] for line in str(told.value).splitlines()] == [
-        "u.txt:2:",
-        "u.txt:3:",
-        "u.txt:4:",
-        "u.txt:5:",
-    ]
+def test_every_line_of_the_dictionary_is_a_word_with_frequency_and_role():
+    for (line,) in rows(data("userdict.txt")):
+        word, frequency, role = line.split(" ")
+        assert word, line
+        assert int(frequency) > 0, line
+        assert role in list(Role), line
 
 
-def test_a_wrong_lexicon_is_told_with_line_and_key():
-    text = """version: 2
-brands:
-  蒙牛: {lines: [特仑苏]}
-  伊利: {lines: [安慕希, 特仑苏]}
-same: {a: b, b: c}
-noise: []
-"""
-    with pytest.raises(CatalogError) as told:
-        parse_lexicon(text, "l.yaml")
-    message = str(told.value)
-    assert "l.yaml:1: version: 2" in message
-    assert "l.yaml:4: brands.伊利.lines[1]: 特仑苏 is a line of 蒙牛" in message
-    assert "l.yaml:5: same.a: b is replaced itself" in message
-    with pytest.raises(CatalogError, match=r"l.yaml:2: brands.x.line: "):
-        parse_lexicon("version: 1\nbrands: {x: {line: [y]}}\nsame: {}\nnoise: []\n", "l.yaml")
+def test_no_word_is_in_the_dictionary_twice():
+    words = [line.split(" ")[0] for (line,) in rows(data("userdict.txt"))]
+    assert [word for word, times in Counter(words).items() if times > 1] == []
+
+
+def test_the_lexicon_has_known_keys_and_contradicts_nothing():
+    content = yaml.safe_load(data("lexicon.yaml"))
+    assert set(content) == {"version", "brands", "same", "noise", "goods", "company"}
+    assert all(set(entry) <= {"lines", "also"} for entry in content["brands"].values())
+    lines = Counter(line for entry in content["brands"].values() for line in entry.get("lines", ()))
+    assert [line for line, times in lines.items() if times > 1] == [], "a line has one brand"
+    assert [word for word in content["same"].values() if word in content["same"]] == []
+    for words in (content["noise"], content["goods"], content["company"], content["same"].values()):
+        assert all(isinstance(word, str) for word in words)

@@ -10,8 +10,7 @@ from research.training.train_joins import train as train_joins
 from research.training.train_keywords import examples, train, written
 from research.training.train_title_words import marks_of_words
 from research.training.train_title_words import written as written_words
-from splitter.keyword_classifier import parse_weights
-from splitter.title_words import parse_title_words
+from splitter.keyword_classifier import parse_title_words, parse_weights
 
 
 def test_queries_are_asked_of_reviews():
