@@ -1,12 +1,12 @@
 """The benches: module and subject of each, and the ratios that are better if they are lower.
 
 A bench is a module with a function `run(shared, smallest, **options)`. Its options are click's decorators on it, and it returns
-``{"bench", "ratios", "figures"}``. With `smallest` it runs as small as it can, which shows that it works and no more.
+``{"bench", "ratios", "figures"}``. What it lists in ``figures["below"]`` makes the command fail. With `smallest` it runs as small as it can, which shows that it works and no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
@@ -25,10 +25,9 @@ BENCHES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "field": ("bench.field.bench", "the whole loop over real HTTP against a bound, by strategy"),
         "hostile": ("bench.hostile", "how long hostile pages are read and hold the event loop"),
         "keywords": ("bench.quality.keywords", "keywords of any name against gold words"),
-        "pagequality": ("bench.quality.pagequality", "how right saved pages are read"),
         "politeness": ("bench.politeness", "how several processes keep one host's limits, and use them"),
         "proximity": ("papers.proximity", "network coordinates (2010 paper)"),
-        "records": ("bench.quality.records", "how right threads, comments and lists of reviews are read"),
+        "reading": ("bench.quality.reading", "how right saved pages of every kind are read"),
         "relevance": ("bench.quality.relevance", "which pages are reviews of the product"),
         "scale": ("bench.scale", "what a decision costs, up to a million waiting subtasks"),
         "seen": ("bench.seen", "what it costs to know which pages are stored"),
@@ -60,6 +59,14 @@ def function(name: str) -> Callable[..., dict[str, Any]]:
     """Return the function that measures."""
     found: Callable[..., dict[str, Any]] = import_module(f"research.{BENCHES[name][0]}").run
     return found
+
+
+def lines(name: str, figures: Mapping[str, Any]) -> Iterator[str] | None:
+    """Return the lines that a bench prints instead of a plain list of its figures; None if it has no form of its own."""
+    form: Callable[..., Iterator[str]] | None = getattr(
+        import_module(f"research.{BENCHES[name][0]}"), "lines", None
+    )
+    return form(figures) if form is not None else None
 
 
 def is_lower_better(name: str, ratio: str) -> bool:

@@ -13,7 +13,7 @@ from app.cli.options import FILE, FOLDER, json_option
 from app.cli.output import print_json, printed, say, table
 from app.run.version import ROOT
 from research.bench import results
-from research.bench.registry import BENCHES, function
+from research.bench.registry import BENCHES, function, lines
 from splitter.errors import ReviewloopError
 
 _SHARED = ROOT.parent / "shared" / "data"
@@ -52,7 +52,13 @@ def _command(name: str) -> click.Command:
 
     def run(shared: Path, smallest: bool, as_json: bool, **options: Any) -> None:
         say(f"Measuring {name} ...", "dim")
-        show(measure(shared, smallest, **options), as_json=as_json)
+        result = measure(shared, smallest, **options)
+        show(result, as_json=as_json)
+        failed = result["figures"].get("below", ())
+        for line in failed:
+            say(line, "red")
+        if failed:
+            raise SystemExit(1)
 
     run.__click_params__ = list(getattr(measure, "__click_params__", ()))  # type: ignore[attr-defined]
     about = f"Measure {BENCHES[name][1]}. Example: `reviewloop bench {name} --json`."
@@ -120,10 +126,13 @@ def show(result: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
-    for part in ("ratios", "figures"):
+    own = lines(result["bench"], result["figures"])
+    for part in ("ratios",) if own else ("ratios", "figures"):
         rows = list(_flat(result[part]))
         long = any(isinstance(value, str) and len(value) > _LONG for _, value in rows)
         printed().print(table((part, "value>" if long else "value"), rows))
+    for line in own or ():
+        click.echo(line)
 
 
 def _flat(values: Mapping[Any, Any], head: str = "") -> Iterator[tuple[str, str | int | float | None]]:

@@ -1,7 +1,7 @@
 """Pages whose site has no rules: the main text by strategies that check each other; feeds are `tasks.reading.feeds`'.
 
 Density (`tasks.reading.density`) comes first: on Chinese pages it is right more often than trafilatura and costs a
-tenth (`reviewloop bench pagequality`). Where the page itself contradicts it (its own description stands elsewhere, or
+tenth (`reviewloop bench reading`). Where the page itself contradicts it (its own description stands elsewhere, or
 most of its sentences do), trafilatura runs too, and the page's description decides; without one, density stays
 unless it found nothing. A text in the page's JSON-LD is taken where density agrees.
 

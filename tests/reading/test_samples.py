@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from research.bench.quality.reading import below, figures_of, read_floors, score
+from research.tools.pagetruth import NO_SHARED, all_pages
 from splitter.catalog.rules import PageRules
 from splitter.spans import CHINA
 from tasks.reading.decode import decode
@@ -43,3 +45,7 @@ def test_a_thread_is_read_with_who_wrote_when(file):
     days = [one.date.astimezone(CHINA).date().isoformat() if one.date else "" for one in reviews]
     found = list(zip((one.author for one in reviews), days, strict=True))
     assert found == [(str(author), str(day)) for author, day, *_ in mark["records"]]
+
+
+def test_no_figure_of_the_samples_is_below_its_floor():
+    assert below(figures_of(map(score, all_pages(NO_SHARED))), read_floors("samples")) == []

@@ -20,20 +20,19 @@ brand. Of near products and articles, the half and the titles for testing are sc
 from __future__ import annotations
 
 import csv
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from research.tools.near_products import near_products, only_testing, sample
 from research.tools.near_products import quality as near
-from research.tools.pagetruth import NO_SHARED, SAMPLES, truths
+from research.tools.pagetruth import NO_SHARED, SAMPLES, saved_pages
 from research.tools.titles import PARTS, conll
 from research.training.train_keywords import halves
 from splitter.errors import ProductNameError
@@ -90,7 +89,7 @@ def pairs(shared: Path) -> list[Pair]:
     rng.shuffle(bodies)
     below = cycle(bodies)
     titles = list(islice(_titles(shared), _TITLES))
-    articles = [page for page in truths(shared / "pages") if page.kind == "article"]
+    articles = [page for page in saved_pages(shared / "pages") if page.kind == "article.zh"]
     return [
         *_of_titles(titles, below, rng),
         *_of_phones(shared, rng),
@@ -247,13 +246,10 @@ def _said(text: str) -> str:
 
 def unrelated(shared: Path) -> dict[str, float]:
     """How many of many pairs of a saved article and a title for testing are kept: none should be."""
-    pages = [page for page in truths(shared / "pages") if page.kind == "article"]
-    texts = [(page.page_title, page.body or page.page_title) for page in pages]
-    by_hand = shared / "pages-2024" / "by-hand.json"
-    for file, mark in json.loads(by_hand.read_text("utf-8")).items() if by_hand.is_file() else ():
-        marked = (by_hand.parent / "expected" / file).with_suffix(".json").read_text("utf-8")
-        texts.append((mark["title"], json.loads(marked)["content"]))
-    articles = [matchable_text(title, [("", body)]) for title, body in texts]
+    folders = (saved_pages(shared / name) for name in ("pages", "pages-2024"))
+    pages = [page for page in chain.from_iterable(folders) if page.kind == "article.zh"]
+    titles = [(page.page_title or page.title, page.body) for page in pages]
+    articles = [matchable_text(title, [("", body or title)]) for title, body in titles]
     tried = kept = 0
     for title in [one for titles in halves(shared)[1].values() for one in titles]:
         with suppress(ProductNameError):
