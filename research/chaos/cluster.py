@@ -34,8 +34,8 @@ _LAB_UP_S = 60.0
 _ASK_S = 1.0
 
 
-class LabFailed(ReviewloopError):
-    """The lab did not come up."""
+class ChaosFailed(ReviewloopError):
+    """The run itself did not get going: no fault of the cluster's."""
 
 
 class ChaosCluster:
@@ -189,7 +189,7 @@ class ChaosCluster:
                 return
             except OSError:
                 if time.monotonic() > end or self._supervisor.pid(_LAB) is None:
-                    raise LabFailed(f"the lab does not come up: see {self._folder}/logs/lab.log") from None
+                    raise ChaosFailed(f"the lab does not come up: see {self._folder}/logs/lab.log") from None
             time.sleep(0.1)
 
     def command(self, name: str, words: Sequence[str]) -> Program:

@@ -56,6 +56,11 @@ class FaultKind(StrEnum):
         return self.startswith("slow ")
 
     @property
+    def steals(self) -> bool:
+        """True if it takes messages out of their queues."""
+        return self.endswith(" messages")
+
+    @property
     def server(self) -> str | None:
         """The server that this fault takes away from every program, or None."""
         what = self.rpartition(" ")[2]

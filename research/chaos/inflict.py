@@ -7,7 +7,7 @@ from random import Random
 
 from research.chaos.cluster import DATABASE_LINK, REDIS_LINK, ChaosCluster
 from research.chaos.faults import Fault, FaultKind
-from research.chaos.messages import MessageThief, Trick
+from research.chaos.messages import MessageThief
 from research.chaos.proxy import Proxy
 from tasks.jobs.queues import CONTROL, crawl_queue
 
@@ -19,11 +19,6 @@ _LOSE_COMMITS = 3
 _ANSWERS = (1, 2, 3, 5)
 _TRANSACTION_S = 5.0
 """Within this time a node or a control worker as a rule has a transaction."""
-_TRICKS = {
-    FaultKind.LOST_MESSAGES: Trick.LOSE,
-    FaultKind.DOUBLED_MESSAGES: Trick.DOUBLE,
-    FaultKind.LATE_MESSAGES: Trick.DELAY,
-}
 _REDIS_LINKS = (FaultKind.SILENT_REDIS, FaultKind.SLOW_REDIS)
 
 
@@ -47,8 +42,8 @@ class Inflicter:
             return self._silence(fault.target, link, rng)
         if fault.kind.slows:
             return self._slow(fault.target, link, round(rng.uniform(*_DELAY_S), 3))
-        if fault.kind in _TRICKS:
-            return self._steal(_TRICKS[fault.kind], rng)
+        if fault.kind.steals:
+            return self._steal(fault.kind, rng)
         return self._lose_commits(fault.target)
 
     def out_of_order(self, fault: Fault) -> tuple[str, ...]:
@@ -98,9 +93,9 @@ class Inflicter:
 
         return end
 
-    def _steal(self, trick: Trick, rng: Random) -> Undo:
+    def _steal(self, kind: FaultKind, rng: Random) -> Undo:
         queues = (CONTROL, *(crawl_queue(name) for name in self._cluster.node_names))
-        thief = MessageThief(self._cluster.redis_url, queues, trick, rng)
+        thief = MessageThief(self._cluster.redis_url, queues, kind, rng)
         return lambda: f"{thief.stop()} messages"
 
     def _lose_commits(self, target: str) -> Undo:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from enum import StrEnum
 from random import Random
 from threading import Event, Thread
 
 from redis import Redis
 from redis.exceptions import RedisError
+
+from research.chaos.faults import FaultKind
 
 log = logging.getLogger("reviewloop.chaos")
 
@@ -24,26 +25,19 @@ _STEP_ASIDE_S = 0.1
 """After a message was put back: or the thief would be the first to take it again."""
 
 
-class Trick(StrEnum):
-    """Faults of a message."""
-
-    LOSE = "lose"
-    DOUBLE = "double"
-    DELAY = "delay"
-
-
 class MessageThief:
     """Takes messages until it is stopped.
 
     Args:
         url: of the Redis, not through a proxy.
         queues: whose messages it takes.
+        kind: what it does with them.
     """
 
-    def __init__(self, url: str, queues: Sequence[str], trick: Trick, rng: Random) -> None:
+    def __init__(self, url: str, queues: Sequence[str], kind: FaultKind, rng: Random) -> None:
         self._url = url
         self._queues = queues
-        self._trick = trick
+        self._kind = kind
         self._rng = rng
         self._stop = Event()
         self._late: list[tuple[float, bytes, bytes]] = []
@@ -79,10 +73,10 @@ class MessageThief:
             return
         self._known.add(message)
         self.taken += 1
-        if self._trick is Trick.DOUBLE:
+        if self._kind is FaultKind.DOUBLED_MESSAGES:
             redis.lpush(queue, message, message)
             self._stop.wait(_STEP_ASIDE_S)
-        elif self._trick is Trick.DELAY:
+        elif self._kind is FaultKind.LATE_MESSAGES:
             self._late.append((time.monotonic() + self._rng.uniform(*_LATE_S), queue, message))
 
     def _give_back(self, redis: Redis, now_s: float) -> None:

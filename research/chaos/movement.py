@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, exists, func, or_, select
 
@@ -25,18 +26,9 @@ from tasks.store.sql.tables import (
 _ALWAYS_GO_ON = (State.PRIORITY, State.SLEEP, State.FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class Movement:
-    """Numbers of the newest page and the newest transition: one of them grows whenever the loop gets on."""
-
-    page_id: int
-    event_id: int
-
-
-def movement(conn: Connection) -> Movement:
-    """How far the loop has come; looks at the ends of two indexes."""
-    page_id, event_id = conn.execute(_NEWEST).one()
-    return Movement(page_id or 0, event_id or 0)
+def movement(conn: Connection) -> tuple[Any, ...]:
+    """Return the numbers of the newest page and transition: one of them grows whenever the loop gets on."""
+    return tuple(conn.execute(_NEWEST).one())
 
 
 _NEWEST = select(

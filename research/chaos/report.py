@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from research.chaos.faults import Fault
 from research.chaos.movement import Contents
 from tasks.domain.states import State
 from tasks.store.queries import reports
@@ -20,7 +21,7 @@ _DONE = (State.DONE, State.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FaultRecord:
+class FaultRecord(Fault):
     """One fault, and what came of it.
 
     Attributes:
@@ -29,10 +30,6 @@ class FaultRecord:
         stalled: what stood still, if the survivors did not go on in time.
     """
 
-    no: int
-    kind: str
-    target: str
-    for_s: float
     at_s: float
     note: str
     stalled: str | None

@@ -6,6 +6,7 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from app.run.cluster.supervisor import Cluster
 from app.run.open_store import open_store
 from app.run.setting_fields import Settings
-from research.chaos.cluster import ChaosCluster
+from research.chaos.cluster import ChaosCluster, ChaosFailed
 from research.chaos.faults import POSTGRES, Fault, FaultKind, plan_faults
 from research.chaos.inflict import Inflicter
 from research.chaos.movement import can_go_on, contents
@@ -23,7 +24,6 @@ from research.chaos.proxy import running_proxy
 from research.chaos.report import Difference, FaultRecord, Report, compare, make_report
 from research.chaos.watch import StallWatch, Watch
 from research.chaos.world import FAST_PER_S, PLENTY, Products, Supply, names, write_catalog
-from splitter.errors import ReviewloopError
 from tasks.store.queue import manual, snapshot, transitions
 from tasks.store.sql.database import Store, read_now
 
@@ -42,10 +42,6 @@ _GIVE_UP_S = 60.0
 _CALM_S = 600.0
 
 Say = Callable[[str], None]
-
-
-class ChaosFailed(ReviewloopError):
-    """The run itself did not get going: no fault of the cluster's."""
 
 
 def run(
@@ -176,10 +172,7 @@ class ChaosRun:
         asked_s = time.monotonic()
         self._until(lambda: self._goes_on(asked_s, without), _GIVE_UP_S, stall)
         record = FaultRecord(
-            no=fault.no,
-            kind=fault.kind,
-            target=fault.target,
-            for_s=fault.for_s,
+            **asdict(fault),
             at_s=round(begin_s - self.began_s, 1),
             note=note,
             stalled=stall.stalled,

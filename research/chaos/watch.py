@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from research.chaos.movement import Movement, can_go_on, movement
+from research.chaos.movement import can_go_on, movement
 from tasks.store.queue import transitions
 from tasks.store.sql.database import Store, read_now
 from tasks.store.sql.postgres import open_transactions
@@ -52,7 +53,7 @@ class Watch:
             thread.join(5.0)
 
     def _run(self) -> None:
-        before: Movement | None = None
+        before: tuple[Any, ...] | None = None
         while not self._stop.wait(_EVERY_S):
             try:
                 with self._store.read() as conn:

@@ -15,17 +15,9 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from splitter.errors import InputError
-from tasks.scheduling.proximity.coordinates import (
-    FEWEST_MEASURED,
-    check_positive,
-    host_starts,
-    scaled,
-    settled,
-)
+from tasks.scheduling.proximity.coordinates import host_starts, scaled, settled
 from tasks.scheduling.proximity.least_squares import Matrix, least_squares
 
-MOST_DIMENSIONS = 8
 _LANDMARK_STARTS = 6
 _TINY_MS = 1e-6
 
@@ -37,28 +29,19 @@ def k_centre(rtt_ms: Matrix, count: int, rng: Random) -> list[int]:
     equals). Where delays obey the triangle inequality, no node is more than twice as far from a landmark as it need be.
 
     Args:
-        rtt_ms: (n, n) delays among the candidates, NaN where not measured: that counts as no distance.
+        rtt_ms: (n, n) delays among the candidates.
         count: of landmarks, 1 to n.
         rng: draws the first.
 
     Returns:
         ``count`` different rows of the matrix, in the order chosen.
-
-    Raises:
-        InputError: the matrix is not square, or has too few rows.
     """
-    nodes = len(rtt_ms)
-    if rtt_ms.shape != (nodes, nodes) or not 1 <= count <= nodes:
-        raise InputError(
-            f"{count} landmarks of a {rtt_ms.shape} matrix: it must be square, with at least as many rows"
-        )
-    known = np.nan_to_num(rtt_ms, nan=0.0)
-    chosen = [rng.randrange(nodes)]
-    nearest = known[chosen[0]].astype(float)
+    chosen = [rng.randrange(len(rtt_ms))]
+    nearest = rtt_ms[chosen[0]].astype(float)
     while len(chosen) < count:
         nearest[chosen] = -1.0
         chosen.append(int(nearest.argmax()))
-        nearest = np.minimum(nearest, known[chosen[-1]])
+        nearest = np.minimum(nearest, rtt_ms[chosen[-1]])
     return chosen
 
 
@@ -68,29 +51,16 @@ def embed_landmarks(rtt_ms: Matrix, dimensions: int, seed: int) -> Matrix:
     Starts: classical scaling of the delays (Torgerson 1952), and random ones of the same size.
 
     Args:
-        rtt_ms: (L, L), both ways: the mean of the two counts, or the one there is; NaN where not measured; the
-            diagonal is not looked at.
-        dimensions: 2 to 8.
+        rtt_ms: (L, L), both ways: the mean of the two counts; the diagonal is not looked at.
         seed: of the random starts.
 
     Returns:
         (L, d) coordinates, in milliseconds.
-
-    Raises:
-        InputError: not a square matrix of at least three landmarks, a delay that is not positive, a landmark without
-            a delay, or dimensions out of range.
     """
-    if not 2 <= dimensions <= MOST_DIMENSIONS:
-        raise InputError(f"{dimensions} dimensions: 2 to {MOST_DIMENSIONS} are right")
     count = len(rtt_ms)
-    if rtt_ms.shape != (count, count) or count < FEWEST_MEASURED:
-        raise InputError(
-            f"delays of landmarks have the shape {rtt_ms.shape}: square and at least 3 x 3 is right"
-        )
-    delays = _both_ways(rtt_ms)
-    one, other = np.nonzero(np.triu(np.isfinite(delays)))
-    if len(set(one.tolist()) | set(other.tolist())) < count:
-        raise InputError("a landmark has no delay to any other: measure it again, or leave it out")
+    delays = 0.5 * (rtt_ms + rtt_ms.T)
+    np.fill_diagonal(delays, np.nan)
+    one, other = np.triu_indices(count, 1)
     target = delays[one, other]
     pair = np.arange(len(target))
 
@@ -120,36 +90,11 @@ def place_many(landmarks: Matrix, rtt_ms: Matrix, seed: int) -> Matrix:
 
     Args:
         landmarks: (L, d) coordinates.
-        rtt_ms: (H, L) delays, NaN where not measured.
+        rtt_ms: (H, L) delays, NaN where not measured; at least three of each host.
         seed: of the random starts.
 
     Returns:
-        (H, d) coordinates; NaN for a host with fewer than three measured delays.
-
-    Raises:
-        InputError: shapes that don't fit, or a delay that is not positive.
+        (H, d) coordinates.
     """
-    count, dimensions = landmarks.shape
-    if rtt_ms.ndim != 2 or rtt_ms.shape[1] != count:
-        raise InputError(
-            f"delays of hosts have the shape {rtt_ms.shape}: one column per landmark is right, {count}"
-        )
-    check_positive(rtt_ms)
-    places: Matrix = np.full((len(rtt_ms), dimensions), np.nan)
-    known = np.isfinite(rtt_ms).sum(1) >= FEWEST_MEASURED
-    if not known.any():
-        return places
-    starts = host_starts(landmarks, rtt_ms[known], seed)
-    against = np.broadcast_to(landmarks, (int(known.sum()), count, dimensions))
-    places[known] = settled(starts, against, rtt_ms[known])
-    return places
-
-
-def _both_ways(rtt_ms: Matrix) -> Matrix:
-    """A symmetric copy: the mean of both ways; NaN on the diagonal."""
-    delays = rtt_ms.astype(float)
-    np.fill_diagonal(delays, np.nan)
-    check_positive(delays)
-    there, back = delays, delays.T
-    symmetric: Matrix = np.where(np.isnan(there), back, np.where(np.isnan(back), there, 0.5 * (there + back)))
-    return symmetric
+    against = np.broadcast_to(landmarks, (len(rtt_ms), *landmarks.shape))
+    return settled(host_starts(landmarks, rtt_ms, seed), against, rtt_ms)

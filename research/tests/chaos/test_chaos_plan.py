@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from itertools import islice
 
 import pytest
@@ -70,9 +71,10 @@ def test_a_comparison_finds_what_is_missing_doubled_or_miscounted():
 
 
 def report(stalled=None, **changes):
-    fault = FaultRecord(no=1, kind="kill node", target="node1", for_s=0.0, at_s=1.0, note="", stalled=stalled)
+    (fault,) = plan_faults(1, 1, NODES)
+    record = FaultRecord(**asdict(fault), at_s=1.0, note="", stalled=stalled)
     clean = {"violations": [], "missing": 0, "doubled": 0, "finished": True}
-    return Report(seed=1, nodes=3, seconds=9.0, faults=[fault], differences=(), counts={}, **clean | changes)
+    return Report(seed=1, nodes=3, seconds=9.0, faults=[record], differences=(), counts={}, **clean | changes)
 
 
 def test_the_document_has_the_keys_that_checks_rely_on():

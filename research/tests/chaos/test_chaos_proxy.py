@@ -15,7 +15,8 @@ import pytest
 from patience import PATIENCE_S, until
 from redis import Redis
 
-from research.chaos.messages import MessageThief, Trick
+from research.chaos.faults import FaultKind
+from research.chaos.messages import MessageThief
 from research.chaos.proxy import running_proxy
 
 
@@ -134,7 +135,11 @@ def test_a_server_that_is_away_is_no_connection(proxy):
 
 @pytest.mark.parametrize(
     ("trick", "left"),
-    [(Trick.LOSE, []), (Trick.DELAY, [b"a", b"b"]), (Trick.DOUBLE, [b"a", b"a", b"b", b"b"])],
+    [
+        (FaultKind.LOST_MESSAGES, []),
+        (FaultKind.LATE_MESSAGES, [b"a", b"b"]),
+        (FaultKind.DOUBLED_MESSAGES, [b"a", b"a", b"b", b"b"]),
+    ],
 )
 def test_messages_are_lost_late_or_doubled_once(redis_url, trick, left):
     with Redis.from_url(redis_url) as redis:

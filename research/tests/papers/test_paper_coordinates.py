@@ -36,29 +36,6 @@ def test_delays_of_a_euclidean_space_are_found_again(seed, dimensions):
     assert np.median(errors) < 2e-3
 
 
-def test_delays_of_one_way_are_enough_and_too_few_give_no_place():
-    landmarks = points(5, 6, 2)
-    among = distances_ms(landmarks, landmarks)
-    one_way = among.copy()
-    one_way[np.tril_indices(6)] = np.nan
-    placed = embed_landmarks(one_way, 2, 0)
-    assert distances_ms(placed, placed) == pytest.approx(among, rel=2e-3, abs=2e-3)
-    measured = distances_ms(points(7, 2, 2), landmarks)
-    measured[0, 2:] = np.nan
-    placed = place_many(landmarks, measured, 0)
-    assert np.isnan(placed[0]).all()
-    assert np.isfinite(placed[1]).all()
-
-
-def test_wrong_delays_are_refused():
-    good = distances_ms(points(1, 5, 2), points(1, 5, 2))
-    for wrong, dimensions in ((good, 1), (good[:, :4], 2), (good[:2, :2], 2), (-good, 2)):
-        with pytest.raises(InputError):
-            embed_landmarks(wrong, dimensions, 0)
-    with pytest.raises(InputError, match="landmarks"):
-        k_centre(np.ones((3, 3)), 4, Random(0))
-
-
 @given(st.integers(0, 1000), st.integers(1, 12), st.data())
 def test_each_next_landmark_is_the_farthest_from_those_before(seed, count, data):
     at = points(seed, count, 2)
