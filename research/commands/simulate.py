@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SCENARIOS = Path(__file__).parents[1] / "scenarios"
 _LEFT_OUT = (
-    "settled", "attempts", "given_up", "manual_pages", "window_s", "pages_over_time", "windows",
+    "settled", "attempts", "given_up", "manual_pages", "windows",
 )  # fmt: skip
 """Fields of a run that its document leaves out; of the two bounds it has only the one that there is."""
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from time import perf_counter
 
 from research.simulator.attempts import Attempt, Subtask
 from research.simulator.world import World
@@ -23,7 +22,6 @@ class Options:
         oracle: work the bound out, too.
         timeline: keep sums over time of every pair.
         window_s: length of the windows that figures over time are counted in.
-        clock: measures decisions; seconds.
         allocating: settings of allocation.
     """
 
@@ -32,7 +30,6 @@ class Options:
     oracle: bool = True
     timeline: bool = False
     window_s: float = 300.0
-    clock: Callable[[], float] = perf_counter
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
 
 
@@ -60,7 +57,6 @@ class SimulatedRun:
         oracle_pages, oracle_makespan_s: the bound; None where it was not asked for, or is the other one.
         oracle_ratio: 1 = as good as the bound.
         decision_us_p50, decision_us_p99: microseconds a decision took (no part of what a seed determines).
-        pages_over_time: pages of attempts that ended in each window, from 0 on.
     """
 
     strategy: str
@@ -81,8 +77,6 @@ class SimulatedRun:
     attempts: int
     given_up: int
     manual_pages: Mapping[str, int]
-    window_s: float
-    pages_over_time: tuple[int, ...]
     windows: tuple[Window, ...]
 
     @property
@@ -107,7 +101,6 @@ class Figures:
         self.settled_s = 0.0
         self.manual_pages: dict[str, int] = {}
         self.decision_us = array("d")
-        self.over_time: list[int] = []
         self._windows: dict[tuple[int, int, int], PairStats] = {}
 
     def close(self, now_s: float, attempt: Attempt, result: AttemptResult) -> None:
@@ -115,12 +108,8 @@ class Figures:
         self.collected += result.collected
         self.given_up += attempt.given_up
         self.attempts += 1
-        at = int(now_s / self._options.window_s)
-        while len(self.over_time) <= at:
-            self.over_time.append(0)
-        self.over_time[at] += result.collected
         if self._options.timeline:
-            window = at, attempt.subtask.site, attempt.node
+            window = int(now_s / self._options.window_s), attempt.subtask.site, attempt.node
             self._windows[window] = self._windows.get(window, PairStats()).with_attempt(result)
 
     def leave_to_a_person(self, subtask: Subtask) -> None:

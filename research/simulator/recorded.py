@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import yaml
 from sqlalchemy import Connection
 
 from research.simulator.recorded_overheads import Overheads
-from research.simulator.recorded_rates import FASTEST_S, pairs
+from research.simulator.recorded_rates import pairs
 from research.simulator.recorded_rows import RecordedAttempt, RecordedTask, recorded_attempts, recorded_tasks
 from research.simulator.scenario import (
     Dist,
@@ -30,32 +29,6 @@ from tasks.fetching.hosts import HostCatalog
 from tasks.store.queue import nodes
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedNode:
-    """A node of the run."""
-
-    name: str
-    kinds: frozenset[str]
-    slots: int
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedEngine:
-    """The source of result pages: its host, its limits, and the hits that one page lists."""
-
-    name: str
-    limits: Limits
-    hits_per_page: int
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedBounds:
-    """Hits and seconds one attempt may take."""
-
-    quota: Bounds
-    budget_s: Bounds
-
-
 def scenario_of_run(conn: Connection, catalog: Catalog | None) -> Scenario:
     """The scenario of the run in a store.
 
@@ -66,33 +39,17 @@ def scenario_of_run(conn: Connection, catalog: Catalog | None) -> Scenario:
         ScenarioError: see `recorded_scenario`.
     """
     known = [
-        RecordedNode(row.node.name, frozenset(row.node.kinds), row.node.slots) for row in nodes.listed(conn)
+        NodeSpec(name=row.node.name, kinds=tuple(map(Kind, sorted(row.node.kinds))), slots=row.node.slots)
+        for row in nodes.listed(conn)
     ]
-    tasks = recorded_tasks(conn)
-    limits: dict[str, Limits] = {}
-    engines: dict[str, RecordedEngine] = {}
-    bounds: RecordedBounds | None = None
-    if catalog is not None:
-        book = HostCatalog(catalog)
-        crawled = [catalog.sites[one.site] for one in tasks if one.site in catalog.sites]
-        usual = Counter((site.quota, site.budget_s) for site in crawled).most_common(1)
-        bounds = RecordedBounds(*usual[0][0]) if usual else None
-        for name, site in catalog.sites.items():
-            limits[name] = book.limits(name)
-            host = book.of_engine(site.engine)
-            if host != name:
-                per_page = catalog.engine_of(name).hits_per_page
-                engines[name] = RecordedEngine(host, book.limits(host), per_page)
-    return recorded_scenario(known, tasks, recorded_attempts(conn), limits, engines, bounds)
+    return recorded_scenario(known, recorded_tasks(conn), recorded_attempts(conn), catalog)
 
 
 def recorded_scenario(
-    nodes: Sequence[RecordedNode],
+    nodes: Sequence[NodeSpec],
     tasks: Sequence[RecordedTask],
     attempts: Sequence[RecordedAttempt],
-    limits: Mapping[str, Limits],
-    engines: Mapping[str, RecordedEngine] | None = None,
-    bounds: RecordedBounds | None = None,
+    catalog: Catalog | None = None,
 ) -> Scenario:
     """A recorded run as a scenario that is done when all is done.
 
@@ -108,9 +65,8 @@ def recorded_scenario(
         nodes: those it had.
         tasks: with the hits found.
         attempts: closed ones.
-        limits: of the sites' hosts, where the catalog has some.
-        engines: by site, where its result pages come from; a site's overhead is then that of its result pages.
-        bounds: of an attempt; None: a scenario's.
+        catalog: has limits of hosts, bounds of an attempt, and where result pages come from: with an engine, a site's
+            overhead is that of its result pages. None: a scenario's defaults.
 
     Raises:
         ScenarioError: there is nothing to learn from: no node, no hit, or no page tried.
@@ -123,22 +79,39 @@ def recorded_scenario(
     for task in tasks:
         by_site[task.site].append(task)
     by_site = {site: done for site, of in by_site.items() if (done := _all_read(of))}
-    engines = engines or {}
-    overhead = Overheads.of_attempts(attempts, {site: of.name for site, of in engines.items()})
-    bounded = {} if bounds is None else {"quota": bounds.quota, "budget_s": bounds.budget_s}
+    bounds: dict[str, Bounds] = {}
+    engines: dict[str, str] = {}
+    limits: dict[str, Limits] = {}
+    per_page: list[int] = []
+    if catalog is not None:
+        book = HostCatalog(catalog)
+        of_sites = {name: book.of_engine(site.engine) for name, site in catalog.sites.items()}
+        engines = {name: host for name, host in of_sites.items() if host != name}
+        limits = {name: book.limits(name) for name in (*of_sites, *engines.values())}
+        per_page = [catalog.engine_of(name).hits_per_page for name in engines]
+        crawled = [catalog.sites[one.site] for one in tasks if one.site in catalog.sites]
+        for (quota, budget_s), _ in Counter((one.quota, one.budget_s) for one in crawled).most_common(1):
+            bounds = {"quota": quota, "budget_s": budget_s}
+    overhead = Overheads.of_attempts(attempts, engines)
     return Scenario(
-        **bounded,
+        **bounds,
         until_done=True,
         shared_slots=False,
-        nodes=tuple(
-            NodeSpec(name=one.name, kinds=tuple(Kind(kind) for kind in sorted(one.kinds)), slots=one.slots)
-            for one in nodes
-        ),
+        nodes=tuple(nodes),
         sites=tuple(
-            _site(site, of[0].kind, overhead.by_site.get(site, 0.0), limits.get(site), engines.get(site))
+            SiteSpec(
+                name=site,
+                kind=Kind(of[0].kind),
+                overhead_s=0.0 if site in engines else overhead.by_site.get(site, 0.0),
+                engine=engines.get(site),
+                **_limits(limits.get(site)),
+            )
             for site, of in by_site.items()
         ),
-        engines=tuple(_engines(engines, overhead)),
+        engines=tuple(
+            EngineSpec(name=name, seconds_per_page=overhead.of_result_page(name), **_limits(limits[name]))
+            for name in dict.fromkeys(engines.values())
+        ),
         pairs=tuple(pairs(attempts, by_site, {one.name for one in nodes}, overhead)),
         work=Work(
             products=max(map(len, by_site.values())),
@@ -147,9 +120,16 @@ def recorded_scenario(
                 listed={site: tuple(one.hits for one in of) for site, of in by_site.items()},
                 vain={site: tuple(one.vain for one in of) for site, of in by_site.items()},
             ),
-            hits_per_result_page=min((one.hits_per_page for one in engines.values()), default=10),
+            hits_per_result_page=min(per_page, default=10),
         ),
     )
+
+
+def _limits(limits: Limits | None) -> dict[str, float | None]:
+    """Keys of a host."""
+    if limits is None:
+        return {"per_address_per_s": None, "total_per_s": None}
+    return {"per_address_per_s": limits.per_address_per_s, "total_per_s": limits.total_per_s}
 
 
 def _all_read(tasks: Sequence[RecordedTask]) -> list[RecordedTask]:
@@ -166,28 +146,3 @@ def write_scenario(scenario: Scenario, path: Path) -> None:
         path.write_text(yaml.safe_dump(data, allow_unicode=True, sort_keys=False), "utf-8")
     except OSError as error:
         raise ScenarioError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _site(
-    name: str, kind: str, overhead_s: float, limits: Limits | None, engine: RecordedEngine | None
-) -> SiteSpec:
-    return SiteSpec(
-        name=name,
-        kind=Kind(kind),
-        overhead_s=overhead_s if engine is None else 0.0,
-        engine=engine.name if engine is not None else None,
-        per_address_per_s=limits.per_address_per_s if limits is not None else None,
-        total_per_s=limits.total_per_s if limits is not None else None,
-    )
-
-
-def _engines(by_site: Mapping[str, RecordedEngine], overhead: Overheads) -> Iterator[EngineSpec]:
-    """Each engine; a result page takes what attempts on its sites take beside their pages."""
-    for engine in dict.fromkeys(by_site.values()):
-        page_s = overhead.of_result_page(engine.name)
-        yield EngineSpec(
-            name=engine.name,
-            seconds_per_page=max(FASTEST_S, round(page_s, 4)) if page_s is not None else 0.1,
-            per_address_per_s=engine.limits.per_address_per_s,
-            total_per_s=engine.limits.total_per_s,
-        )

@@ -14,6 +14,7 @@ from datetime import datetime
 from statistics import median
 
 from research.simulator.recorded_rows import RecordedAttempt
+from research.simulator.world import Block
 from tasks.domain.breaker import FIRST_REST_S
 from tasks.domain.failures import ErrorClass
 
@@ -27,15 +28,6 @@ _LEAST_FOR_S = FIRST_REST_S[ErrorClass.FORBIDDEN]
 """A block lasts at least so long where nobody probed earlier: a node does not ask before."""
 
 Pair = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedBlock:
-    """After so many pages within a window nothing is collected for so long."""
-
-    after_pages: int
-    window_s: float
-    for_s: float
 
 
 @dataclass(slots=True)
@@ -69,7 +61,7 @@ def refused(attempt: RecordedAttempt) -> int:
     return sum(count for kind, count in attempt.errors.items() if ErrorClass(kind).blocks)
 
 
-def blocks(by_pair: Mapping[Pair, Sequence[RecordedAttempt]]) -> dict[Pair, RecordedBlock]:
+def blocks(by_pair: Mapping[Pair, Sequence[RecordedAttempt]]) -> dict[Pair, Block]:
     """The block of every pair of a site that refused somebody.
 
     A pair that was not refused bears more than it was asked, and as much as those that were, in the median. The site's
@@ -93,8 +85,8 @@ def blocks(by_pair: Mapping[Pair, Sequence[RecordedAttempt]]) -> dict[Pair, Reco
         usual = median(after)
         for pair, (counts, _, most) in of_site.items():
             pages = median(counts) if counts else max(most + 1, usual)
-            found[pair] = RecordedBlock(max(1, round(pages)), window_s, for_s)
-        found[site, ""] = RecordedBlock(max(1, round(usual)), window_s, for_s)
+            found[pair] = Block(max(1, round(pages)), window_s, for_s)
+        found[site, ""] = Block(max(1, round(usual)), window_s, for_s)
     return found
 
 

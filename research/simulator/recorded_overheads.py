@@ -12,6 +12,9 @@ _FEWEST_SIZED = 3
 """Attempts that tried pages, before overhead and page time are separated by their sizes; attempts that only read result
 pages, before their time is taken as measured."""
 
+FASTEST_S = 1e-3
+"""A page takes at least so long."""
+
 _ALIKE = 1e-3
 """Spread of 1 / pages, an attempt, below which sizes are the same."""
 
@@ -51,16 +54,15 @@ class Overheads:
             return min(attempt.active_s, self.by_site.get(attempt.site, 0.0))
         return min(attempt.active_s, page_s * max(0, attempt.requests - attempt.tried))
 
-    def of_result_page(self, engine: str) -> float | None:
-        """Of a result page: as measured, else the mean of its sites' overheads; None: not known."""
-        if engine in self.by_engine:
-            return self.by_engine[engine]
+    def of_result_page(self, engine: str) -> float:
+        """Of a result page: as measured, else the mean of its sites' overheads; 0.1 s if nothing is known."""
         took = [
             self.by_site[site]
             for site, name in self.engines.items()
             if name == engine and site in self.by_site
         ]
-        return sum(took) / len(took) if took else None
+        page_s = self.by_engine.get(engine, sum(took) / len(took) if took else 0.1)
+        return max(FASTEST_S, round(page_s, 4))
 
 
 def overheads(attempts: Sequence[RecordedAttempt]) -> dict[str, float]:

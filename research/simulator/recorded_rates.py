@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import lgamma, log
 
-from research.simulator.recorded_blocks import Pair, RecordedBlock, blocks, refused
-from research.simulator.recorded_overheads import Overheads
+from research.simulator.recorded_blocks import Pair, blocks, refused
+from research.simulator.recorded_overheads import FASTEST_S, Overheads
 from research.simulator.recorded_rows import RecordedAttempt
 from research.simulator.scenario import PairSpec
+from research.simulator.world import Block
 from tasks.domain.change_point import CHANGES, design_effect
 from tasks.domain.failures import ErrorClass
-
-FASTEST_S = 1e-3
-"""A page takes at least so long."""
 
 _FAULTS = (ErrorClass.SERVER_ERROR, ErrorClass.CUT_OFF, ErrorClass.TIMEOUT, ErrorClass.CONNECT)
 """Errors that slow the pace of a host."""
@@ -136,12 +134,12 @@ def pairs(
     return entries
 
 
-def _block(found: RecordedBlock | None) -> dict[str, float]:
+def _block(found: Block | None) -> dict[str, float]:
     """Keys of an entry."""
     if found is None:
         return {}
     return {
-        "block_after_pages": found.after_pages,
+        "block_after_pages": found.pages,
         "block_window_s": found.window_s,
         "block_for_s": round(found.for_s, 1),
     }

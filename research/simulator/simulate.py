@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from time import perf_counter
 
 import numpy as np
 
@@ -78,8 +79,6 @@ def simulate(
         attempts=figures.attempts,
         given_up=figures.given_up,
         manual_pages=figures.manual_pages,
-        window_s=options.window_s,
-        pages_over_time=tuple(figures.over_time),
         windows=figures.windows(),
     )
     return measured_by(bound(scenario, seed, done.manual_pages), done) if options.oracle else done
@@ -179,11 +178,11 @@ class _Engine:
         self._swept = False
 
     def _decide(self) -> None:
-        clock, now = self._options.clock, self._events.now
+        now = self._events.now
         self._execution.show()
-        begun = clock()
+        begun = perf_counter()
         given = self._strategy.decide(self._ready, self._knowledge, now, self._deciding)
-        took_us = (clock() - begun) * 1e6 + self._unpaid_us
+        took_us = (perf_counter() - begun) * 1e6 + self._unpaid_us
         if given:
             self.figures.decision_us.extend([took_us / len(given)] * len(given))
             took_us = 0.0

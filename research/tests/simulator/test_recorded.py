@@ -10,14 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.simulator.outcome import Options
-from research.simulator.recorded import RecordedBounds, RecordedEngine, RecordedNode, recorded_scenario
-from research.simulator.recorded_blocks import RecordedBlock, blocks
+from research.simulator.recorded import recorded_scenario
+from research.simulator.recorded_blocks import blocks
 from research.simulator.recorded_overheads import overheads
 from research.simulator.recorded_rates import Completions
 from research.simulator.recorded_rows import RecordedAttempt, RecordedTask
+from research.simulator.scenario import NodeSpec
 from research.simulator.simulate import simulate
-from splitter.catalog.model import Bounds, Limits
+from research.simulator.world import Block
+from splitter.catalog.load import parse_catalog
 
+NODE = NodeSpec(name="a")
+CATALOG = """
+version: 1
+name: made
+limits: {per_address_per_s: 100, total_per_s: 100}
+rules: {list: {review: li, body: p}}
+engines: {e: {kind: meta, url: "http://engine.cn/s", params: {q: "{query}"}, results: {hit: div, link: a@href, title: a}}}
+sites: {x.cn: {engine: e, rules: list, quota: {min: 5, max: 50}, budget_s: {min: 10, max: 20}}}
+"""
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -59,29 +70,23 @@ def test_result_pages_take_what_attempts_took_that_read_nothing_else() -> None:
     vain = [replace(attempt(0, 0.08), offered=0, requests=1) for _ in range(3)]
     paged = [replace(attempt(n, 0.08 + 0.5 * n), requests=n + 1) for n in (4, 5, 4)]
     again = [replace(attempt(2, 1.0), requests=2)]  # its result pages were read before
-    wide = Limits(per_address_per_s=100, total_per_s=100)
-    made = recorded_scenario(
-        [RecordedNode("a", frozenset({"meta"}), 1)],
-        [RecordedTask("x", "meta", 15)],
-        vain + paged + again,
-        {"x": wide},
-        {"x": RecordedEngine("engine", wide, 10)},
-        RecordedBounds(Bounds(min=5, max=50), Bounds(min=10, max=20)),
-    )
+    catalog = parse_catalog(CATALOG, "sites.yaml")
+    attempts = [replace(one, site="x.cn") for one in vain + paged + again]
+    made = recorded_scenario([NODE], [RecordedTask("x.cn", "meta", 15)], attempts, catalog)
     assert made.engines[0].seconds_per_page == pytest.approx(0.08)
     assert made.pairs[-1].seconds_per_page == pytest.approx(0.5)
+    assert (made.engines[0].name, made.engines[0].total_per_s) == ("engine.cn", 100)
     assert (made.quota.max, made.budget_s.max) == (50, 20)
 
 
 def test_searches_that_find_nothing_are_attempts_and_tasks_not_read_are_like_those_that_were() -> None:
     attempts = [attempt(n, 1.5 + 0.25 * n) for n in (2, 6)]
-    nodes = [RecordedNode("a", frozenset({"meta"}), 1)]
     tasks = [
         RecordedTask("x", "meta", 2, vain=2),
         RecordedTask("x", "meta", 0, vain=1),
         RecordedTask("x", "meta", 0, vain=1, read=False),
     ]
-    made = recorded_scenario(nodes, tasks, attempts, {})
+    made = recorded_scenario([NODE], tasks, attempts)
     assert made.work.hits.listed == {"x": (2, 0, 2)}
     assert made.work.hits.vain == {"x": (2, 1, 2)}
     again = simulate(made, "feedback", 1, Options(oracle=False))
@@ -123,7 +128,7 @@ def test_what_a_host_bears_is_read_from_the_attempts_that_it_refused() -> None:
     }
     found = blocks(by_pair)
     assert set(found) == {("x", "a"), ("x", "b"), ("x", "c"), ("x", "")}
-    assert found["x", "a"] == RecordedBlock(18, 20.0, 300.0)
-    assert found["x", "b"].after_pages == 16
-    assert found["x", "c"].after_pages == found["x", ""].after_pages == 17
+    assert found["x", "a"] == Block(18, 20.0, 300.0)
+    assert found["x", "b"].pages == 16
+    assert found["x", "c"].pages == found["x", ""].pages == 17
     assert blocks({pair: of for pair, of in by_pair.items() if pair[0] == "y"}) == {}

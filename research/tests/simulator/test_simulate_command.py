@@ -8,12 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli.main import cli
-from research.simulator.recorded import RecordedNode, recorded_scenario, write_scenario
+from research.simulator.recorded import recorded_scenario, write_scenario
 from research.simulator.recorded_rows import RecordedAttempt, RecordedTask
-from research.simulator.scenario import ScenarioError
+from research.simulator.scenario import NodeSpec, ScenarioError
 from research.simulator.scenario_file import load_scenario
 from research.simulator.world import World, draw_work
-from splitter.catalog.model import Limits
 
 TEXT = """
 duration_s: 300
@@ -137,9 +136,9 @@ def test_a_recorded_run_gives_its_rates_from_each_change_on(tmp_path):
         attempt(100, "a", 10, 2, 20.0),
         attempt(110, "a", 10, 2, 20.0),
     ]
-    nodes = [RecordedNode("a", frozenset({"meta"}), 2), RecordedNode("b", frozenset({"meta"}), 1)]
+    nodes = [NodeSpec(name="a", slots=2), NodeSpec(name="b")]
     tasks = [RecordedTask("x", "meta", 12), RecordedTask("x", "meta", 8)]
-    made = recorded_scenario(nodes, tasks, attempts, {"x": Limits(per_address_per_s=2, total_per_s=5)})
+    made = recorded_scenario(nodes, tasks, attempts)
     world = World(made)
     course = world.course(0, 0)
     first, last = course.rates[course.at(10.0)], course.rates[course.at(7000.0)]
@@ -158,4 +157,4 @@ def test_a_recorded_run_gives_its_rates_from_each_change_on(tmp_path):
 
 def test_a_run_without_a_page_is_no_scenario():
     with pytest.raises(ScenarioError, match="no crawled page"):
-        recorded_scenario([], [], [], {})
+        recorded_scenario([], [], [])
