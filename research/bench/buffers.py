@@ -86,7 +86,6 @@ def run(_shared: Path, smallest: bool, plots: Path | None = None) -> dict[str, A
             f"seconds_for_{_BATCH_TASKS}_at_{_BATCH_MS}ms_by_batch": {
                 str(batch): _short(one.seconds_for(_BATCH_TASKS)) for batch, one in batches.items()
             },
-            "ping_ms": {f"{ms}ms": one.ping_ms for ms, one in runs["both"].items()},
             **({} if find_spec("scrapy_redis") else {"not_installed": ["scrapy_redis"]}),
         },
     }

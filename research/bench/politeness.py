@@ -22,7 +22,8 @@ from redis.asyncio import Redis
 
 from app.run.cluster.servers import RedisServer
 from app.run.process import run_coroutine
-from research.tools.processes import forkserver, lab_process, running
+from research.bench.field.processes import command
+from research.tools.processes import forkserver, running
 from splitter.catalog.model import Limits
 from tasks.domain.failures import FetchError
 from tasks.fetching.downloader import Downloader
@@ -31,7 +32,6 @@ from tasks.fetching.redis_permits import RedisPermits
 
 LANES = 4
 WINDOW_S = 10.0
-HOST = "12315.com"
 _START_S = 60.0
 _PROFILE = "name: bench\npairs:\n  - latency_ms: [20, 80]\n"
 
@@ -42,12 +42,14 @@ class Case:
 
     Attributes:
         name: prefix of its ratios; empty for the main one.
+        host: is asked, a site of the catalog that no other case asks.
         seconds: how long the nodes ask.
         kill_at_s: when one of them is killed; None: none is.
         nodes: how many ask.
     """
 
     name: str
+    host: str
     limits: Limits
     seconds: float
     kill_at_s: float | None = None
@@ -61,14 +63,14 @@ class Case:
 
 _TOTAL, _OWN = Limits(per_address_per_s=20, total_per_s=50), Limits(per_address_per_s=3, total_per_s=50)
 _CASES = (
-    Case("", _TOTAL, 40.0),
-    Case("per_address.", _OWN, 20.0),
-    Case("killed.", _TOTAL, 24.0, kill_at_s=10.0),
+    Case("", "12315.com", _TOTAL, 40.0),
+    Case("per_address.", "cca.org.cn", _OWN, 20.0),
+    Case("killed.", "xfb315.com", _TOTAL, 24.0, kill_at_s=10.0),
 )
 _SMALLEST = (
-    Case("", _TOTAL, 1.0, nodes=2),
-    Case("per_address.", _OWN, 0.7, nodes=2),
-    Case("killed.", _TOTAL, 1.0, kill_at_s=0.4, nodes=2),
+    Case("", "12315.com", _TOTAL, 1.0, nodes=2),
+    Case("per_address.", "cca.org.cn", _OWN, 0.7, nodes=2),
+    Case("killed.", "xfb315.com", _TOTAL, 1.0, kill_at_s=0.4, nodes=2),
 )
 
 
@@ -87,12 +89,13 @@ def run(_shared: Path, smallest: bool) -> dict[str, Any]:
         redis = RedisServer(folder / "redis", folder / "redis.log")
         profile = folder / "profile.yaml"
         profile.write_text(_PROFILE, encoding="utf-8")
-        with running(redis):
+        log = folder / "requests.jsonl"
+        options = ("lab", "--port", "0", "--profile", str(profile), "--log", str(log), "--json")
+        with running(redis), command(options, folder / "lab.txt") as started:
+            at = json.loads(started.ready())
             for case in _SMALLEST if smallest else _CASES:
-                log = folder / f"{case.name}log"
-                with lab_process(str(profile), log) as lab:
-                    _crawl(case, lab, redis.url)
-                judged = judge(case, _times(log))
+                _crawl(case, (at["host"], at["port"]), redis.url)
+                judged = judge(case, _times(log, case.host))
                 for key in ("max_over_limit_10s", "used_of_limit"):
                     ratios[case.name + key] = judged.pop(key)
                 figures[case.name.rstrip(".") or "total"] = judged
@@ -178,28 +181,28 @@ async def _asks(ready: Barrier, case: Case, lab: tuple[str, int], redis_url: str
         permits = RedisPermits(redis, time.monotonic)
 
         async def in_turn(_url: str) -> None:
-            await asyncio.sleep(await permits.reserve(HOST, address, case.limits))
+            await asyncio.sleep(await permits.reserve(case.host, address, case.limits))
 
         async def lane(number: int) -> None:
             asked = 0
             while time.monotonic() < end:
                 asked += 1
-                url = f"http://{HOST}/{address}/{number}/{asked}"
+                url = f"http://{case.host}/{address}/{number}/{asked}"
                 try:
                     answer = AnswerSample((await downloader.fetch(url, before_request=in_turn)).elapsed_s)
                 except FetchError as error:
                     answer = AnswerSample.failed(error, error.response.elapsed_s if error.response else 0.0)
-                await permits.observe(HOST, address, case.limits, answer)
+                await permits.observe(case.host, address, case.limits, answer)
 
         await asyncio.gather(*(lane(number) for number in range(LANES)))
 
 
-def _times(log: Path) -> dict[str, list[float]]:
+def _times(log: Path, host: str) -> dict[str, list[float]]:
     """When each address asked the host, by the lab's log."""
     times: dict[str, list[float]] = {}
     with log.open(encoding="utf-8") as lines:
         for line in lines:
             entry = json.loads(line)
-            if entry["host"] == HOST:
+            if entry["host"] == host:
                 times.setdefault(entry["client"], []).append(entry["t"])
     return {address: sorted(own) for address, own in times.items()}

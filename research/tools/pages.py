@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
+from splitter.catalog.model import Catalog, Engine, Limits, Site
+from splitter.catalog.names import Kind
 from splitter.catalog.rules import PageRules, ResultRules
 
 RULES = PageRules(
@@ -65,6 +68,32 @@ _SCRIPT = (
     "var _hmt=_hmt||[];(function(){var h=document.createElement('script');h.src='/js/stat.js?%08x';})();"
 )
 _FILLER = "。"
+
+
+def catalog_of(
+    sites: Sequence[str], engines: Sequence[str] = ("search.example",), pages: int = 1, **engine: Any
+) -> Catalog:
+    """Return a catalog of made sites, which take turns with the engines; its limits hold nothing up.
+
+    Args:
+        engines: hosts.
+        pages: result pages of a task.
+        engine: fields of each engine.
+    """
+    fields = {"params": {"q": "{query}"}, **engine}
+    return Catalog(
+        name="made",
+        limits=Limits(per_address_per_s=1000.0, total_per_s=10000.0),
+        rules={"list": RULES},
+        engines={
+            host: Engine(kind=Kind.META, url=f"http://{host}/s", results=RESULT_RULES, **fields)
+            for host in engines
+        },
+        sites={
+            site: Site(engine=engines[n % len(engines)], rules="list", pages=pages)
+            for n, site in enumerate(sites)
+        },
+    )
 
 
 def review_page(

@@ -1,4 +1,4 @@
-"""Processes of the benches: modules run on their own, labs, and private servers."""
+"""Processes of the benches: modules run on their own, and private servers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
-from pathlib import Path
-from threading import Event
 from typing import Any
 
-from app.lab.running import running_lab
 from app.run.cluster import processes
 from app.run.cluster.servers import PostgresServer, RedisServer
-from app.run.settings import load_settings
 from app.run.version import ROOT
 from research.tools.meter import BenchError
 
@@ -98,36 +93,3 @@ def forkserver() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(_IMPORTED))
     return context
-
-
-@contextmanager
-def lab_process(profile: str, log: Path) -> Iterator[tuple[str, int]]:
-    """Run a lab in a process of its own, so that it takes no time of the crawl's; yields host and port.
-
-    Args:
-        profile: a built-in one, or a file.
-        log: file for its requests.
-
-    Raises:
-        BenchError: it did not start.
-    """
-    context = forkserver()
-    ours, its = context.Pipe(duplex=False)
-    process = context.Process(target=_serve_lab, args=(its, profile, log), daemon=True)
-    process.start()
-    its.close()
-    try:
-        try:
-            address: tuple[str, int] = ours.recv()
-        except EOFError:
-            raise BenchError("the lab did not start: its message is above") from None
-        yield address
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _serve_lab(ready: Connection, profile: str, log: Path) -> None:
-    with running_lab(load_settings().catalog(), profile, log_path=log) as lab:
-        ready.send((lab.host, lab.port))
-        Event().wait()  # its parent ends it

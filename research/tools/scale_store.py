@@ -24,10 +24,8 @@ from sqlalchemy import Connection, insert, make_url, text, update
 from app.run.cluster.servers import PostgresServer
 from app.run.version import MIGRATIONS
 from research.tools.meter import cpu_s
-from research.tools.pages import RESULT_RULES, RULES
+from research.tools.pages import catalog_of
 from research.tools.processes import running
-from splitter.catalog.model import Catalog, Engine, Limits
-from splitter.catalog.model import Site as CatalogSite
 from splitter.catalog.names import Kind
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.context import Context, LoopSettings
@@ -188,15 +186,7 @@ class _Loop:
 
 
 def _context(sites: Sequence[str]) -> Context:
-    limits = Limits(per_address_per_s=1000.0, total_per_s=10000.0)
-    engines = {
-        f"engine{n}": Engine(
-            kind=Kind.META, url=f"http://engine{n}/s", params={"q": "{query}"}, results=RESULT_RULES
-        )
-        for n in range(_ENGINES)
-    }
-    named = {site: CatalogSite(engine=f"engine{n % _ENGINES}", rules="list") for n, site in enumerate(sites)}
-    catalog = Catalog(name="scale", limits=limits, rules={"list": RULES}, engines=engines, sites=named)
+    catalog = catalog_of(sites, [f"engine{n}" for n in range(_ENGINES)])
     settings = LoopSettings()
     # Nodes take what their slots hold: what is measured is a turn, not how long a buffer lasts.
     settings = replace(settings, buffer=replace(settings.buffer, slots_over=0, refill_s=0.0))

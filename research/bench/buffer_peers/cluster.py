@@ -70,12 +70,10 @@ class Run:
     Attributes:
         counts: (seconds since the node's process was started, result pages read so far), ascending, from (0, 0) on.
         attempts: by outcome, at the end.
-        ping_ms: of Redis through the proxy, the median.
     """
 
     counts: Sequence[tuple[float, int]]
     attempts: Mapping[str, int]
-    ping_ms: float
 
     @property
     def lasted_s(self) -> float:
@@ -97,11 +95,6 @@ class Run:
         if self.first_s is None or self.first_s >= self.lasted_s:
             return 0.0
         return (self.counts[-1][1] - count_at(self.counts, self.first_s)) / (self.lasted_s - self.first_s)
-
-    def rate_of_last_half(self) -> float:
-        """Result pages a second in the second half of the time."""
-        half = self.lasted_s / 2
-        return (self.counts[-1][1] - count_at(self.counts, half)) / half
 
     def seconds_for(self, results: int) -> float | None:
         """Return the seconds from the start until `results` pages had been read. `None`: never."""
@@ -170,7 +163,6 @@ def crawl(
             database_url=_text(database.set(host="127.0.0.1", port=ports[0], query={})),
             redis_url=redis_at._replace(netloc=f":{redis_at.password}@127.0.0.1:{ports[1]}").geturl(),
         )
-        ping_ms = _ping_ms(far.redis_url)
         _start(stack, on.folder, name, "beat", near, "beat")
         _start(stack, on.folder, name, "control", near, *_worker(CONTROL, 2))
         _until_control_works(near)
@@ -179,7 +171,7 @@ def crawl(
         counts = list(_watched(store, began, seconds, enough))
         if node.poll() is not None:
             raise BenchError(f"the node ended: {last_lines(on.folder / f'{name}.{NODE}.log')}")
-        return Run(counts, attempts_of(store), ping_ms)
+        return Run(counts, attempts_of(store))
 
 
 def _watched(store: Store, began: float, seconds: float, enough: int | None) -> Iterator[tuple[float, int]]:
@@ -229,16 +221,6 @@ def _until_control_works(settings: Settings) -> None:
 async def _fill_seen(settings: Settings, store: Store) -> None:
     async with open_redis(settings) as redis:
         await RedisSeen(redis, time.monotonic).rebuild(page_count(store), page_keys(store))
-
-
-def _ping_ms(url: str, times: int = 21) -> float:
-    took = []
-    with Redis.from_url(url) as redis:
-        for _ in range(times):
-            began = time.perf_counter()
-            redis.ping()
-            took.append((time.perf_counter() - began) * 1000)
-    return round(sorted(took)[times // 2], 2)
 
 
 def _text(url: URL) -> str:

@@ -13,11 +13,9 @@ from random import Random
 from urllib.parse import unquote_plus
 
 from research.bench.crawl_peers.web import keyword, site
-from research.tools.pages import RESULT_RULES, RULES, result_page, review_page
+from research.tools.pages import catalog_of, result_page, review_page
 from research.tools.pageserver import LOST, ROBOTS, answered, serve
-from splitter.catalog.model import Catalog, Engine, Limits
-from splitter.catalog.model import Site as CatalogSite
-from splitter.catalog.names import Kind
+from splitter.catalog.model import Catalog
 
 SITES = 10
 HITS = 40
@@ -34,22 +32,8 @@ _REVIEWS, _BYTES = 2, 3000
 
 
 def catalog() -> Catalog:
-    """One engine and its sites, one result page a task; limits as high as a catalog allows."""
-    engine = Engine(
-        kind=Kind.META,
-        url=f"http://{ENGINE_HOST}/s",
-        params={"q": "{query}"},
-        hits_per_page=HITS,
-        results=RESULT_RULES,
-    )
-    sites = {site(n): CatalogSite(engine="search", rules="list") for n in range(SITES)}
-    return Catalog(
-        name="buffers",
-        limits=Limits(per_address_per_s=1000.0, total_per_s=10000.0),
-        rules={"list": RULES},
-        engines={"search": engine},
-        sites=sites,
-    )
+    """Return one engine and its sites, one result page a task."""
+    return catalog_of([site(n) for n in range(SITES)], (ENGINE_HOST,), hits_per_page=HITS)
 
 
 def known_url(site_number: int, place: int) -> str:

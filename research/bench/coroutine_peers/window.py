@@ -150,6 +150,19 @@ def in_threads(order: Order, fetcher: Callable[[], Callable[[str], int]]) -> lis
     for number in range(order.lanes):
         threading.Thread(target=lane, args=(number,), daemon=True).start()
     all_made.set()
+    return watched(order, done, broken)
+
+
+def watched(order: Order, done: Sequence[int], broken: Sequence[BaseException]) -> list[Moment]:
+    """Wait for a page of each lane, then return the moments of the window.
+
+    Args:
+        done: pages by lane, counted by others meanwhile.
+        broken: what broke a lane.
+
+    Raises:
+        RuntimeError: pages did not come, or not whole.
+    """
     give_up_at = time.perf_counter() + START_WITHIN_S
     while not all(done) and not broken and time.perf_counter() < give_up_at:
         time.sleep(_LOOK_S)
@@ -163,5 +176,5 @@ def in_threads(order: Order, fetcher: Callable[[], Callable[[str], int]]) -> lis
         time.sleep(_LOOK_S)
         moments[-1] = moment(done)
     if broken:
-        raise RuntimeError("a thread broke") from broken[0]
+        raise RuntimeError("a lane broke") from broken[0]
     return moments

@@ -23,10 +23,8 @@ from research.bench.crawl_peers.web import (
     keyword,
     site,
 )
-from research.tools.pages import RESULT_RULES, RULES
-from splitter.catalog.model import Catalog, Engine, Limits
-from splitter.catalog.model import Site as CatalogSite
-from splitter.catalog.names import Kind
+from research.tools.pages import catalog_of
+from splitter.catalog.model import Catalog
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.sql.database import Store, read_now
@@ -38,23 +36,11 @@ _LONGEST_S = 120.0
 
 
 def catalog(pages: int) -> Catalog:
-    """One engine and the first sites that have so many pages; only what differs from a catalog's defaults is said."""
-    engine = Engine(
-        kind=Kind.META,
-        url="http://search.example/s",
-        params={"q": "{query}", "page": "{page}"},
-        paging_params=("page",),
-        hits_per_page=HITS,
-        results=RESULT_RULES,
-    )
-    count = min(SITES, pages // PAGES_OF_A_SITE)
-    sites = {site(n): CatalogSite(engine="search", rules="list", pages=PAGES_OF_A_TASK) for n in range(count)}
-    return Catalog(
-        name="bench",
-        limits=Limits(per_address_per_s=1000.0, total_per_s=10000.0),
-        rules={"list": RULES},
-        engines={"search": engine},
-        sites=sites,
+    """One engine and the first sites that have `pages` pages."""
+    sites = [site(n) for n in range(min(SITES, pages // PAGES_OF_A_SITE))]
+    params = {"q": "{query}", "page": "{page}"}
+    return catalog_of(
+        sites, pages=PAGES_OF_A_TASK, params=params, paging_params=("page",), hits_per_page=HITS
     )
 
 

@@ -32,12 +32,12 @@ from functools import cache
 from itertools import pairwise
 from urllib.parse import urlsplit
 
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
+import numpy as np
 
 from app.lab.answers import LabAnswer
-from app.lab.profile import Conduct, Conducts, HostRole
+from app.lab.profile import Block, Conduct, Conducts, HostRole
 from research.bench.field.worlds import TaskHits, World
+from research.simulator.linear import Program, solve
 from splitter.catalog.model import Limits
 
 LONGEST_S = 3600.0
@@ -61,14 +61,6 @@ class Piece:
     latency_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """An address is refused after so many requests in ``window_s``."""
-
-    requests: int
-    window_s: float
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
     """What a host gives.
@@ -82,7 +74,7 @@ class Host:
     per_address_per_s: float
     total_per_s: float
     pieces: Mapping[str, tuple[Piece, ...]]
-    thresholds: Mapping[str, Threshold] = field(default_factory=dict)
+    thresholds: Mapping[str, Block] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +133,7 @@ def facts_of(world: World, tasks: Iterable[TaskHits], in_flight: int) -> Facts:
             per_address_per_s=limits.per_address_per_s,
             total_per_s=limits.total_per_s,
             pieces={address: tuple(_piece(*each) for each in told) for address, told in seen.items()},
-            thresholds={
-                address: Threshold(block.requests, block.window_s)
-                for address, block in blocks.items()
-                if block is not None
-            },
+            thresholds={address: block for address, block in blocks.items() if block is not None},
         )
     by_site: dict[str, list[TaskHits]] = {}
     for task in tasks:
@@ -210,10 +198,7 @@ class _Program:
 
     def __init__(self, facts: Facts, t: float) -> None:
         self._steps = list(pairwise(_edges(facts, t)))
-        self._most: list[float | None] = []
-        self._gain: list[float] = []
-        self._rows: list[dict[int, float]] = []
-        self._limits: list[float] = []
+        self._program = Program(tries=0, pairs=0)
         self._sent = {
             (name, address): self._variables(
                 [host.per_address_per_s * (end - begin) + 1 for begin, end in self._steps]
@@ -229,38 +214,16 @@ class _Program:
 
     def solved(self) -> float:
         """The greatest sum of pages."""
-        entries = [
-            (row, column, value)
-            for row, told in enumerate(self._rows)
-            for column, value in told.items()
-        ]  # fmt: skip
-        rows, columns, values = zip(*entries, strict=True)
-        matrix = coo_array((values, (rows, columns)), shape=(len(self._rows), len(self._gain)))
-        result = linprog(  # type: ignore[call-overload]  # sparse matrices are taken, the stubs don't know
-            [-gain for gain in self._gain],
-            A_ub=matrix.tocsr(),
-            b_ub=self._limits,
-            bounds=[(0, most) for most in self._most],
-            method="highs",
-        )
-        if not result.success:
-            raise ArithmeticError(f"the bound's linear program was not solved: {result.message}")
-        return -float(result.fun)
+        return -solve(self._program)
 
-    def _variables(self, most: Iterable[float | None], gain: float = 0.0) -> list[int]:
+    def _variables(self, most: Sequence[float], gain: float = 0.0) -> list[int]:
         """New variables, by step; none is negative."""
-        first = len(self._most)
-        self._most += most
-        self._gain += [gain] * (len(self._most) - first)
-        return list(range(first, len(self._most)))
+        columns: list[int] = self._program.columns(len(most), upper=np.array(most), cost=-gain).tolist()
+        return columns
 
-    def _at_most(self, terms: Iterable[tuple[int, float]], limit: float) -> None:
-        row: dict[int, float] = {}
-        for column, value in terms:
-            row[column] = row.get(column, 0.0) + value
-        if row:
-            self._rows.append(row)
-            self._limits.append(limit)
+    def _at_most(self, terms: Sequence[tuple[int, float]], limit: float) -> None:
+        columns, values = (np.array(part) for part in zip(*terms, strict=True))
+        self._program.set(np.full(len(terms), self._program.rows(1, limit)), columns, values)
 
     def _limit_host(self, name: str, host: Host) -> None:
         by_address = {address: self._sent[name, address] for address in host.pieces}
@@ -304,9 +267,9 @@ class _Program:
     def _demand(self) -> None:
         asked: dict[str, list[tuple[float, list[int]]]] = {}
         for work in self._facts.work:
-            stored = self._variables([None] * len(self._steps), gain=1.0)
+            stored = self._variables([math.inf] * len(self._steps), gain=1.0)
             listed = [
-                (hits, count, requests, self._variables([None] * len(self._steps)))
+                (hits, count, requests, self._variables([math.inf] * len(self._steps)))
                 for (requests, hits), count in work.listed.items()
             ]
             asked.setdefault(work.engine, []).extend(

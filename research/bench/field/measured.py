@@ -1,4 +1,4 @@
-"""One run: a world's lab, `reviewloop run` or `up`, and `verify`, each in a process of its own, and what came of it."""
+"""One run: a world's lab, `reviewloop run` or `up`, each in a process of its own, and what came of it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from research.tools.meter import BenchError
 from research.tools.processes import running
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State, Transition
-from tasks.store.sql.database import Store
+from tasks.store.sql.database import Store, read_now
 from tasks.store.sql.tables import attempts, events, pages, subtasks, targets, virtual_tasks
+from tasks.store.verify.verify import verify
 
 SLOTS = 4
 OURS = "feedback"
@@ -52,7 +53,6 @@ class Runner(StrEnum):
 _START_AND_END_S: Mapping[Runner, float] = MappingProxyType({Runner.EMBEDDED: 30.0, Runner.CLUSTER: 120.0})
 """Seconds that a run may take to start and to end, in addition to its time."""
 
-_VERIFY_S = 120.0
 _NO_PAGES = frozenset({"robots", "favicon", "login"})
 _STOPPED = frozenset({"the runner stops", "the worker stops"})
 """Why attempts are given back when a run is ended."""
@@ -77,7 +77,7 @@ class Measured:
         run_cpu_s: of the run's processes, their start included; `start_cpu_s`: before the first request.
         load: processes of the machine that wanted a core, on average over the run's last minute; if it is above
             the number of cores, others took part of the run's time.
-        violations: that `verify` found; None: it printed nothing.
+        violations: that `verify` found.
     """
 
     there: int
@@ -100,7 +100,7 @@ class Measured:
     run_cpu_s: float
     start_cpu_s: float
     load: float
-    violations: int | None
+    violations: int
 
     @property
     def requests_per_page(self) -> float | None:
@@ -153,14 +153,12 @@ def run_once(
         if not log.exists() or not log.stat().st_size:
             raise BenchError(f"the run asked the lab nothing: {last_lines(folder / 'run.txt')}")
         begin, requests = _requests(log, world.catalog)
-        with _database(runner, folder, url) as db, closing(Store.open(db)) as store:
-            with command(("verify", "--db", db, "--json"), folder / "verify.txt") as verify:
-                verify.wait(_VERIFY_S)
-            with store.read() as conn:
-                there = frozenset[str]().union(*(task.pages for task in hits(world)))
-                rows = conn.execute(select(pages.c.url, pages.c.fetched_at)).all()
-                times = sorted((at - begin).total_seconds() for page, at in rows if page in there)
-                counted = _counts(conn)
+        with _database(runner, folder, url) as db, closing(Store.open(db)) as store, store.read() as conn:
+            there = frozenset[str]().union(*(task.pages for task in hits(world)))
+            rows = conn.execute(select(pages.c.url, pages.c.fetched_at)).all()
+            times = sorted((at - begin).total_seconds() for page, at in rows if page in there)
+            counted = _counts(conn)
+            violations = verify(conn, read_now(conn)).violations
         return Measured(
             **stored_over_time(times, len(there), mark_s),
             **requests,
@@ -170,7 +168,7 @@ def run_once(
             run_cpu_s=round(ended.cpu_s, 2),
             start_cpu_s=round(ended.cpu_before(begin), 2),
             load=round(load, 2),
-            violations=_violations(folder / "verify.txt"),
+            violations=len(violations),
         )
 
 
@@ -241,12 +239,3 @@ def _requests(log: Path, catalog: Catalog) -> tuple[datetime, dict[str, Any]]:
     to_engines = sum(host in engines for host in hosts)
     begin = min(datetime.fromisoformat(entry["wall"]) for entry in entries)
     return begin, {"site_requests": len(hosts) - to_engines, "engine_requests": to_engines}
-
-
-def _violations(printed: Path) -> int | None:
-    """Return how many violations `verify` printed, among other output."""
-    text = printed.read_text("utf-8", "replace")
-    try:
-        return len(json.loads(text[text.index("{") :])["violations"])
-    except ValueError:
-        return None

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 import yaml
 
-from app.lab.profile import Profile
+from app.lab.profile import Block, Profile
 from research.bench.field import bench as field
 from research.bench.field import contest, measured, worlds
-from research.bench.field.bound import Facts, Host, Piece, SiteWork, Threshold, facts_of, pages_by, times_of
+from research.bench.field.bound import Facts, Host, Piece, SiteWork, facts_of, pages_by, times_of
 from research.bench.field.contest import difference
 from research.bench.field.measured import Measured, stored_over_time
 from research.bench.field.processes import command
@@ -57,7 +57,7 @@ GOOD, HALF = (Piece(0, 1.0),), (Piece(0, 0.5),)
         # Permits of a bad time cannot be saved: 5 s at 1 a second, and one that was due when they began.
         (one_site(host(1, 1, (Piece(0, 0.0), Piece(10, 1.0)))), 15, 6),
         # An address is not answered beyond its threshold.
-        (one_site(host(5, 5, GOOD, thresholds={"a": Threshold(3, 10.0)})), 25, 9),
+        (one_site(host(5, 5, GOOD, thresholds={"a": Block(requests=3, window_s=10.0, for_s=60.0)})), 25, 9),
         # 2 in flight at once, each takes 1 s: 18 in 9 s, and those of the last second are not over yet.
         (one_site(host(1000, 1000, (Piece(0, 1.0, 1.0),)), in_flight=2), 9, 20),
     ],

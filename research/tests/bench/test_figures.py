@@ -33,7 +33,7 @@ from tasks.store.sql.tables import attempts, subtasks
 
 
 def run_of(*counts):
-    return Run(counts, {}, 10.0)
+    return Run(counts, {})
 
 
 def test_rates_of_a_run_with_its_start_and_without_it():
@@ -62,7 +62,7 @@ def test_ratios_of_buffers_compare_runs_over_the_same_time():
 @pytest.mark.parametrize("number", [0, 123])
 def test_a_result_page_of_buffers_lists_forty_hits_thirty_two_of_them_known(number):
     answer = Answers(number + 1).to(f"GET {result_url(number)} HTTP/1.1\r\nHost: x".encode())
-    rules = catalog().engines["search"].results
+    rules = catalog().engines["search.example"].results
     found = [hit.url for hit in read_results(answer.partition(b"\r\n\r\n")[2].decode(), "", rules).hits]
     pool = {known_url(number % SITES, place) for place in range(POOL_OF_A_SITE)}
     assert tuple(found) == hits(number)
@@ -154,11 +154,11 @@ def test_the_fullest_window_holds_both_of_its_ends(times):
 
 
 def test_a_host_asked_exactly_at_its_limit_is_within_it_and_one_address_over_its_own_shows():
-    case = Case("", Limits(per_address_per_s=1, total_per_s=2), 30)
+    case = Case("", "h.cn", Limits(per_address_per_s=1, total_per_s=2), 30)
     judged = judge(case, {"n1": [float(t) for t in range(31)], "n2": [t + 0.5 for t in range(30)]})
     assert (judged["max_over_limit_10s"], judged["most_in_10s"]) == (1.0, {"total": 21, "address": 11})
     assert judged["used_of_limit"] == pytest.approx(60 / (2 * 29.5), abs=1e-3)
-    case = Case("", Limits(per_address_per_s=1, total_per_s=100), 30)
+    case = Case("", "h.cn", Limits(per_address_per_s=1, total_per_s=100), 30)
     over = judge(case, {"n1": [t / 2 for t in range(61)]})["over_limit_10s"]
     assert over["total"] < 1 < over["address"]
 
