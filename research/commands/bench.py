@@ -93,10 +93,11 @@ def all_benches(
 ) -> None:
     """Run every bench, one after the other, and print the ratios.
 
-    A bench that cannot run is reported and left out. Example: `reviewloop bench all --against docs/benchmarks.json`.
+    A bench that cannot run is reported and left out. Exit status 1 if a figure is below its floor. Example: `reviewloop bench all --against docs/benchmarks.json`.
     """
     before = results.read(against) if against is not None else {}
     measured: results.Results = {}
+    below: list[str] = []
     for name in only or BENCHES:
         say(f"Measuring {name} ...", "dim")
         begin_s = time.monotonic()
@@ -105,11 +106,12 @@ def all_benches(
         except ReviewloopError as error:
             say(f"{name} was not measured: {error}", "yellow")
             continue
+        below += found["figures"].get("below", ())
         measured[name] = results.record(found, smallest=smallest, seconds=time.monotonic() - begin_s)
         say(f"{name}: {measured[name]['seconds']} s", "dim")
     if output is not None:
         results.write(output, measured)
-    fallen = list(results.fallen(measured, before))
+    fallen = [*results.fallen(measured, before), *below]
     if as_json:
         print_json({"benches": measured, "fallen": fallen})
     else:

@@ -1,4 +1,4 @@
-"""Saved pages with what is known about them, and how near a text is to the right one.
+"""Saved pages and their known truth, and F1 measures of a text against it.
 
 The pages are those of the shared data (``pages``, ``pages-2024``, ``wcxb``), or, if it is not there, the samples of
 ``research/samples``. Other threads that people marked are read if they are in the folder ``threads`` of the shared data
@@ -53,12 +53,12 @@ _KINDS = {
 }
 _ENGLISH_KINDS = {"article": "article.en", "forum": "thread.en", "product": "shop"}
 _NOW, _LATER = datetime(2024, 6, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)
-"""Times as of which pages are read: Chinese ones, and those saved later."""
+"""Reading times: of Chinese pages, and of pages saved later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A saved page and what is known about it.
+    """A saved page and its known truth.
 
     Attributes:
         kind: what it is, with its language if there are pages in both (`article.zh`).
@@ -69,7 +69,7 @@ class Page:
         page_title: content of its `title` element; empty if unknown.
         body: expected text; empty if unknown, or if only fragments are known.
         fragments: texts that must be in the body, and texts that must not.
-        authors: names of which any is right, none if the page names nobody; None if unknown.
+        authors: any of these names is right; empty if the page names no author, None if unknown.
         day: ISO date of the first text; empty if unknown.
         posts: author and day (ISO) of each post, an empty text if the page has none; empty if unknown.
         hits: expected hits or posts of a search-result page; None for other pages.

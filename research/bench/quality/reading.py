@@ -1,9 +1,9 @@
 """How right pages of every kind are read, with a floor under each figure, and what reading a page costs.
 
-Every saved page (see `research.tools.pagetruth`) is decoded and read as a node reads it. A page is scored by what would be
-stored: all its records together, and its first record alone. A page from which nothing is stored scores 0. Lists and home
-pages hold no review, so nothing may be stored from them, and from a shop's page only reviews with a rating. Result pages
-and posts of Weibo are read by the rules in reading.yaml. Figures are means over the pages of a kind with a known truth.
+The bench decodes and reads every saved page (see `research.tools.pagetruth`) as a node does, and scores the records that a
+node would store: all together, and the first alone. A page without a stored record scores 0. Lists and home pages hold no
+review, so nothing may be stored from them, and from a shop's page only reviews with a rating. Result pages and posts of
+Weibo are read by the rules in reading.yaml. Figures are means over the pages of a kind with a known truth.
 
 The floors are in reading-floors.yaml, one set for the shared data and one for the samples.
 """
@@ -51,13 +51,13 @@ _COLUMNS = {
     "count": ("count",),
     "CPU ms": ("ms_mean", "ms"),
 }
-"""Columns of the tables, and the figures of which each shows the first that there is."""
+"""Columns of the tables; a cell shows the first of these figures that is known."""
 _PAGE_COLUMNS = ("F1", "first", "stored", "author", "day", "count", "CPU ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one page.
+    """The scores of one page.
 
     Attributes:
         stored: number of records.
@@ -91,7 +91,7 @@ def _as_trafilatura(text: str, page: Page) -> PageRead:  # noqa: ARG001
     title, author, body = (
         document.title or "",
         document.author or "",
-        _joined((document.text, document.comments or "")),
+        _join((document.text, document.comments or "")),
     )
     day = datetime.fromisoformat(document.date).replace(tzinfo=UTC) if document.date else None
     return PageRead(title, (Review("#0", title, body, author, "", day, None),))
@@ -125,11 +125,11 @@ def _result_marks(page: Page, read: ResultPage) -> dict[str, float]:
     common = len(urls & {hit.url for hit in read.hits})
     marks = {
         "right": float(bool(read.hits)),
-        "title": token_f1(_joined(hit.title for hit in read.hits), _joined(hit["title"] for hit in expected)),
+        "title": token_f1(_join(hit.title for hit in read.hits), _join(hit["title"] for hit in expected)),
         "count": 2 * common / (len(urls) + len(read.hits)),
     }
     if abstracts := [hit["abstract"] for hit in expected if "abstract" in hit]:
-        marks["f1"] = token_f1(_joined(hit.abstract for hit in read.hits), _joined(abstracts))
+        marks["f1"] = token_f1(_join(hit.abstract for hit in read.hits), _join(abstracts))
     return marks
 
 
@@ -146,7 +146,7 @@ def _page_marks(page: Page, read: PageRead) -> dict[str, float]:
     }
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _join(texts: Iterable[str]) -> str:
     return "\n".join(texts)
 
 
@@ -160,7 +160,7 @@ def _texts(page: Page, read: PageRead) -> dict[str, float]:
     if not page.body:
         return {}
     f1 = word_f1 if page.kind.endswith(".en") else gram_f1
-    whole = {"f1": f1(_joined(review.body for review in read.reviews), page.body)}
+    whole = {"f1": f1(_join(review.body for review in read.reviews), page.body)}
     return whole | {"first": f1(first, page.body)} if page.kind.startswith("article") else whole
 
 
@@ -217,10 +217,10 @@ def figures_of(results: Iterable[Result]) -> dict[str, float]:
     kinds: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         kinds[result.kind].append(result)
-    return {f"{kind}.{name}": value for kind in sorted(kinds) for name, value in _of_kind(kinds[kind])}
+    return {f"{kind}.{name}": value for kind in sorted(kinds) for name, value in _summarize(kinds[kind])}
 
 
-def _of_kind(results: list[Result]) -> Iterator[tuple[str, float]]:
+def _summarize(results: list[Result]) -> Iterator[tuple[str, float]]:
     yield "pages", len(results)
     yield "marks", sum(len(result.marks) for result in results)
     for name in sorted({name for result in results for name in result.marks}):
@@ -255,7 +255,7 @@ def below(figures: Mapping[str, float], floors: Mapping[str, float]) -> list[str
     ]
 
 
-def moved_floors(
+def move_floors(
     floors: Mapping[str, float], figures: Mapping[str, float], *, raised: bool, lowered: Iterable[str]
 ) -> dict[str, float]:
     """Return the floors after a run.
@@ -307,7 +307,7 @@ def run(
     results = [score(page) for page in pages]
     found = figures_of(results)
     if raise_floors or lower_floor:
-        _write_floors(part, moved_floors(read_floors(part), found, raised=raise_floors, lowered=lower_floor))
+        _write_floors(part, move_floors(read_floors(part), found, raised=raise_floors, lowered=lower_floor))
     figures: dict[str, Any] = {"part": part, **found}
     if peers:
         without_rules = (page for page in pages if page.kind not in ("feed", "results", "microblog"))

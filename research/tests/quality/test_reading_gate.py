@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from app.cli.main import cli
 from research.bench.quality import reading
-from research.bench.quality.reading import below, figures_of, is_author, moved_floors, read_floors, score
+from research.bench.quality.reading import below, figures_of, is_author, move_floors, read_floors, score
 from research.tools.pagetruth import NO_SHARED, all_pages, fragment_f1, gram_f1, token_f1, word_f1
 from splitter.errors import InputError
 from tasks.domain.pages import PageRead, Review
@@ -64,13 +65,13 @@ def test_a_figure_that_is_missing_or_below_is_named():
 def test_floors_rise_by_themselves_and_fall_only_by_name():
     floors = {"a.f1": 0.9, "b.f1": 0.8, "gone.f1": 1.0}
     figures = {"a.f1": 0.7, "b.f1": 0.85, "new.f1": 0.5, "a.wrong": 3, "b.f1.of": 7, "thread.more.f1": 0.9}
-    assert moved_floors(floors, figures, raised=False, lowered=()) == floors
+    assert move_floors(floors, figures, raised=False, lowered=()) == floors
     raised = {"a.f1": 0.9, "b.f1": 0.85, "gone.f1": 1.0, "new.f1": 0.5}
-    assert moved_floors(floors, figures, raised=True, lowered=()) == raised
+    assert move_floors(floors, figures, raised=True, lowered=()) == raised
     lowered = {"a.f1": 0.7, "b.f1": 0.8}
-    assert moved_floors(floors, figures, raised=False, lowered=("a.f1", "gone.f1")) == lowered
+    assert move_floors(floors, figures, raised=False, lowered=("a.f1", "gone.f1")) == lowered
     with pytest.raises(InputError, match="af1"):
-        moved_floors(floors, figures, raised=True, lowered=("af1",))
+        move_floors(floors, figures, raised=True, lowered=("af1",))
 
 
 def test_the_command_fails_below_a_floor_until_it_is_lowered(tmp_path, monkeypatch):
@@ -83,6 +84,9 @@ def test_the_command_fails_below_a_floor_until_it_is_lowered(tmp_path, monkeypat
     assert failed.exit_code == 1
     assert "list.pages is 1; its floor is 2" in failed.stderr
     assert read_floors("samples")["article.zh.f1"] == 1
+    every = CliRunner().invoke(cli, ["bench", "all", "--only", "reading", "--smallest", "--json"])
+    assert every.exit_code == 1
+    assert json.loads(every.stdout)["fallen"] == ["list.pages is 1; its floor is 2"]
     assert bench("--lower-floor", "list.pages", "--pages").exit_code == 0
     assert read_floors("samples")["list.pages"] == 1
     assert read_floors("shared") == {"list.pages": 7}
