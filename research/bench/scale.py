@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from research.tools.scale_store import SERVERS, Turns, measure_turns
+from research.tools.scale_store import SERVERS, measure_turns
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import NodeView, SubtaskView
 from tasks.jobs.strategies import ALLOCATION
@@ -73,14 +73,14 @@ def run(_shared: Path, smallest: bool) -> dict[str, Any]:
         ratios["decisions_per_s_memory"] = round((1.0 - measured[f"plan_share.{sizes[-1]}"]) * between)
         ratios[f"decisions_per_s_memory.{nodes}_nodes"] = ratios["decisions_per_s_memory"]
     ratios["cost_1e6_vs_1e3"] = round(max(worst), 2)
-    turns = Turns(count=1, leases=20) if smallest else Turns()
+    count, leases = (1, 20) if smallest else (8, 1000)
     for name, started in SERVERS.items():
         with (
             tempfile.TemporaryDirectory(prefix="reviewloop-scale-") as folder,
             started(Path(folder)) as server,
         ):
             stored = (10, 10) if smallest else _STORED
-            measured = measure_turns(server, stored, SLOTS, sizes, turns)
+            measured = measure_turns(server, stored, SLOTS, sizes, count, leases)
         figures |= {f"{name}.{key}": value for key, value in measured.items()}
         cost = {size: measured[f"lease_cpu_us.{size}"] for size in sizes}
         ratios[f"cost_1e6_vs_1e3.{name}"] = round(cost[sizes[-1]] / cost[sizes[0]], 2)

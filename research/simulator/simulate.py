@@ -60,7 +60,13 @@ def simulate(
     makespan_s = figures.settled_s if engine.settled or ended_s is None else ended_s
     decisions = np.frombuffer(figures.decision_us)
     median, high = np.percentile(decisions, (50, 99)).tolist() if len(decisions) else (0.0, 0.0)
-    done = SimulatedRun(
+    limit = bound(scenario, seed, figures.manual_pages) if options.oracle else Bound(None, None)
+    ratio: float | None = None  # if there is no bound to reach, or the work was never done
+    if limit.pages:
+        ratio = figures.collected / limit.pages
+    elif limit.makespan_s is not None and engine.settled and makespan_s > 0:
+        ratio = limit.makespan_s / makespan_s
+    return SimulatedRun(
         strategy=name,
         seed=seed,
         pages_collected=figures.collected,
@@ -69,9 +75,9 @@ def simulate(
         goodput_pages_per_s=figures.collected / makespan_s if makespan_s > 0 else 0.0,
         recalls=figures.recalls,
         manual=figures.manual,
-        oracle_pages=None,
-        oracle_makespan_s=None,
-        oracle_ratio=None,
+        oracle_pages=limit.pages,
+        oracle_makespan_s=limit.makespan_s,
+        oracle_ratio=ratio,
         decisions=len(decisions),
         decision_us_p50=median,
         decision_us_p99=high,
@@ -81,17 +87,6 @@ def simulate(
         manual_pages=figures.manual_pages,
         windows=figures.windows(),
     )
-    return measured_by(bound(scenario, seed, done.manual_pages), done) if options.oracle else done
-
-
-def measured_by(limit: Bound, run: SimulatedRun) -> SimulatedRun:
-    """The run with the bound of its scenario and seed, and the share of it that was reached."""
-    ratio: float | None = None  # where there is none to reach, or the work was never done
-    if limit.pages is not None:
-        ratio = run.pages_collected / limit.pages if limit.pages > 0 else None
-    elif limit.makespan_s is not None and run.settled and run.makespan_s > 0:
-        ratio = limit.makespan_s / run.makespan_s
-    return replace(run, oracle_pages=limit.pages, oracle_makespan_s=limit.makespan_s, oracle_ratio=ratio)
 
 
 def _chosen(strategy: str | AllocationStrategy, options: Options) -> AllocationStrategy:

@@ -59,11 +59,6 @@ class Course:
         """Place of the rates in force at a moment."""
         return bisect_right(self.from_s, t) - 1 if len(self.from_s) > 1 else 0
 
-    @property
-    def blocks(self) -> bool:
-        """Whether it ever blocks."""
-        return any(rates.block is not None for rates in self.rates)
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

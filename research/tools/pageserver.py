@@ -12,7 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import cast
 
 from app.run.process import run_coroutine
 from research.tools.meter import allow_open_files
@@ -31,23 +31,16 @@ ROBOTS = answered(b"User-agent: *\nAllow: /\n", "text/plain")
 LOST = answered(b"there is no such page", "text/plain", "404 Not Found")
 
 
-class Pace(Protocol):
-    """When an answer goes out."""
+class Pace:
+    """When an answer goes out: at once."""
 
     def send(self, transport: asyncio.Transport, answer: bytes) -> None:
         """Send an answer on its connection."""
-
-
-class AtOnce:
-    """Each answer goes out at once."""
-
-    def send(self, transport: asyncio.Transport, answer: bytes) -> None:
-        """See `Pace`."""
         if not transport.is_closing():
             transport.write(answer)
 
 
-class Delayed(AtOnce):
+class Delayed(Pace):
     """Each answer goes out ``delay_s`` after its request."""
 
     def __init__(self, delay_s: float) -> None:
@@ -71,7 +64,7 @@ class Delayed(AtOnce):
             loop.call_at(self._waiting[0][0], self._send_due)
 
 
-class Held(AtOnce):
+class Held(Pace):
     """No answer goes out before ``count`` requests wait at once."""
 
     def __init__(self, count: int) -> None:
@@ -87,7 +80,7 @@ class Held(AtOnce):
                 super().send(*one)
 
 
-class SharedLink(AtOnce):
+class SharedLink(Pace):
     """Answers share a link of ``bits_per_s``, a segment of each in turn."""
 
     def __init__(self, bits_per_s: float) -> None:
@@ -160,7 +153,7 @@ def serve(answer: Callable[[bytes], bytes], pace: Pace | None = None) -> None:
         pace: None: each answer goes out at once.
     """
     allow_open_files()
-    run_coroutine(_serve(_Server(answer, pace or AtOnce())))
+    run_coroutine(_serve(_Server(answer, pace or Pace())))
 
 
 async def _serve(shared: _Server) -> None:

@@ -83,14 +83,6 @@ SERVERS = MappingProxyType({"sqlite": _sqlite, "postgres": _postgres})
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """How turns are measured: `count` turns of `leases` leases each."""
-
-    count: int = 8
-    leases: int = 1000
-
-
-@dataclass(frozen=True, slots=True)
 class _Turn:
     clock_s: float
     cpu_s: float
@@ -98,9 +90,14 @@ class _Turn:
 
 
 def measure_turns(
-    server: Server, nodes_and_sites: tuple[int, int], slots: int, sizes: Sequence[int], turns: Turns
+    server: Server,
+    nodes_and_sites: tuple[int, int],
+    slots: int,
+    sizes: Sequence[int],
+    count: int,
+    leases: int,
 ) -> dict[str, float]:
-    """Measure turns with each of `sizes` subtasks in PRIORITY.
+    """Measure `count` turns of `leases` leases each with each of `sizes` subtasks in PRIORITY.
 
     Returns:
         By size: milliseconds of a turn on the clock, the median (``full_ms``), leases a second on the clock (``leases_per_s``),
@@ -115,13 +112,13 @@ def measure_turns(
             store = Store.open(server.url(f"scale_{size}"))
             stack.callback(store.close)
             loops[size] = _Loop(server, store, names, sites, slots, size)
-            figures[f"first_ms.{size}"] = round(loops[size].turn(turns.leases).clock_s * 1e3, 1)
+            figures[f"first_ms.{size}"] = round(loops[size].turn(leases).clock_s * 1e3, 1)
         measured = {size: list[_Turn]() for size in sizes}
         for loop in loops.values():
-            loop.turn(turns.leases)  # not counted: the number of open nodes has just changed
-        for _ in range(turns.count):
+            loop.turn(leases)  # not counted: the number of open nodes has just changed
+        for _ in range(count):
             for size, loop in loops.items():
-                measured[size].append(loop.turn(turns.leases))
+                measured[size].append(loop.turn(leases))
     for size, each in measured.items():
         figures[f"full_ms.{size}"] = round(statistics.median(one.clock_s for one in each) * 1e3, 1)
         figures[f"leases_per_s.{size}"] = round(statistics.median(one.given / one.clock_s for one in each), 1)

@@ -1,15 +1,14 @@
 """The database the buffer bench begins with: products planned on every site, and the known pages stored.
 
-Everything goes in by the product's own operations, once; each run gets a copy.
+All goes in once; each run gets a copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 
-from sqlalchemy import URL, create_engine, func, make_url, select
+from sqlalchemy import URL, create_engine, func, insert, make_url, select
 from sqlalchemy.pool import NullPool
 
 from app.run import wiring
@@ -19,20 +18,13 @@ from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, know
 from research.bench.crawl_peers.web import keyword, site
 from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import planning, sweeps
-from tasks.store.content import pages, products
-from tasks.store.content.pages import NewPage, PageToStore
+from tasks.store.content import products
 from tasks.store.content.products import NewProduct
-from tasks.store.queue import closing, leases, tasks
-from tasks.store.queue.closing import AttemptReport, Close
-from tasks.store.queue.leases import Counters, Grant, Lease, Renewal
+from tasks.store.queue import tasks
 from tasks.store.sql.database import Store, read_now
-from tasks.store.sql.tables import attempts, subtasks, targets
+from tasks.store.sql.tables import attempts, pages, targets
 
 _TEMPLATE = "prepared"
-_SILENT = timedelta(seconds=60)
-_NO_TARGET = 0
-_EARLIER = "earlier"
-_PAGE_S = 0.2
 
 
 class Databases:
@@ -46,7 +38,7 @@ class Databases:
         self._execute(f"CREATE DATABASE {_TEMPLATE}")
         settings = Settings(database_url=_text(self._server.set(database=_TEMPLATE)))
         with open_store(settings) as store:
-            _store_known(store, settings)
+            _store_known(store)
             _plan(store, [keyword(number) for number in range(results // SITES)])
             with store.begin() as conn:
                 sweeps.admit(conn, read_now(conn), wiring.context(settings, catalog()))
@@ -81,48 +73,27 @@ def attempts_of(store: Store) -> dict[str, int]:
         return {outcome or "open": n for outcome, n in rows}
 
 
-def _store_known(store: Store, settings: Settings) -> None:
-    """The known pages, stored by one attempt of an earlier product."""
-    _plan(store, [_EARLIER], sites=1)
+def _store_known(store: Store) -> None:
+    """Store the known pages, as if they had been imported."""
     with store.begin() as conn:
         now = read_now(conn)
-        sweeps.admit(conn, now, wiring.context(settings, catalog()))
-        subtask_id = conn.execute(select(subtasks.c.id)).scalar_one()
-        (lease,) = leases.grant(conn, now, [Grant(subtask_id, "earlier", 1, 1.0, {})], _SILENT)
-        leases.start_many(conn, now, [Renewal(lease, _SILENT)])
-        for number in range(SITES):
-            pages.save_pages(conn, now, [_known(lease, number, place) for place in range(POOL_OF_A_SITE)])
-        # It took as long as pages take: attempts that take no time would leave the engine nothing for others.
-        counters = Counters(active_s=_PAGE_S * SITES * POOL_OF_A_SITE)
-        closing.close_many(conn, now, [Close(lease, AttemptReport(counters=counters))])
+        urls = [
+            (site(n), canonical(known_url(n, place))) for n in range(SITES) for place in range(POOL_OF_A_SITE)
+        ]
+        shared = {"content_hash": "", "encoding": "utf-8", "fetched_at": now, "node": ""}
+        conn.execute(
+            insert(pages), [{"url": url, "url_key": page_key(url), "site": of, **shared} for of, url in urls]
+        )
 
 
-def _known(lease: Lease, site_number: int, place: int) -> PageToStore:
-    url = known_url(site_number, place)
-    key = page_key(url)
-    return PageToStore(
-        lease,
-        NewPage(
-            target_id=_NO_TARGET,
-            url=canonical(url),
-            key=key,
-            title="",
-            content_hash=key.hex(),
-            encoding="utf-8",
-            size=0,
-            reviews=(),
-        ),
-    )
-
-
-def _plan(store: Store, names: list[str], sites: int = SITES) -> None:
+def _plan(store: Store, names: list[str]) -> None:
     wanted = catalog()
     with store.begin() as conn:
         now = read_now(conn)
         for name in names:
             products.add(conn, now, NewProduct(name=name, keywords=(name,)))
         for virtual_task in tasks.unplanned(conn, len(names)):
-            planned = planning.planned_tasks(wanted, virtual_task, tuple(site(n) for n in range(sites)))
+            planned = planning.planned_tasks(wanted, virtual_task, tuple(site(n) for n in range(SITES)))
             tasks.plan(conn, now, virtual_task, planned)
 
 

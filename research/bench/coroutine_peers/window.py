@@ -13,7 +13,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Any
 
 from research.tools.meter import peak_mb
 
@@ -61,29 +62,14 @@ class Moment:
     involuntary: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What one window gave.
-
-    Attributes:
-        pages_per_s: pages whole within the window.
-        cpu_us_per_page: processor time of the process, user and system.
-        voluntary_per_page: context switches because there was nothing to do (or a lock was taken).
-        involuntary_per_page: context switches because another process ran.
-        peak_mb: peak of resident memory, connecting included.
-        pages_at: (seconds into the window, pages since it opened), one a sample.
-    """
-
-    pages_per_s: float
-    cpu_us_per_page: float
-    voluntary_per_page: float
-    involuntary_per_page: float
-    peak_mb: float
-    pages_at: tuple[tuple[float, int], ...]
-
-
-def told(moments: Sequence[Moment], peak: float) -> Told:
+def told(moments: Sequence[Moment], peak: float) -> dict[str, Any]:
     """Return the figures of a window from the moments it was looked at: first its opening, last its end.
+
+    Returns:
+        ``pages_per_s``: pages whole within the window; ``cpu_us_per_page``: processor time of the process, user and
+        system; ``voluntary_per_page`` and ``involuntary_per_page``: context switches because there was nothing to do
+        (or a lock was taken), and because another process ran; ``peak_mb``: peak of resident memory, connecting
+        included; ``pages_at``: (seconds into the window, pages since it opened), one a sample.
 
     Raises:
         RuntimeError: there was no page within the window.
@@ -92,14 +78,14 @@ def told(moments: Sequence[Moment], peak: float) -> Told:
     pages = last.pages - first.pages
     if pages <= 0:
         raise RuntimeError("not one page came within the window")
-    return Told(
-        pages_per_s=pages / (last.at_s - first.at_s),
-        cpu_us_per_page=(last.cpu_s - first.cpu_s) / pages * 1e6,
-        voluntary_per_page=(last.voluntary - first.voluntary) / pages,
-        involuntary_per_page=(last.involuntary - first.involuntary) / pages,
-        peak_mb=peak,
-        pages_at=tuple((one.at_s - first.at_s, one.pages - first.pages) for one in moments[1:]),
-    )
+    return {
+        "pages_per_s": pages / (last.at_s - first.at_s),
+        "cpu_us_per_page": (last.cpu_s - first.cpu_s) / pages * 1e6,
+        "voluntary_per_page": (last.voluntary - first.voluntary) / pages,
+        "involuntary_per_page": (last.involuntary - first.involuntary) / pages,
+        "peak_mb": peak,
+        "pages_at": [(one.at_s - first.at_s, one.pages - first.pages) for one in moments[1:]],
+    }
 
 
 def moment(done: Sequence[int]) -> Moment:
@@ -117,7 +103,7 @@ def ordered() -> Order:
 
 def tell(moments: Sequence[Moment]) -> None:
     """Print the figures of the window as JSON and end the process, without waiting for its threads."""
-    print(json.dumps(asdict(told(moments, peak_mb()))), flush=True)
+    print(json.dumps(told(moments, peak_mb())), flush=True)
     os._exit(0)
 
 

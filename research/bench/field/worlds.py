@@ -141,14 +141,14 @@ def draw(
     catalog = builtin("paper-2014")
     if sites is not None:
         catalog = catalog.model_copy(update={"sites": dict(list(catalog.sites.items())[:sites])})
-    blocked = _blocked_sites(regime, seed, tuple(catalog.sites))
-    pairs = list(_pairs(regime, seed, tuple(catalog.sites), _addresses(count), blocked))
+    kinds = _kinds(regime, seed, tuple(catalog.sites))
+    pairs = list(_pairs(regime, seed, kinds, _addresses(count)))
     profile = {"name": f"field-{regime}-{seed}", "time_from": "first_request", "pairs": pairs}
     return World(
         regime=regime,
         seed=seed,
         nodes=count,
-        catalog=_limited(catalog, regime, seed),
+        catalog=_limited(catalog, regime, kinds),
         profile=Profile.model_validate(profile),
         names=tuple(NAMES.read_text("utf-8").split("\n")[:products]),
     )
@@ -178,8 +178,8 @@ def _addresses(nodes: int) -> tuple[str, ...]:
     return tuple(f"127.0.0.{n + 1}" for n in range(1, nodes + 1))
 
 
-def _third(regime: Regime, seed: int, sites: Sequence[str]) -> Mapping[str, Regime]:
-    """In a mixed world, the regime of each site."""
+def _kinds(regime: Regime, seed: int, sites: Sequence[str]) -> Mapping[str, Regime]:
+    """Return the regime of each site: in a mixed world one of three."""
     if regime is not Regime.MIXED:
         return dict.fromkeys(sites, regime)
     shuffled = sorted(sites, key=lambda site: chance.number(seed, "field third", site))
@@ -187,11 +187,7 @@ def _third(regime: Regime, seed: int, sites: Sequence[str]) -> Mapping[str, Regi
     return {site: kinds[place % len(kinds)] for place, site in enumerate(shuffled)}
 
 
-def _blocked_sites(regime: Regime, seed: int, sites: Sequence[str]) -> frozenset[str]:
-    return frozenset(site for site, kind in _third(regime, seed, sites).items() if kind is Regime.BLOCKS)
-
-
-def _limited(catalog: Catalog, regime: Regime, seed: int) -> Catalog:
+def _limited(catalog: Catalog, regime: Regime, kinds: Mapping[str, Regime]) -> Catalog:
     """The catalog with the limits of a regime."""
     engine_limits: Limits | None = None
     match regime:
@@ -204,7 +200,6 @@ def _limited(catalog: Catalog, regime: Regime, seed: int) -> Catalog:
             limits = ROOMY
         case _:
             limits = SCARCE
-    kinds = _third(regime, seed, tuple(catalog.sites))
     sites = {
         name: site.model_copy(update={"limits": ROOMY})
         if regime is Regime.MIXED and kinds[name] is not Regime.SCARCE
@@ -221,7 +216,7 @@ def _limited(catalog: Catalog, regime: Regime, seed: int) -> Catalog:
 
 
 def _pairs(
-    regime: Regime, seed: int, sites: Sequence[str], addresses: Sequence[str], blocked: frozenset[str]
+    regime: Regime, seed: int, sites: Mapping[str, Regime], addresses: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """The entries of a world's profile: what holds from the start, then what changes."""
     rates = {
@@ -239,7 +234,7 @@ def _pairs(
         shortest, longest = LATENCY_S
         latency_s = shortest * (longest / shortest) ** rng.random() + (FAR_S if address == far else 0)
         pair = {"client": address, "host": site, "latency_ms": _fixed(latency_s), "faults": _faults(rate)}
-        if site in blocked:
+        if sites[site] is Regime.BLOCKS:
             after = rng.randint(*BLOCK_AFTER)
             pair["block"] = {"requests": after, "window_s": BLOCK_WINDOW_S, "for_s": BLOCK_FOR_S}
         yield pair

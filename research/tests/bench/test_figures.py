@@ -74,9 +74,10 @@ def test_a_window_is_described_by_what_happened_within_it():
     half = Moment(at_s=12.0, pages=200, cpu_s=1.1, voluntary=60, involuntary=5)
     ended = Moment(at_s=14.0, pages=500, cpu_s=1.4, voluntary=850, involuntary=9)
     figures = told([opened, half, ended], 42.0)
-    assert (figures.pages_per_s, figures.voluntary_per_page, figures.involuntary_per_page) == (100, 2, 0.01)
-    assert figures.cpu_us_per_page == pytest.approx(1000.0)
-    assert figures.pages_at == ((2.0, 100), (4.0, 400))
+    assert figures == {
+        "pages_per_s": 100, "cpu_us_per_page": pytest.approx(1000.0), "voluntary_per_page": 2,
+        "involuntary_per_page": 0.01, "peak_mb": 42.0, "pages_at": [(2.0, 100), (4.0, 400)],
+    }  # fmt: skip
     with pytest.raises(RuntimeError, match="not one page"):
         told([opened, opened], 1.0)
     with pytest.raises(RuntimeError, match="19 bytes"):
