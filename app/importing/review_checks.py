@@ -20,6 +20,7 @@ from tasks.domain.pages import Review
 from tasks.domain.product_match import matchable_text, product_match
 from tasks.reading.add_voices import judgement
 from tasks.reading.dates import read_date
+from tasks.reading.relevance import reject_reason
 from tasks.store.content.imports import ImportedReview, page_of, review_key
 from tasks.store.content.products import KnownName, NewProduct
 from tasks.worker.pseudonyms import Pseudonyms
@@ -184,6 +185,8 @@ class ReviewChecks:
         when = date.isoformat() if date is not None else ""
         key = review_key(author, when, title, body, rating)
         review = Review(key, title, body, author, date_text, date, rating)
+        if reason := reject_reason(review, main_text=False):
+            raise _Refused("body", f"is no review: {reason}")
         review = review._replace(voice=judgement(review))
         return ImportedReview(product, written, site, url, review, self._page_of(site, url, written))
 

@@ -152,7 +152,7 @@ class _Group:
             while not (own := [number for number in texts if self._is_body(number, inside, used)]) and inside:
                 inside = self._above[inside]  # this one has its text elsewhere
             text = _COLON.sub("", without_controls(page.joined(page.texts[number] for number in own)))
-            if not _WORDY.search(text) or PLACE.fullmatch(text) or LIKED.fullmatch(text):
+            if not text.strip() or PLACE.fullmatch(text) or LIKED.fullmatch(text):
                 continue
             date_text = date_of(page, dates[record], self._now) if record in dates else ""
             found.append(

@@ -17,13 +17,15 @@ from tasks.domain.pages import PageRead, Review
 _LEAST_TEXT = 5
 """Letters of a main text; less is a caption or a notice. A record of a list may be a single word: 赞."""
 
-_WORD = re.compile(r"\w")
-# Placeholders of shops where nobody wrote a review.
+_WORD = re.compile(r"[^\W_]")
+# What platforms put where a person wrote no review; several of these phrases may follow one another.
 _NOT_WRITTEN = re.compile(
-    r"(?:此|该)?(?:用户|会员|买家|顾客|客户)(?:没有|未|暂未)(?:及时)?(?:填写|写下|做出|作出|发表)(?:任何)?(?:评价|评论)?(?:内容)?"
-    r"|系统默认(?:好评|评价)|评价方未及时做出评价.*|(?:默认)?好评[!！。]?系统自动.*|暂无(?:评价|评论)(?:内容)?"
+    r"(?:(?:\d+天内)?(?:(?:此|该|本)?(?:用户|会员|买家|顾客|客户|评价方)|您)?(?:没有|未|暂未)(?:及时|能及时)?"
+    r"(?:填写|写下|做出|作出|发表|评价)(?:任何|文字)?(?:评价|评论|内容)*"
+    r"|(?:系统|平台|超时)?(?:自动|默认)+(?:给予|给出|为)?(?:五星|5星)?(?:好评|评价)|好评[!！。]?系统自动.{0,40}|暂无(?:评价|评论)(?:内容)?"
     r"|(?:该|此)(?:评论|评价|内容|微博|帖子|楼层|回复)(?:已|不存在|已经)?(?:被)?(?:作者|系统|管理员|楼主|用户)?(?:删除|屏蔽|不存在)"
     r"|抱歉[,，].{0,20}(?:已被|不存在|删除).{0,40}"
+    r"|[\s,，。.!！;；~～])++"
 )
 _CONTROLS = re.compile(
     r"(?:举报|回复|赞\s*+[\[(（]\d++[\])）]?|点赞|收藏|转发|评论|分享|删除|展开|收起|更多|下一页|上一页|首页|尾页|登录|注册|返回|顶部|楼主|沙发|查看|全部|全文"
@@ -94,7 +96,7 @@ def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
     if _WORD.search(body) is None:
         return RejectReason.EMPTY
     if len(body) <= _MOST_BOILERPLATE and (
-        _NOT_WRITTEN.fullmatch(body.strip(" 。.!！[]【】")) or _CONTROLS.fullmatch(body)
+        _NOT_WRITTEN.fullmatch(body.strip(" []【】()（）")) or _CONTROLS.fullmatch(body)
     ):
         return RejectReason.BOILERPLATE
     if not main_text:

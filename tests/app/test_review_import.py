@@ -148,6 +148,16 @@ def test_files_that_are_none(imported, content, said):
     assert said in told
 
 
+def test_what_is_no_review_is_refused_and_counted(imported):
+    told, status = imported(
+        table("特仑苏,好喝", "特仑苏,^_^", "特仑苏,此用户没有填写评价。", header="product,body")
+    )
+    assert status == 2
+    assert told["added"] == 1
+    assert told["refused_by_field"] == {"body": 2}
+    assert [one["why"] for one in told["refused"]] == ["is no review: empty", "is no review: boilerplate"]
+
+
 def test_lines_of_json_that_are_broken_cost_no_others(imported):
     lines = [
         '{"product": "特仑苏", "body": "好"}',

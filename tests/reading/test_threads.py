@@ -163,6 +163,13 @@ def test_short_replies_are_no_fragments():
     assert refused == {}
 
 
+def test_a_post_without_a_word_is_counted_as_no_review():
+    thread = read(page(*POSTS, post(1009, "己六", "2024-05-05 10:00", "👍👍👍")))
+    kept, refused, _ = screen_reviews(thread, thread.reviews, main_text=True)
+    assert len(kept) == 3
+    assert refused == {"empty": 1}
+
+
 def test_an_outline_leaves_out_what_is_not_shown_and_ends():
     hidden = '<p>甲</p><p hidden>乙</p><p style="display: none">丙</p><script>丁</script><b>戊</b>己'
     outline = outline_of(LexborHTMLParser(hidden))
