@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from research.training.voice_layers import Fit, fit_layers
 from research.training.voice_posts import Post, all_texts, digest, posts
 from research.training.voice_words import word_vectors
 from tasks.domain.voices import Voice
-from tasks.reading.voice import VOICES, VoiceNetwork, write_network
+from tasks.reading.voice import VOICES, VoiceNetwork
 from tasks.reading.voice_text import cues, keys_of, plain
 
 PARTS = 12
@@ -129,6 +130,20 @@ def with_calibration(network: VoiceNetwork, how: Calibration) -> VoiceNetwork:
     out = network.out * how.factor
     out[-1] += how.shift
     return replace(network, out=out.astype(np.float32))
+
+
+def write_network(network: VoiceNetwork) -> bytes:
+    """The file of a network: the arrays of `VoiceNetwork`, by name."""
+    file = BytesIO()
+    np.savez(
+        file,
+        keys=network.keys,
+        vectors=network.vectors,
+        hidden=network.hidden,
+        out=network.out,
+        mood=network.mood,
+    )
+    return file.getvalue()
 
 
 def softmax(told: Floats) -> Floats:

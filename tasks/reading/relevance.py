@@ -76,18 +76,15 @@ def screen_reviews(
     Returns:
         The reviews; how many records are none, by reason (`RejectReason`); and these records, each with its reason.
     """
-    kept: list[Review] = []
-    refused: list[tuple[str, Review]] = []
-    for review in reviews:
-        reason = reject_reason(review, main_text=main_text and (bool(review.title) or len(reviews) == 1))
-        if reason is None:
-            kept.append(review)
-        else:
-            refused.append((reason.value, review))
+    judged = [
+        (reject_reason(review, main_text=main_text and (bool(review.title) or len(reviews) == 1)), review)
+        for review in reviews
+    ]
+    refused = tuple((reason.value, review) for reason, review in judged if reason)
     counts = Counter(reason for reason, _ in refused)
     if not reviews and read.no_review:
         counts[read.no_review] += 1
-    return tuple(kept), dict(counts), tuple(refused)
+    return tuple(review for reason, review in judged if reason is None), dict(counts), refused
 
 
 def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
@@ -105,6 +102,7 @@ def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
         return RejectReason.LOGIN
     if len(_WORD.findall(body[: 4 * _LEAST_TEXT])) < _LEAST_TEXT:
         return RejectReason.SHORT
-    body = body[:_MOST_SHEET]
-    sheet = len(set(_SPEC.findall(body))) + len(set(_SHOP.findall(body)))
-    return RejectReason.GOODS if sheet >= _LEAST_SPECS and _OPINION.search(body) is None else None
+    sheet = len({*_SPEC.findall(body[:_MOST_SHEET]), *_SHOP.findall(body[:_MOST_SHEET])})
+    return (
+        RejectReason.GOODS if sheet >= _LEAST_SPECS and _OPINION.search(body[:_MOST_SHEET]) is None else None
+    )

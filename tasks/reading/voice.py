@@ -145,26 +145,12 @@ def network() -> VoiceNetwork:
 
 
 def read_network(file: bytes) -> VoiceNetwork:
-    """Reads a network as `write_network` writes it."""
+    """Read a network from a file of its arrays, by name."""
     with np.load(BytesIO(file), allow_pickle=False) as held:
         parts = {name: held[name] for name in ("keys", "vectors", "hidden", "out", "mood")}
     if parts["hidden"].shape[0] != parts["vectors"].shape[1] + len(cues()) + 1:
         raise ValueError("voice-network.npz is of other cues than voice-cues.txt: train the voices again")
     return VoiceNetwork(**parts)
-
-
-def write_network(network: VoiceNetwork) -> bytes:
-    """The file of a network: the arrays of `VoiceNetwork`, by name."""
-    file = BytesIO()
-    np.savez(
-        file,
-        keys=network.keys,
-        vectors=network.vectors,
-        hidden=network.hidden,
-        out=network.out,
-        mood=network.mood,
-    )
-    return file.getvalue()
 
 
 def _file() -> bytes:

@@ -17,7 +17,7 @@ from research.training.voice_mixed import HELD_BACK, mixed
 from research.training.voice_posts import Post, all_texts, digest, held_back, posts, written_posts
 from research.training.voice_words import word_vectors
 from tasks.domain.voices import Voice
-from tasks.reading.voice import VOICES, network, read_network, write_network
+from tasks.reading.voice import VOICES, network, read_network
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "voices"
 
@@ -108,9 +108,9 @@ def told_by(network, found):
 
 def test_training_again_gives_the_same_file_and_the_file_the_same_network(trained):
     found, layers, whole = trained
-    file = write_network(whole)
+    file = train_voices.write_network(whole)
     again = train_voices.train(network(), found, train_voices.seen_by(network(), found), layers)
-    assert write_network(again) == file
+    assert train_voices.write_network(again) == file
     assert np.array_equal(told_by(read_network(file), found), told_by(whole, found))
     kinds = [VOICES.index(post.voice) for post in found]
     assert (told_by(whole, found)[:, :-1].argmax(1) == kinds).mean() > 0.9
@@ -131,7 +131,7 @@ def test_a_network_of_other_cues_is_refused(trained):
     _, _, whole = trained
     other = replace(whole, hidden=whole.hidden[:-1])
     with pytest.raises(ValueError, match="train the voices again"):
-        read_network(write_network(other))
+        read_network(train_voices.write_network(other))
 
 
 def test_a_source_is_scored_by_others_alone_and_probabilities_are_calibrated(trained):
