@@ -224,14 +224,6 @@ def test_the_demo_shows_everything(reviewloop, monkeypatch, tiny_sites, tmp_path
     assert set(again["samples"][0]) >= {"product", "body", "url", "node"}
 
 
-def test_bench(reviewloop):
-    told = json.loads(reviewloop("bench", "splitter", "--smallest", "--json").stdout)
-    assert set(told) == {"bench", "ratios", "figures"}
-    assert set(told["ratios"]) == {"names_per_s"}
-    assert "names_per_s" in reviewloop("bench", "splitter", "--smallest").stdout
-    assert reviewloop("bench", "none").exit_code == 2
-
-
 NOW = datetime(2026, 1, 1, 14, 0, tzinfo=UTC)
 
 

@@ -1,72 +1,66 @@
-"""The delay line of the proxy: order stays, nothing is serialised, nothing comes before its time. On a clock of its own."""
+"""The delay of the proxy: order stays, nothing is serialised, nothing comes before its time. In virtual time."""
 
 from __future__ import annotations
 
 import asyncio
-import heapq
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.tools.delayproxy import DelayLine, serve
+from research.tests.simulator.virtual_run import VirtualLoop
+from research.tools.delayproxy import carry, serve
 
 DELAY_S = 0.045
 
 
-class Clock:
-    """Time that only passes when it is told to, and calls what falls due."""
+class Writer:
+    """Records when messages come."""
 
     def __init__(self):
-        self.now = 0.0
-        self._calls = []
+        self.came = []
+        self.closed = False
 
-    def time(self):
-        return self.now
+    def write(self, data):
+        now_s = asyncio.get_running_loop().time()
+        self.came += [(now_s, one) for one in data.split()]
 
-    def call_at(self, when, callback):
-        heapq.heappush(self._calls, (when, len(self._calls), callback))
-
-    def pass_to(self, when):
-        while self._calls and self._calls[0][0] <= when:
-            self.now, _, callback = heapq.heappop(self._calls)
-            callback()
-        self.now = when
+    def close(self):
+        self.closed = True
 
 
-def line(delay_s=DELAY_S):
-    clock = Clock()
-    came = []
-    return clock, DelayLine(delay_s, lambda data: came.append((round(clock.now, 6), data)), clock), came
+def carried(pauses_s, from_s=0.0):
+    """Send numbers with pauses before them; return when each was sent, and when and in which order they came."""
+
+    async def send():
+        reader, writer, sent = asyncio.StreamReader(), Writer(), []
+        carrying = asyncio.create_task(carry(reader, writer, DELAY_S, from_s))
+        for number, pause_s in enumerate(pauses_s):
+            await asyncio.sleep(pause_s)
+            sent.append((asyncio.get_running_loop().time(), b"%d" % number))
+            reader.feed_data(sent[-1][1] + b" ")
+        reader.feed_eof()
+        await carrying
+        assert writer.closed
+        return sent, writer.came
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(send())
 
 
 @given(st.lists(st.floats(0.0, 0.2), max_size=30))
 def test_everything_comes_in_order_and_its_delay_later(pauses_s):
-    clock, delayed, came = line()
-    entered = []
-    for number, pause_s in enumerate(pauses_s, 1):
-        clock.pass_to(clock.now + pause_s)
-        entered.append((clock.now, b"%d" % number))
-        delayed.enter(entered[-1][1])
-    clock.pass_to(clock.now + 1.0)
-    assert [data for _, data in came] == [data for _, data in entered]
-    for (at, _), (since, _) in zip(came, entered, strict=True):
-        assert DELAY_S - 0.0006 <= at - since <= DELAY_S + 1e-6
+    sent, came = carried(pauses_s)
+    assert [one for _, one in came] == [one for _, one in sent]
+    for (at_s, _), (since_s, _) in zip(came, sent, strict=True):
+        assert DELAY_S - 0.0006 <= at_s - since_s <= DELAY_S + 1e-6
 
 
 def test_bytes_don_t_wait_for_earlier_ones_and_a_handshake_holds_up_what_comes_early():
-    clock, delayed, came = line()
-    delayed.enter(b"a")
-    clock.pass_to(0.010)
-    delayed.enter(b"b")
-    clock.pass_to(1.0)
-    assert came == [(0.045, b"a"), (0.055, b"b")]
-    clock, delayed, came = line()
-    delayed.hold_up(0.09)
-    delayed.enter(b"early")
-    clock.pass_to(0.2)
-    delayed.enter(b"later")
-    clock.pass_to(1.0)
-    assert came == [(0.135, b"early"), (0.245, b"later")]
+    _, came = carried([0.0, 0.010])
+    assert [at_s for at_s, _ in came] == pytest.approx([0.045, 0.055], abs=0.0006)
+    _, came = carried([0.0, 0.2], from_s=0.09)
+    assert [at_s for at_s, _ in came] == pytest.approx([0.135, 0.245], abs=0.0006)
 
 
 def test_bytes_reach_the_server_and_a_missing_one_closes_the_connection():

@@ -101,6 +101,12 @@ def test_the_table_of_the_document_is_that_of_the_file():
     assert results.table(text, results.read(results.FILE)) == text, "python -m research.bench.results"
 
 
+def test_the_command_prints_one_document():
+    printed = json.loads(bench("splitter", "--smallest", "--json").stdout)
+    assert set(printed) == {"bench", "ratios", "figures"}
+    assert "names_per_s" in bench("splitter", "--smallest").stdout
+
+
 def test_help_lists_every_bench_and_a_wrong_name_is_refused():
     printed = bench("--help").stdout
     assert all(name in printed for name in BENCHES)
