@@ -66,7 +66,6 @@ CONTESTANTS = (
     Contestant("crawlee", "crawlee_crawl", "", 2400),
     Contestant("requests_bs4", "gevent_requests", "", 800),
     Contestant("limit", "limit", "css", _SERVED, _SERVED_SMALLEST, stores=False),
-    Contestant("limit", "limit", "reader", _SERVED, _SERVED_SMALLEST, stores=False),
     SERVER,
 )
 RATIOS = {

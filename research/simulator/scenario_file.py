@@ -47,11 +47,10 @@ def parse_scenario(text: str, origin: str, folder: Path) -> Scenario:
         problems = [*document.problems, *(_problem(document, each) for each in error.errors())]
     else:
         problems = [*document.problems, *_strangers(document, scenario)]
-    if problems:
-        lines = (
-            ": ".join(filter(None, (f"{origin}:{p.line}", p.key, p.message))) for p in sorted(set(problems))
-        )
-        raise ScenarioError("\n".join(f"scenario {line}" for line in lines))
+    try:
+        yamlfile.raise_problems(problems, origin)
+    except CatalogError as error:
+        raise ScenarioError(f"scenario {error}") from error
     return _with_round_trips(scenario, folder, origin)
 
 

@@ -1,44 +1,26 @@
 """The limit: libcurl's multi interface, selectolax and the six fields; nothing stored, no duplicates looked for.
 
-Variants: `css` reads with plain selectolax, `reader` with the project's own reader, `fetch` reads nothing (the rate
-of download and page server).
+Variants: `css` reads with plain selectolax, `fetch` reads nothing (the rate of download and page server).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from datetime import UTC, datetime
 from io import BytesIO
 
 import pycurl
 
 from research.bench.crawl_peers.contest import AT_ONCE, Call, Figures, Watch, take_part
 from research.bench.crawl_peers.readers import with_selectolax
-from research.tools.pages import RULES
-from tasks.reading.extract import read_page
-
-_NOW = datetime(2013, 12, 31, tzinfo=UTC)
 
 
-def _by_css(body: bytes, _url: str) -> int:
+def _records(body: bytes) -> int:
     return len(with_selectolax(body)[1])
-
-
-def _by_reader(body: bytes, url: str) -> int:
-    return len(read_page(body.decode("utf-8"), url, RULES, now=_NOW).reviews)
-
-
-def _not_read(body: bytes, _url: str) -> int:
-    return len(body)
-
-
-_READERS: dict[str, Callable[[bytes, str], int]] = {"css": _by_css, "reader": _by_reader, "fetch": _not_read}
 
 
 def crawl(call: Call) -> Figures:
     """Fetch and read every page once."""
-    read = _READERS[call.variant]
+    read = len if call.variant == "fetch" else _records
     waiting = iter(call.urls())
     multi = pycurl.CurlMulti()
     bodies: dict[pycurl.Curl, tuple[BytesIO, str]] = {}
@@ -66,7 +48,7 @@ def crawl(call: Call) -> Figures:
         for handle in finished:
             multi.remove_handle(handle)
             body, url = bodies[handle]
-            if not read(body.getvalue(), url):
+            if not read(body.getvalue()):
                 raise ValueError(f"{url}: nothing read")
             done += 1
             first_page_at = first_page_at or time.time()
