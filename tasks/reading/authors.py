@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.reading.bylines import bare_name, is_role, may_be_name
+from tasks.reading.dates import DATE
 from tasks.reading.markup import collapsed, text_of
-from tasks.reading.outline import DATE
 
 _CALLED = ("author", "byline", "autor", "auteur", "verfasser", "writer", "redakteur", "vcard", "source")
 _MARKED = '[rel~="author"], [itemprop~="author"], [itemprop~="creator"]'
@@ -50,8 +50,8 @@ _SOURCE_RANK = 3
 # Words before a name, and marks where it ends.
 _BEFORE = re.compile(
     r"^.{0,40}?\b(?:by|von|par|por|autore?(?:in|en)?|authors?|auteurs?|text|verfasst von|beitrag von)\b\s*:?\s+(?=\S)"
-    r"|^(?:原创|beitragvon |von |作\s*者|撰\s*文|文|来\s*源|稿源|记\s*者|采\s*写|执\s*笔)\s*[:：/|︱丨]?\s*"
-    r"|^(?:(?:本[报刊网台社]|\S{2,6}[报网社])(?:见习|实习|特约)?记\s*者)\s*[:：/|︱丨]?\s*",
+    r"|^(?:原创|beitragvon |von |作\s*者|撰\s*文|文|来\s*源|稿源|记\s*者|采\s*写|执\s*笔)\s*[:：/|｜︱丨]?\s*"
+    r"|^(?:(?:本[报刊网台社]|\S{2,6}[报网社])(?:见习|实习|特约)?记\s*者)\s*[:：/|｜︱丨]?\s*",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(
@@ -74,15 +74,17 @@ _ALL_NUMBERS = re.compile(r"[\d\W_]+")
 
 _SPACED_NAME = re.compile(r"(?<![\u4e00-\u9fff])([\u4e00-\u9fff])\s([\u4e00-\u9fff])(?![\u4e00-\u9fff])")
 _HAN_NAME = r"[\u4e00-\u9fff·]{2,4}"
-_NEXT_NAME = rf"(?!报道|通讯员|摄影|整理|发自|编辑|责编){_HAN_NAME}(?![\u4e00-\u9fff])"
-_HAN_NAMES = rf"{_HAN_NAME}(?:(?:[、,，\s&]|和)+{_NEXT_NAME}){{0,4}}"
+# Words behind a name: what else somebody did, or how a text begins.
+_NEXT_NAME = r"(?!报道|通讯员|摄影|摄像|整理|发自|编辑|责编|[近日昨今][日天前来年]|记者|本报|最近|近期|目前)"
+_NEXT_NAME += rf"{_HAN_NAME}(?![\u4e00-\u9fff])"
+_HAN_NAMES = rf"{_HAN_NAME}(?:(?:[、,，&]|[^\S\n]|和)+{_NEXT_NAME}){{0,4}}"
 _VALUE = (
     r"[^\s:：,，;；。()（）|/<>\[\]【】]{2,20}?"
     r"(?=$|[\s:：,，;；。()（）|/<>\[\]【】]|记者|作者|编辑|责任|责编|发布|时间|日期|浏览|阅读|点击|字号)"
 )
 _LABELLED = re.compile(
     rf"(?:记\s*者(?=\s*[:：])|(?<=[网报社刊])作者(?=[:：])|(?<![\u4e00-\u9fff])(?:作\s*者|撰\s*文|采\s*写|执\s*笔|投诉人|楼主"
-    rf"|发布者|发布人|文(?:/图)?))\s*[:：/|︱丨]\s*"
+    rf"|发布者|发布人|文(?:/图)?))\s*[:：/|｜︱丨]\s*"
     rf"(?:\S{{0,10}}(?:记者|作者)\s*)?({_HAN_NAMES}(?=\s|$|[，,;；()（）|/\]】])|{_VALUE})"
 )
 _SIGNED_LINE = re.compile(

@@ -6,8 +6,8 @@ import re
 from datetime import datetime
 
 from tasks.reading.controls import COUNTER
-from tasks.reading.dates import read_date
-from tasks.reading.outline import DATE, Outline
+from tasks.reading.dates import DATE, read_date
+from tasks.reading.outline import Outline
 
 _PERSON_NAME = re.compile(
     r"(?:^|[-_])(?:authors?|user|users|user-?name|nick|nick-?name|member|poster|uname|creator|commenter|writer"
@@ -31,7 +31,8 @@ _PERSON_LINK = re.compile(
     re.IGNORECASE,
 )
 NOT_ITS_DAY = re.compile(
-    r"joined|regist|member since|注册|加入|最后|last|edit|编辑|修改|更新|seen|active|活动|在线", re.IGNORECASE
+    r"\bjoin|regist|\bsince\b|注册|註冊|加入|入会|入站|来到|最后|最後|\blast|(?<![(（])edit|编辑|編輯|修改|更新|seen|active|活动|在线|在線",
+    re.IGNORECASE,
 )
 """Words in or around a date that say another day than a record's: joined, last edited."""
 _NO_NAME = re.compile(
@@ -41,6 +42,8 @@ _NO_NAME = re.compile(
     r"|(?:赞|顶|踩|回复|举报|收藏|转发|评论|支持|反对|有用|没用|关注|推荐|最新评论|热门)\S{0,2}[\s\[(（]*\d*.?"
     r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|create an account|我的.*"
     r"|about(?: me| us)?|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
+    r"|精华帖?|加精|置顶|热帖|精品|悬赏|公告|(?:已|未)(?:解决|采纳)|最佳答案"
+    r"|pinned|sticky|solved|featured|closed|locked|best answer"
     r"|level.*|lv\.?\s*\d+|#\d+|(?:post|reply|comment)\s*+#?\s*+\d.*"
     r"|share|分享|report|quote|like|edit|link|permalink|(?:read |see |show )?(?:more|less)|更多|查看\S*|全部\S*"
     r"|\d+\s?(?:楼|人|条|个|赞).*|.*(?:回复|关注|粉丝|点赞)|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\.?)?|\d{1,2}[時时点]\d{1,2}分?|(?:on|off)line|在线|离线"

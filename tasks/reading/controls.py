@@ -16,14 +16,12 @@ COUNTER = re.compile(
 """A number and what it counts: 评论(3), 浏览 120, 12 likes, +1."""
 
 _PLACE = r"(?:来自|发布于|IP\s?属地[:：]?)\s?[\u4e00-\u9fff]{2,6}"
-PLACE = re.compile(_PLACE)
-"""Where somebody writes from, as sites show it beside the name: 来自吉林."""
-
-LIKED = re.compile(
-    r"^[\s,]*+(?:and\s++)?(?:\d++\s++(?:other\s++)?(?:person|people|others?)\s++)?likes? this\W*$",
+# What a site leaves of a post without a text of its own: where its author is, who likes it, how many replied when.
+_LEFT = re.compile(
+    rf"{_PLACE}|[\s,]*+(?:and\s++)?(?:\d++\s++(?:other\s++)?(?:person|people|others?)\s++)?likes? this\W*"
+    rf"|(?:{COUNTER.pattern})\W+\d[\d\s年月日.:/+-]*",
     re.IGNORECASE,
 )
-"""What is left of the line that says who likes a post, where it has no text of its own."""
 
 _CONTROL = re.compile(
     r"图集|播报|編輯|编辑|分享|收藏|举报|复制链接|打印|字号\S{0,8}|大\s*中\s*小|原文链接"
@@ -33,11 +31,14 @@ _CONTROL = re.compile(
     r"|(?:view|show|see|jump to) (?:(?:the )?(?:original|full|more|quoted?|parent)\s?)+"
     r"(?:reply|post|comment|message|text)?s?"
     r"|click to (?:expand|collapse|show|view)\W*|expand|collapse|read more|quote|reply|report|share|permalink"
+    r"|(?:join(?:ed|ed on| date)|member since|registered|注册(?:时间|日期|于)?|加入(?:时间|日期|于))"
+    r"(?:\s*[:：]|\s*(?=\w*\s?\d)).{0,20}"
+    r"|(?:posts?|messages|threads|reputation|karma|points|积分|帖子|主题|精华|威望|金币|经验|贡献|粉丝)\s*[:：]\s*[\d,.]+"
     rf"|{_PLACE}|…?\s*\((?:more|continue reading)\)"
     r"|(?:sent|posted) from my [^\n.]{1,60}|sent (?:via|using) (?:the )?[^\n.]{1,40}(?:app|tapatalk)"
     r"|[（(]?(?:来自|发自)(?:我的|官方)?[^\n，。！？；]{0,20}(?:客户端|手机版|app)[）)]?"
     r"|uploaded files:?|attachments?:?"
-    r"|(?:发布|发表|更新)(?:时间|日期|于)\s*[:：]?[\s\d年月日:/.-]*",
+    r"|(?:发布|发表|更新)(?:时间|日期|于)\s*[:：]?[\s\d年月日:/.-]*|[\d\s年月日/.-]{0,14}\d{1,2}:\d\d(?::\d\d)?\s?(?:发布|发表|更新|提问|回答)",
     re.IGNORECASE,
 )
 _MOST = 6
@@ -55,6 +56,11 @@ def without_controls(text: str) -> str:
     while last > first and len(lines) - last < _MOST and is_control(lines[last - 1]):
         last -= 1
     return "\n".join(lines[first:last]) if first < last else text
+
+
+def is_site_text(text: str) -> bool:
+    """Return True if a post holds only what its site put there."""
+    return _LEFT.fullmatch(text) is not None
 
 
 def is_control(line: str) -> bool:

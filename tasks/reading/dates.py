@@ -1,105 +1,83 @@
-"""Dates as sites write them: 2013年5月6日 12:30, 5月6日, 昨天 12:30, 3小时前, 周三, ISO 8601, May 6 2013, epoch."""
+"""Dates as pages write them: 2013年5月6日 12:30, 昨天 12:30, 3小时前, 周三, ISO 8601, May 6 2013, 14. März 2015, epoch.
+
+Each form of a date is one pattern with one reader. `DATE` joins those that are a date wherever they stand in a text.
+"""
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import partial
+from typing import NamedTuple
 from unicodedata import normalize
 
 from splitter.spans import CHINA
 
-from tasks.reading.month_names import MONTH_OF, NAMED_DAY
-
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_ZONES = {"Z": UTC, "z": UTC, "GMT": UTC, "UTC": UTC}
+_MONTHS = (
+    "january jan januar januari janvier enero gennaio janeiro января stycznia ocak",
+    "february feb februar februari février fevrier febrero febbraio fevereiro февраля lutego şubat",
+    "march mar märz maart mars marzo março марта marca mart",
+    "april apr avril abril aprile апреля kwietnia nisan",
+    "may mai mayo maggio maio mei мая maja mayıs",
+    "june jun juni juin junio giugno junho июня czerwca haziran",
+    "july jul juli juillet julio luglio julho июля lipca temmuz",
+    "august aug août aout agosto augustus августа sierpnia ağustos",
+    "september sept sep septembre septiembre settembre setembro сентября września eylül",
+    "october oct oktober octobre octubre ottobre outubro октября października ekim",
+    "november nov novembre noviembre novembro ноября listopada kasım",
+    "december dec dezember décembre decembre diciembre dicembre dezembro декабря grudnia aralık",
+)
+_MONTH_OF = {name: month for month, names in enumerate(_MONTHS, 1) for name in names.split()}
+_ZONES = {"Z": UTC, "GMT": UTC, "UTC": UTC}
 _DAYS_BACK = {"今": 0, "昨": 1, "前": 2, "大": 3, "t": 0, "y": 1}
 _SECONDS = {"秒": 1, "分": 60, "小": 3600, "钟": 3600, "天": 86400, "日": 86400, "周": 604800, "星": 604800}
 _SECONDS |= {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-_NUMBERS = {"半": 0.5, "两": 2, "a": 1, "an": 1, "half an": 0.5, "half a": 0.5}
+_NUMERALS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_NUMBERS = {"半": 0.5, "两": 2, "几": 3, "a": 1, "an": 1, "half an": 0.5, "half a": 0.5}
 _NUMBERS |= {numeral: value for value, numeral in enumerate("一二三四五六七八九十", 1)}
+_NUMBERS |= {numeral: value for value, numeral in enumerate(_NUMERALS, 1)}
 _WEEKDAYS = {numeral: day for day, numeral in enumerate("一二三四五六日")} | {"天": 6}
+_WEEKDAYS |= {name: day for day, name in enumerate(["mon", "tue", "wed", "thu", "fri", "sat", "sun"])}
 _SIMPLE = str.maketrans("時鐘點個週剛間後發於號禮晝兩", "时钟点个周刚间后发于号礼昼两")
+_AFTERNOON = frozenset({"下午", "晚上", "中午", "傍晚"})
 
-# Clock: part of day, hour, minute, second, AM or PM, zone. A weekday may stand before it. Blanks are never given back
-# (*+): what has several runs of them beside each other would try every way to share them.
+# A clock behind a day; a weekday may stand between them. Blanks are never given back (*+): a pattern with several runs
+# of them in a row would try every way to share them.
 _CLOCK = (
-    r"(?:(?:T(?=\d)|[\s,(（]*+(?:(?:星期|周|礼拜)[一二三四五六日天][)）]?|(?:at|[A-Z][a-z]{2,8},?))?)\s*+"
-    r"(上午|下午|晚上|中午|凌晨|早上|傍晚)?\s*+(?<!\d)(\d{1,2})[:时点](\d{1,2})(?:[:分](\d{1,2})(?:\.\d{1,9})?)?秒?"
-    r"(?:\s?([AaPp])\.?[Mm]\b)?(?:\s?(Z\b|(?:GMT|UTC)(?![+-]\d)\b|(?:GMT|UTC)?[+-]\d\d:?\d\d\b))?)?"
+    r"(?:T(?=\d)|[\s,(（·•@|–-]*+(?:(?:星期|周|礼拜)[一二三四五六日天][)）]?|(?:at|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}),?)?)\s*+"
+    r"(?P<part>上午|下午|晚上|中午|凌晨|早上|傍晚)?\s*+(?<!\d)(?P<hour>\d{1,2})[:时時点點](?P<minute>\d{1,2})"
+    r"(?:[:分](?P<second>\d{1,2})(?:\.\d{1,9})?)?秒?(?:\s?(?P<half>[ap])\.?m\b\.?)?"
+    r"(?:\s?(?P<zone>Z\b|(?:GMT|UTC)(?![+-]\d)\b|(?:GMT|UTC)?[+-]\d\d:?\d\d\b))?"
 )
-_MONTH = r"(?P<m>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
-_NUMBER = r"(?P<number>半|[一二两三四五六七八九十]|\d{1,5})"
+_MONTH = rf"(?P<m>{'|'.join(sorted(_MONTH_OF, key=len, reverse=True))})(?![^\W\d_])\.?"
+_ORDINAL = r"(?:st|nd|rd|th)?"
 
 # Most dates have this form and nothing around it: one match, no search.
 _PLAIN = re.compile(
-    r"(?:(\d{4})[-/.年])?(\d{1,2})[-/月](\d{1,2})日?(?:\s(\d{1,2}):(\d\d)(?::(\d\d))?)?", re.ASCII
-)
-_EPOCH = re.compile(r"\d{10}(?:\d{3})?", re.ASCII)
-_COMPACT = re.compile(r"((?:19|20)\d\d)([01]\d)([0-3]\d)(?:([012]\d)([0-5]\d)([0-5]\d)?)?", re.ASCII)
-# As C and its heirs write it, with a zone: Tue Jul 07 23:12:00 +0800 2020.
-_ASCTIME = re.compile(
-    rf"[A-Z][a-z]{{2}} {_MONTH} (\d\d?) (\d\d:\d\d:\d\d) ([+-]\d{{4}}) (\d{{4}})", re.ASCII | re.I
-)
-_FULL = re.compile(
-    rf"(?<!\d)(?P<y>\d{{4}})\s?[-/.年]\s?(?P<m>\d{{1,2}})\s?[-/.月]\s?(?P<d>\d{{1,2}})(?!\d)\s?[日号]?{_CLOCK}",
+    r"(?:(?P<y>\d{4})[-/.年])?(?P<m>\d{1,2})[-/月](?P<d>\d{1,2})日?(?:\s(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?)?",
     re.ASCII,
 )
-_SHORT_YEAR = re.compile(
-    rf"(?<![\d./-])(?P<y>\d\d)[-/年](?P<m>\d{{1,2}})[-/月](?P<d>\d{{1,2}})(?![\d/-])日?{_CLOCK}", re.ASCII
-)
-_AMERICAN = re.compile(
-    rf"(?<![\d-])(?P<m>\d{{1,2}})[/-](?P<d>\d{{1,2}})[/-](?P<y>\d{{4}})(?!\d){_CLOCK}", re.ASCII
-)
-_DOTTED = re.compile(
-    rf"(?<![\d.])(?P<d>\d{{1,2}})\.\s?(?P<m>\d{{1,2}})\.\s?(?P<y>\d{{4}})(?!\d){_CLOCK}", re.ASCII
-)
-_NO_YEAR = re.compile(
-    rf"(?P<y>今年|去年|前年)?(?<!\d)(?P<m>\d{{1,2}})\s?(?:-|/|月)\s?(?P<d>\d{{1,2}})(?!\d)\s?[日号]?{_CLOCK}",
+_COMPACT = re.compile(
+    r"(?P<y>(?:19|20)\d\d)(?P<m>[01]\d)(?P<d>[0-3]\d)(?:(?P<hour>[012]\d)(?P<minute>[0-5]\d)(?P<second>[0-5]\d)?)?",
     re.ASCII,
 )
-_DAY_WORD = re.compile(
-    rf"(今天|昨天|昨日|大前天|前天|前日|今日|昨晚|\b(?:[Tt]oday|[Yy]esterday)\b){_CLOCK}", re.ASCII
-)
-_WEEKDAY = re.compile(rf"(上)?个?(?:星期|周|礼拜)([一二三四五六日天]){_CLOCK}", re.ASCII)
-_AGO = re.compile(
-    rf"{_NUMBER}\s*+多?\s*+(?:个半|个)?多?\s*+(?P<unit>秒钟?|分钟?|小时|钟头|天|日|周|星期|月|年)\s*+(?:多|半)?\s*+(?:之|以)?前",
-    re.ASCII,
-)
-_AGO_ENGLISH = re.compile(
-    r"\b(?P<number>\d{1,5}|half an?|an?)\s?"
-    r"(?P<unit>s|m|h|d|w|y|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|weeks?|months?|years?)\sago\b",
-    re.ASCII | re.I,
-)
-_DAY_MONTH = re.compile(
-    rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?[\s-](?:of\s)?{_MONTH}\.?,?[\s-](?P<y>\d{{4}})\b{_CLOCK}",
-    re.ASCII | re.I,
-)
-_NAMED_DAY = re.compile(rf"{NAMED_DAY}\.?,?\s(?:de\s)?(?P<y>\d{{4}})\b{_CLOCK}", re.I)
-_MONTH_DAY = re.compile(
-    rf"\b{_MONTH}\.?\s(?P<d>\d{{1,2}})(?!\d|:)(?:st|nd|rd|th)?(?:,?\s(?P<y>\d{{4}})\b)?,?{_CLOCK}",
-    re.ASCII | re.I,
-)
-# As sites that count in one letter write it, alone: 4y, 12d, 3mo.
-_SHORT_AGO = re.compile(r"^(?P<number>\d{1,2})\s?(?P<unit>m|h|d|w|y|mo|hr|min|yr)$", re.ASCII)
-_TIME = re.compile(_CLOCK.removesuffix("?"), re.ASCII)
-_JUST_NOW = re.compile(r"刚刚|刚才|几秒前|just now|moments? ago", re.I)
+# As C writes it, with a zone: Tue Jul 07 23:12:00 +0800 2020.
+_ASCTIME = re.compile(rf"[A-Z][a-z]{{2}} {_MONTH} (\d\d?) (\d\d:\d\d:\d\d) ([+-]\d{{4}}) (\d{{4}})", re.I)
+SHORT_AGO = r"\d{1,2}\s?(?:mo|hr|min|yr|m|h|d|w|y)"
+"""A pattern of a time in a count and a letter, as some sites link to a post: 4y, 12d, 3mo."""
 
-_AFTERNOON = frozenset({"下午", "晚上", "中午", "傍晚"})
 # How far a date that must be past may lie ahead: clocks differ.
 _AHEAD = timedelta(hours=1)
 # Numbers of seconds outside these years are no dates: order numbers, telephone numbers.
 _FIRST_YEAR = 1995
-
-
 _LONGEST = 100
-"""Characters of a text that a date is looked for in."""
+"""Characters of a text that are searched for a date."""
 
 
 def read_date(text: str, now: datetime) -> datetime | None:
-    """The time that a date on a page means, in China unless it names a zone; None where it can't be read.
+    """Return the time that a date on a page means, in China unless it names a zone; None if it can't be read.
 
     Words around the date are passed over (发表于 2013-5-6). A date without time is its midnight; one without year, the
     latest that is not in the future.
@@ -117,158 +95,110 @@ def read_date(text: str, now: datetime) -> datetime | None:
             pass
         else:
             return moment if moment.tzinfo else moment.replace(tzinfo=CHINA)
-    if text[-4:].isdecimal() and (match := _ASCTIME.fullmatch(text)):
-        return _asctime(match)
     if now.tzinfo is not CHINA:
         now = now.astimezone(CHINA)
-    readers = _ENGLISH
-    if match := _PLAIN.fullmatch(text):
-        readers = (partial(_plain, match.groups()),)
-    elif not text.isascii():
-        text, readers = normalize("NFKC", text).translate(_SIMPLE), _CHINESE
-    for reader in readers:
-        try:
-            found = reader(text, now)
-        except (ValueError, OverflowError):  # 2013-02-30, 25:61
-            return None
-        if found is not None:
-            return found
+    try:
+        if match := _PLAIN.fullmatch(text) or _COMPACT.fullmatch(text):
+            return _day(match, now)
+        if text[-4:].isdecimal() and (match := _ASCTIME.fullmatch(text)):
+            month, day, clock, offset, year = match.groups()
+            return datetime.fromisoformat(f"{year}-{_month(month):02}-{int(day):02}T{clock}{offset}")
+        if not text.isascii():
+            text = normalize("NFKC", text).translate(_SIMPLE)
+        for pattern, reader in _READERS:
+            if match := pattern.search(text):
+                return reader(match, now)
+    except (ValueError, OverflowError):  # 2013-02-30, 25:61
+        pass
     return None
 
 
-def _asctime(match: re.Match[str]) -> datetime | None:
-    month, day, clock, offset, year = match.groups()
-    try:
-        return datetime.fromisoformat(f"{year}-{_month(month):02}-{int(day):02}T{clock}{offset}")
-    except ValueError:  # the 31st of February
-        return None
-
-
-def _plain(parts: tuple[str | None, ...], _text: str, now: datetime) -> datetime | None:
-    year, month, day, hour, minute, second = (int(part or 0) for part in parts)
-    if parts[0]:
-        return datetime(year, month, day, hour, minute, second, tzinfo=now.tzinfo)
-    return _latest(month, day, (None, *parts[3:], None, None), now)
-
-
-def _dated(pattern: re.Pattern[str], text: str, now: datetime) -> datetime | None:
-    """A date by a pattern with the groups y, m and d; its other groups, behind them, are the clock."""
-    match = pattern.search(text)
-    if match is None:
-        return None
-    month, day, clock = _month(match["m"]), int(match["d"]), match.groups()[3:]
-    if match["y"] is None:
-        return _latest(month, day, clock, now)
-    if pattern is _AMERICAN and month > 12:  # 16/5/2013
-        month, day = day, month
-    return _moment(_year(match["y"], now), month, day, clock, now)
+def _day(match: re.Match[str], now: datetime) -> datetime | None:
+    """Read a match with the groups y, m and d; without a year, the latest such day."""
+    found = match.groupdict()
+    year, month, day = found.get("y"), _month(found["m"]), int(found["d"])
+    if month > 12 and match.string[match.end("m")] in "/-" and match.start("m") < match.start("y"):
+        month, day = day, month  # 16/5/2013
+    if year:
+        return _at_clock(datetime(_year(year, now), month, day, tzinfo=now.tzinfo), found)
+    for past in range(now.year, now.year - 9, -1):  # 2月29日 may be eight years back
+        if day <= monthrange(past, month)[1]:
+            moment = _at_clock(datetime(past, month, day, tzinfo=now.tzinfo), found)
+            if moment <= now + _AHEAD:
+                return moment
+    return None
 
 
 def _year(text: str, now: datetime) -> int:
-    if not text.isdecimal():
+    if text[0] in "今去前":
         return now.year - "今去前".index(text[0])
-    return int(text) if len(text) > 2 else 2000 + int(text)
+    return int(text[-4:]) if text[-4:-2].isdecimal() else 2000 + int(text[-2:])
 
 
 def _month(text: str) -> int:
-    if text.isdecimal():
-        return int(text)
-    name = text.lower()
-    return MONTH_OF[name] if name in MONTH_OF else _MONTHS.index(name) + 1
+    return int(text) if text.isdecimal() else _MONTH_OF[text.lower()]
 
 
-def _latest(month: int, day: int, clock: tuple[str | None, ...], now: datetime) -> datetime | None:
-    for year in range(now.year, now.year - 9, -1):  # 2月29日 may be eight years back
-        try:
-            moment = _moment(year, month, day, clock, now)
-        except ValueError:
-            continue
-        if moment <= now + _AHEAD:
-            return moment
-    return None
+def _day_word(match: re.Match[str], now: datetime) -> datetime:
+    word, clock = match["word"].lower(), match.groupdict()
+    if word == "昨晚" and clock["part"] is None:
+        clock["part"] = "晚上"
+    return _at_clock(now - timedelta(days=_DAYS_BACK[word[0]]), clock)
 
 
-def _day_word(text: str, now: datetime) -> datetime | None:
-    match = _DAY_WORD.search(text)
-    if match is None:
-        return None
-    clock = match.groups()[1:]
-    if match[1] == "昨晚" and clock[0] is None:
-        clock = ("晚上", *clock[1:])
-    return _at_clock(now - timedelta(days=_DAYS_BACK[match[1][0].lower()]), clock)
+def _weekday(match: re.Match[str], now: datetime) -> datetime:
+    day = now - timedelta(days=now.weekday() - _WEEKDAYS[match["weekday"].lower()])
+    moment = _at_clock(day, match.groupdict())
+    last = match.groupdict().get("last") or moment > now + _AHEAD
+    return moment - timedelta(days=7) if last else moment
 
 
-def _weekday(text: str, now: datetime) -> datetime | None:
-    match = _WEEKDAY.search(text)
-    if match is None:
-        return None
-    day = now - timedelta(days=now.weekday() - _WEEKDAYS[match[2]] + (7 if match[1] else 0))
-    moment = _at_clock(day, match.groups()[2:])
-    return moment if moment <= now + _AHEAD else moment - timedelta(days=7)
-
-
-def _time(text: str, now: datetime) -> datetime | None:
-    match = _TIME.fullmatch(text)
-    if match is None:
-        return None
-    moment = _at_clock(now, match.groups())
+def _time(match: re.Match[str], now: datetime) -> datetime:
+    moment = _at_clock(now, match.groupdict())
     return moment if moment <= now + _AHEAD else moment - timedelta(days=1)
 
 
-def _ago(pattern: re.Pattern[str], text: str, now: datetime) -> datetime | None:
-    match = pattern.search(text)
-    if match is None:
-        return now if _JUST_NOW.search(text) else None
-    amount, unit = _amount(match["number"].lower()), match["unit"].lower()
+def _ago(match: re.Match[str], now: datetime) -> datetime:
+    number, unit = match["number"].lower(), match["unit"].lower()
+    amount = _NUMBERS[number] if number in _NUMBERS else int(number)
     if "个半" in match.group():
         amount += 0.5
-    if unit.startswith(("月", "mo")):
+    if unit.startswith(("月", "mo", "mt")):
         return _months_back(now, amount)
     if unit[0] in "年y":
         return _months_back(now, 12 * amount)
     return now - timedelta(seconds=amount * _SECONDS[unit[0]])
 
 
-def _amount(number: str) -> float:
-    return _NUMBERS[number] if number in _NUMBERS else int(number)
-
-
 def _months_back(now: datetime, months: float) -> datetime:
-    """The same day so many months ago, or the last of a shorter month; half a month is 15 days."""
+    """Return the same day some months ago, or the last of a shorter month; half a month is 15 days."""
     year, month = divmod(now.year * 12 + now.month - 1 - int(months), 12)
     day = min(now.day, monthrange(year, month + 1)[1])
     return now.replace(year=year, month=month + 1, day=day) - timedelta(days=30 * (months % 1))
 
 
-def _number(text: str, now: datetime) -> datetime | None:
-    """Digits alone: 20130506, 20130506142000, seconds or milliseconds since 1970, where they make a plausible date."""
-    if not text.isdigit():
-        return None
-    if match := _COMPACT.fullmatch(text):
-        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
-        return datetime(year, month, day, hour, minute, second, tzinfo=now.tzinfo)
-    if not _EPOCH.fullmatch(text):
-        return None
-    moment = datetime.fromtimestamp(int(text) / (1000 if len(text) == 13 else 1), UTC)
+def _epoch(match: re.Match[str], now: datetime) -> datetime | None:
+    number = match.group()
+    moment = datetime.fromtimestamp(int(number) / (1000 if len(number) == 13 else 1), UTC)
     return moment.astimezone(now.tzinfo) if _FIRST_YEAR <= moment.year <= now.year + 1 else None
 
 
-def _moment(year: int, month: int, day: int, clock: tuple[str | None, ...], now: datetime) -> datetime:
-    return _at_clock(datetime(year, month, day, tzinfo=now.tzinfo), clock)
+def _now(_match: re.Match[str], now: datetime) -> datetime:
+    return now
 
 
-def _at_clock(day: datetime, clock: tuple[str | None, ...]) -> datetime:
-    part, hour, minute, second, half, zone = clock
+def _at_clock(day: datetime, clock: dict[str, str | None]) -> datetime:
+    hour, part, half, zone = map(clock.get, ("hour", "part", "half", "zone"))
     if hour is None:
         return day.replace(hour=0, minute=0, second=0, microsecond=0)
-    hours = int(hour)
-    pm = part in _AFTERNOON or (half or "") in ("p", "P")
-    if pm and hours < 12 and not (part == "中午" and hours == 11):
+    hours, half = int(hour), (half or "").lower()
+    if (part in _AFTERNOON or half == "p") and hours < 12 and not (part == "中午" and hours == 11):
         hours += 12
-    elif hours == 12 and (part == "凌晨" or (half or "") in ("a", "A")):
+    elif hours == 12 and (part == "凌晨" or half == "a"):
         hours = 0
-    moment = day.replace(hour=hours, minute=int(minute or 0), second=int(second or 0), microsecond=0)
-    return moment.replace(tzinfo=_zone(zone)) if zone else moment
+    minute, second = (int(clock.get(name) or 0) for name in ("minute", "second"))
+    moment = day.replace(hour=hours, minute=minute, second=second, microsecond=0)
+    return moment.replace(tzinfo=_zone(zone.upper())) if zone else moment
 
 
 def _zone(text: str) -> tzinfo:
@@ -279,31 +209,109 @@ def _zone(text: str) -> tzinfo:
     return timezone(-offset if text[0] == "-" else offset)
 
 
-# Least ambiguous first. Text outside ASCII may hold either language's forms.
-_Reader = Callable[[str, datetime], datetime | None]
-_full, _short_year, _american, _dotted, _no_year, _day_month, _named_day, _month_day = (
-    partial(_dated, pattern)
-    for pattern in (_FULL, _SHORT_YEAR, _AMERICAN, _DOTTED, _NO_YEAR, _DAY_MONTH, _NAMED_DAY, _MONTH_DAY)
+class _Form(NamedTuple):
+    """A form of dates.
+
+    Attributes:
+        first: pattern of its first character.
+        pattern: of the day; a clock may follow it.
+        found: 2 if the form is a date wherever it stands, 1 if only with a clock, 0 if only where a date is expected.
+    """
+
+    first: str
+    pattern: str
+    reader: Callable[[re.Match[str], datetime], datetime | None]
+    found: int
+
+
+_DIGIT, _LETTER, _EITHER = r"\d", r"[^\W\d_]", r"\w"
+# The least ambiguous first.
+_FORMS = (
+    _Form(
+        _DIGIT,
+        r"(?<!\d)(?P<y>(?:19|2\d)\d\d)\s?[-/.年]\s?(?P<m>\d{1,2})\s?[-/.月]\s?(?P<d>\d{1,2})(?!\d)\s?[日号號]?",
+        _day,
+        2,
+    ),
+    _Form(
+        _EITHER,
+        r"(?P<number>[半几幾一二两兩三四五六七八九十]|(?<!\d)\d{1,5})\s*+多?\s*+(?:[个個]半?)?多?\s*+"
+        r"(?P<unit>秒[钟鐘]?|分[钟鐘]?|小[时時]|[钟鐘][头頭]|天|日|[周週]|星期|月|年)\s*+[多半]?\s*+[之以]?前",
+        _ago,
+        2,
+    ),
+    _Form(_EITHER, r"[刚剛][刚剛才]|just now|(?:moments?|few seconds) ago", _now, 2),
+    _Form(
+        _EITHER,
+        rf"(?<![^\W_])(?P<number>\d{{1,5}}|half an?|an?|{'|'.join(_NUMERALS)})\s?"
+        r"(?P<unit>s|m|h|d|w|y|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|wks?|weeks?|mos?|mths?|months?|yrs?|years?)\.?"
+        r"\sago\b",
+        _ago,
+        2,
+    ),
+    _Form(_DIGIT, r"^(?P<number>\d{1,2})\s?(?P<unit>mo|hr|min|yr|m|h|d|w|y)$", _ago, 0),
+    _Form(
+        _DIGIT,
+        rf"(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s-](?:of\s|de\s)?{_MONTH},?(?P<y>(?:[\s-](?:de\s)?)\d{{4}}(?!\d)|-\d\d(?![\d:])|\s?['’]\d\d)",
+        _day,
+        2,
+    ),
+    _Form(
+        _LETTER,
+        rf"(?<![^\W\d_])(?=[^\W\d_]{{3,10}}\.?\s\d)(?!(?-i:may)\s\d+\s[a-z]){_MONTH}\s(?P<d>\d{{1,2}})(?!\d|:){_ORDINAL}(?P<y>,?\s\d{{4}}(?!\d)|,?\s?['’]\d\d)?,?",
+        _day,
+        2,
+    ),
+    _Form(
+        _DIGIT,
+        rf"(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s-](?:of\s|de\s)?(?!(?-i:may)\s[a-z]){_MONTH}",
+        _day,
+        2,
+    ),
+    _Form(_EITHER, r"(?P<word>今天|今日|(?<![a-z])today(?![a-z]))", _day_word, 1),
+    _Form(_EITHER, r"(?P<word>大前天|昨天|昨日|前天|前日|昨晚|(?<![a-z])yesterday(?![a-z]))", _day_word, 2),
+    _Form(_DIGIT, r"^\d{10}(?:\d{3})?$", _epoch, 0),
+    _Form(_DIGIT, r"(?<![\d-])(?P<m>\d{1,2})[/-](?P<d>\d{1,2})[/-](?P<y>\d{4})(?!\d)", _day, 2),
+    _Form(
+        _DIGIT,
+        r"(?<![\d./])(?P<m>0?[1-9]|1[0-2])[/.](?P<d>1[3-9]|2\d|3[01])[/.](?P<y>\d\d)(?![\d./])",
+        _day,
+        2,
+    ),
+    _Form(_DIGIT, r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4})(?!\d)", _day, 2),
+    _Form(_DIGIT, r"(?<![\d./-])(?P<y>\d\d)[-/年](?P<m>\d{1,2})[-/月](?P<d>\d{1,2})(?![\d/-])日?", _day, 1),
+    _Form(
+        _DIGIT,
+        r"(?P<y>今年|去年|前年)?(?<![\d.])(?P<m>\d{1,2})\s?月\s?(?P<d>\d{1,2})(?!\d)\s?[日号號]",
+        _day,
+        2,
+    ),
+    _Form(
+        _DIGIT,
+        r"(?P<y>今年|去年|前年)?(?<!\d)(?P<m>\d{1,2})\s?[-/月]\s?(?P<d>\d{1,2})(?!\d)\s?[日号號]?",
+        _day,
+        1,
+    ),
+    _Form(_EITHER, r"(?P<last>上)?个?(?:星期|周|礼拜)(?P<weekday>[一二三四五六日天])", _weekday, 0),
+    _Form(
+        _LETTER,
+        r"(?<![a-z])(?P<weekday>mon|tue|wed|thu|fri|sat|sun)(?:s|rs?|(?:s|rs|nes|ur)?day)?(?![a-z])",
+        _weekday,
+        1,
+    ),
 )
-_ago_chinese, _ago_english = partial(_ago, _AGO), partial(_ago, _AGO_ENGLISH)
-_ago_short = partial(_ago, _SHORT_AGO)
-_NUMERIC: tuple[_Reader, ...] = (_number, _american, _dotted, _short_year, _no_year, _time)
-_ENGLISH: tuple[_Reader, ...] = (
-    _full,
-    _ago_english,
-    _ago_short,
-    _day_month,
-    _named_day,
-    _month_day,
-    _day_word,
-    *_NUMERIC,
-)
-_CHINESE: tuple[_Reader, ...] = (
-    _full,
-    _ago_chinese,
-    _day_word,
-    _short_year,
-    _no_year,
-    _weekday,
-    *_ENGLISH[1:],
-)
+_READERS = [(re.compile(f"{form.pattern}(?:{_CLOCK})?", re.I), form.reader) for form in _FORMS]
+_READERS.append((re.compile(f"^{_CLOCK}$", re.I), _time))
+
+
+def _finder() -> re.Pattern[str]:
+    by_first: dict[str, list[str]] = defaultdict(list)
+    for form in _FORMS:
+        if form.found:
+            by_first[form.first].append(f"{form.pattern}(?:{_CLOCK}){'?' * (form.found > 1)}")
+    found = "|".join(f"(?={first})(?:{'|'.join(patterns)})" for first, patterns in by_first.items())
+    return re.compile(re.sub(r"\?P<\w+>", "", found), re.I)
+
+
+DATE = _finder()
+"""A pattern of dates that say a day by themselves."""

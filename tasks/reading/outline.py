@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from tasks.reading.month_names import NAMED_DAY
+from tasks.reading.dates import DATE, SHORT_AGO
 from tasks.reading.portraits import is_portrait, pictured
 
 MOST_ELEMENTS = 60_000
@@ -49,24 +49,9 @@ _KEPT = (
     "data-author",
     "data-username",
 )
-DATE = re.compile(
-    r"(?<!\d)(?:19|20)\d\d\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}|(?<![\d.])\d{1,2}\s?月\s?\d{1,2}\s?日|(?<![\d-])[01]?\d-[0-3]?\d\s+\d{1,2}:\d\d"
-    r"|(?<!\d)\d{1,2}[/.]\d{1,2}[/.](?:19|20)?\d\d(?!\d)|(?<![\d-])\d{1,2}-\d{1,2}-(?:19|20)\d\d(?!\d)"
-    r"|(?:(?<!\d)\d{1,9}|[一二两三四五六七八九十半几])\s{0,3}(?:个)?\s{0,3}(?:秒钟?|分钟?|小时|天|日|周|星期|月|年)\s*(?:之|以)?前"
-    r"|刚刚|刚才|昨天|前天|今天\s*\d|昨晚"
-    r"|\b(?:an?|half an?|\d+)\s?(?:s|m|h|d|w|y|mo|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|weeks?"
-    r"|months?|years?)\s+ago\b"
-    r"|\b(?:yesterday|just now)\b|\btoday,?\s+(?:at\s+)?\d"
-    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?\s\d{1,2}(?!\d|:)"
-    r"|(?<!\d)\d{1,2}(?:st|nd|rd|th)?\.?[\s-](?:of\s)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b"
-    rf"|{NAMED_DAY}",
-    re.IGNORECASE,
-)  # fmt: skip
-"""A pattern of dates, in the forms that `tasks.reading.dates` reads."""
-# In a link to a post itself: 4y, 12d, 3mo.
-_COUNTED, _LONGEST_COUNTED = re.compile(r"\d{1,2}\s?(?:m|h|d|w|y|mo|hr|min|yr)", re.ASCII), 5
+_COUNTED, _LONGEST_COUNTED = re.compile(SHORT_AGO, re.ASCII), 5
 _MOMENT = re.compile(r"(?:19|20)\d\d-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
-_MAYBE_DATE = re.compile(r"\d|刚|昨|前|ago|now|yesterday", re.IGNORECASE)
+_MAYBE_DATE = re.compile(r"\d|[刚剛昨前]|ago|now|yesterday", re.IGNORECASE)
 
 
 class Text(NamedTuple):

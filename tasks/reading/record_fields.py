@@ -25,7 +25,7 @@ from tasks.reading.bylines import (
     name_of,
     person_strength,
 )  # fmt: skip
-from tasks.reading.controls import LIKED, PLACE, without_controls
+from tasks.reading.controls import is_site_text, without_controls
 from tasks.reading.dates import read_date
 from tasks.reading.element_kinds import Quotes, called_content, kind_of
 from tasks.reading.outline import Outline
@@ -152,7 +152,7 @@ class _Group:
             while not (own := [number for number in texts if self._is_body(number, inside, used)]) and inside:
                 inside = self._above[inside]  # this one has its text elsewhere
             text = _COLON.sub("", without_controls(page.joined(page.texts[number] for number in own)))
-            if not text.strip() or PLACE.fullmatch(text) or LIKED.fullmatch(text):
+            if not text.strip() or is_site_text(text):
                 continue
             date_text = date_of(page, dates[record], self._now) if record in dates else ""
             found.append(

@@ -9,12 +9,13 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.bylines import LONGEST_BYLINE
+from tasks.reading.controls import is_site_text
+from tasks.reading.dates import DATE
 from tasks.reading.day_order import read_dates
 from tasks.reading.density import dense_text
 from tasks.reading.goods import is_goods
 from tasks.reading.maintext import MainText, covered, is_title, main_text
 from tasks.reading.markup import parse_whole
-from tasks.reading.outline import DATE
 from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.threads import Opening, Thread, next_part, read_thread, signed
 
@@ -81,7 +82,9 @@ def _is_article(thread: Thread, found: MainText) -> bool:
 def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datetime) -> Opening | None:
     """The text in front of the records; None where the first of them opens the page."""
     body, title = found.body, found.metadata.title
-    apart = bool(body) and not found.listing and covered(body, thread.text) < _MISSING
+    apart = (
+        bool(body) and not found.listing and covered(body, thread.text) < _MISSING and not is_site_text(body)
+    )
     elsewhere = apart and covered(body[:_BEGINNING], thread.before) < _THERE
     apart = apart and not elsewhere
     description = found.metadata.description
@@ -138,6 +141,11 @@ def _densest_before(tree: LexborHTMLParser, thread: Thread, heading: int) -> str
     said = thread.introduction(heading) if heading >= 0 else ""
     thread.removed()
     dense = dense_text(tree)
-    if dense is not None and dense.sentences and covered(dense.text, between) >= _THERE:
+    if (
+        dense is not None
+        and dense.sentences
+        and covered(dense.text, between) >= _THERE
+        and not is_site_text(dense.text)
+    ):
         return dense.text
     return said if _PUNCTUATION.search(said) else ""

@@ -124,6 +124,17 @@ def at(*parts: int) -> datetime:
         ("刚刚", NOW),
         ("1367811045000", datetime(2013, 5, 6, 3, 30, 45, tzinfo=UTC)),
         ("1367811045", datetime(2013, 5, 6, 3, 30, 45, tzinfo=UTC)),
+        ("18-Nov-12", at(2012, 11, 18)),
+        ("11/18/12 9:42 AM", at(2012, 11, 18, 9, 42)),
+        ("18 Nov, 09:42", at(2012, 11, 18, 9, 42)),
+        ("Nov 18 '12 at 9:42", at(2012, 11, 18, 9, 42)),
+        ("Posted: Sun Nov 18, 2012 9:42 am", at(2012, 11, 18, 9, 42)),
+        ("Friday at 9:42 AM", at(2013, 5, 3, 9, 42)),
+        ("two days ago", NOW - timedelta(days=2)),
+        ("1 mo. ago", NOW.replace(month=4)),
+        ("a few seconds ago", NOW),
+        ("3 may be", None),
+        ("decided 12 of them", None),
     ],
 )
 def test_dates(text, expected):
