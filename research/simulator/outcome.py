@@ -11,6 +11,9 @@ from research.simulator.world import World
 from tasks.domain.pair_stats import AttemptResult, PairStats
 from tasks.scheduling.decision import AllocationSettings
 
+WINDOW_S = 300.0
+"""Length of the windows that figures over time are counted in."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -21,7 +24,6 @@ class Options:
         recall: False: every failed subtask goes to a person at once.
         oracle: work the bound out, too.
         timeline: keep sums over time of every pair.
-        window_s: length of the windows that figures over time are counted in.
         allocating: settings of allocation.
     """
 
@@ -29,7 +31,6 @@ class Options:
     recall: bool = True
     oracle: bool = True
     timeline: bool = False
-    window_s: float = 300.0
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
 
 
@@ -109,7 +110,7 @@ class Figures:
         self.given_up += attempt.given_up
         self.attempts += 1
         if self._options.timeline:
-            window = int(now_s / self._options.window_s), attempt.subtask.site, attempt.node
+            window = int(now_s / WINDOW_S), attempt.subtask.site, attempt.node
             self._windows[window] = self._windows.get(window, PairStats()).with_attempt(result)
 
     def leave_to_a_person(self, subtask: Subtask) -> None:
@@ -122,6 +123,6 @@ class Figures:
         """Rows kept for the timeline, in the order of time."""
         sites, nodes = self._world.sites, self._world.nodes
         return tuple(
-            Window(at * self._options.window_s, sites[site].name, nodes[node].name, stats)
+            Window(at * WINDOW_S, sites[site].name, nodes[node].name, stats)
             for (at, site, node), stats in sorted(self._windows.items())
         )

@@ -9,7 +9,6 @@ from typing import Any
 
 from research.bench.registry import shared_file
 from research.bench.strategies.runs import FEEDBACK, Outcomes, Run, Scene
-from research.simulator.outcome import Options
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 PAPER = "paper2014"
@@ -22,12 +21,11 @@ _PAPER_SEEDS = 20
 _CLOSEST = (FEEDBACK, "feedback2014", "hash", "random")
 """Strategies with all seeds of the paper's scenario; the others have the usual seeds."""
 
-WINDOWED = (PAPER, "blocks", "flaky_node")
-"""Scenarios whose runs are also recorded over time, in windows of `WINDOW_S`; of some strategies, with more seeds."""
+COMPARED_WITHOUT = (PAPER, "blocks", "flaky_node")
+"""Scenarios in which our strategies are switched off one by one (`research.bench.strategies.switched_off`)."""
 
-WINDOW_S = 900.0
-WINDOWED_SEEDS = 5
-_WINDOWED_STRATEGIES = (FEEDBACK, "random")
+SEEDS_WITHOUT = 5
+_WITHOUT = (FEEDBACK, "random")
 _SEEDS = {"large_30x203": 2}
 
 Spread = tuple[float, float, float]
@@ -43,7 +41,7 @@ def scenes(shared: Path) -> list[Scene]:
 def runs(of: Iterable[Scene]) -> list[Run]:
     """Return the runs of every strategy with every seed of every scenario."""
     return [
-        Run(scene, name, name, seed, _options(scene.name, name))
+        Run(scene, name, name, seed)
         for scene in of
         for name in STRATEGIES
         for seed in seeds(scene.name, name)
@@ -54,14 +52,9 @@ def seeds(scenario: str, strategy: str) -> range:
     """Return the seeds that a strategy is run with."""
     if scenario == PAPER and strategy in _CLOSEST:
         return range(1, _PAPER_SEEDS + 1)
-    if scenario in WINDOWED and strategy in _WINDOWED_STRATEGIES:
-        return range(1, WINDOWED_SEEDS + 1)
+    if scenario in COMPARED_WITHOUT and strategy in _WITHOUT:
+        return range(1, SEEDS_WITHOUT + 1)
     return range(1, _SEEDS.get(scenario, _USUAL_SEEDS) + 1)
-
-
-def _options(scenario: str, strategy: str) -> Options:
-    windowed = scenario in WINDOWED and strategy in _WINDOWED_STRATEGIES
-    return Options(timeline=True, window_s=WINDOW_S) if windowed else Options()
 
 
 def spread(values: Sequence[float]) -> Spread:

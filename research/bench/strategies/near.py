@@ -2,12 +2,10 @@
 
 Nodes and sites are rows of the matrix, drawn by seed; each node has one slot, so that an hour is too short for all.
 Strategies get GNP coordinates from 9 landmarks (k-centre) in 8 dimensions, as in the paper; a page takes the time of the matrix.
-All pages are counted, and for the paper's single site the pages of one site.
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from research.bench.strategies.contest import compared, spread
 from research.bench.strategies.runs import FEEDBACK, Outcomes, Run, Scene
 from research.papers.proximity import by_gnp, delays, drawn
-from research.simulator.outcome import Options, SimulatedRun
+from research.simulator.outcome import Options
 from tasks.scheduling.decision import AllocationSettings
 
 SCENARIO = "near_30x203"
@@ -27,14 +25,12 @@ WITH_PRIOR, TOP_1, TOP_3 = "feedback_with_distances", "proximity_top1", "proximi
 LABELS = (FEEDBACK, WITH_PRIOR, TOP_1, TOP_3, "feedback2014", "sed", "hash", "random")
 PRINTED = {
     "all sites, MB/min": {"random": 198.8, TOP_1: 242.6, TOP_3: 270.5},
-    "one site, MB/min": {"random": 0.45, TOP_3: 2.38},
 }
 """The paper's figures, under other conditions."""
 
 _LANDMARKS, _DIMENSIONS = 9, 8
 _SITES = 203
 SEEDS = range(1, 4)
-_WINDOW_S = 120.0
 _DURATION_S = 3600
 
 
@@ -81,7 +77,7 @@ def runs(shared: Path) -> list[Run]:
             elif label == WITH_PRIOR:
                 settings = AllocationSettings(distances=distances)
             strategy = "proximity" if label in nearest else label.removesuffix("_with_distances")
-            options = Options(timeline=True, window_s=_WINDOW_S, allocating=settings)
+            options = Options(allocating=settings)
             told.append(Run(of, label, strategy, seed, options))
     return told
 
@@ -93,7 +89,7 @@ def coordinates(shared: Path, seed: int) -> Coordinates:
 
 
 def figures(outcomes: Outcomes) -> dict[str, Any]:
-    """Return throughput of all sites and of one, and what the paper printed."""
+    """Return throughput of all sites, and what the paper printed."""
     by_label = {label: [outcomes[SCENARIO, label, seed] for seed in SEEDS] for label in LABELS}
     by_random = [one.pages_collected for one in by_label["random"]]
     everything = compared(outcomes, SCENARIO, LABELS)
@@ -106,16 +102,5 @@ def figures(outcomes: Outcomes) -> dict[str, Any]:
             label: spread([one.pages_collected / other for one, other in zip(of, by_random, strict=True)])
             for label, of in by_label.items()
         },
-        "pages_of_the_median_site": {
-            label: spread(list(map(_per_site, of))) for label, of in by_label.items()
-        },
         "paper": {**PRINTED, "over_random": {TOP_1: 1.22, TOP_3: 1.361}},
     }
-
-
-def _per_site(outcome: SimulatedRun) -> float:
-    """Return the pages of the site in the middle."""
-    counts = dict.fromkeys(range(1, _SITES + 1), 0.0)
-    for window in outcome.windows:
-        counts[int(window.site.removeprefix("site"))] += window.stats.collected
-    return statistics.median(counts.values())

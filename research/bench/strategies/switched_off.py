@@ -1,24 +1,21 @@
 """What each of the three strategies adds (2014 product paper, figure 5): the same work with one switched off.
 
 The paper draws the gain by four counts of a run: tasks moved out of a node, moved in, modified, recalled. Here a
-strategy's gain is what is missing without it; and what moved is read from the shares of each site's hits that its
-nodes were offered: a share that grew from one window to the next moved in, one that fell moved out.
+strategy's gain is the share of the pages that is missing without it.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from research.bench.strategies import contest
 from research.bench.strategies.runs import FEEDBACK, Outcomes, Run, Scene
 from research.simulator.outcome import Options, SimulatedRun
 
-SCENARIOS = contest.WINDOWED
-SEEDS = range(1, contest.WINDOWED_SEEDS + 1)
+SCENARIOS = contest.COMPARED_WITHOUT
+SEEDS = range(1, contest.SEEDS_WITHOUT + 1)
 _OWN = {
     "modification off": Options(oracle=False, modification=False),
     "recall off": Options(oracle=False, recall=False),
@@ -39,7 +36,7 @@ def runs(scenes: Sequence[Scene]) -> list[Run]:
 
 
 def compared(outcomes: Outcomes, scenario: str) -> dict[str, Any]:
-    """Return one scenario's figures: the gain of each strategy, and the counts of the paper."""
+    """Return one scenario's figures: the gain of each strategy, recalls, and subtasks left to a person."""
 
     def of(label: str) -> list[SimulatedRun]:
         return [outcomes[scenario, label, seed] for seed in SEEDS]
@@ -59,10 +56,6 @@ def compared(outcomes: Outcomes, scenario: str) -> dict[str, Any]:
         "pages": {
             label: contest.spread([one.pages_collected for one in found]) for label, found in variants.items()
         },
-        "hits_moved_between_nodes": {
-            label: statistics.median(moved(one) for one in variants[label])
-            for label in ("all three", "allocation off")
-        },
         "recalls": {
             label: statistics.median(one.recalls for one in found) for label, found in variants.items()
         },
@@ -70,20 +63,3 @@ def compared(outcomes: Outcomes, scenario: str) -> dict[str, Any]:
             label: statistics.median(one.manual for one in found) for label, found in variants.items()
         },
     }
-
-
-def moved(outcome: SimulatedRun) -> int:
-    """Return hits that were offered to another node than with the shares of the window before."""
-    offered: dict[str, dict[float, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for window in outcome.windows:
-        offered[window.site][window.from_s][window.node] = window.stats.offered
-    total = 0.0
-    for by_time in offered.values():
-        for (_, before), (_, after) in pairwise(sorted(by_time.items())):
-            all_before, all_after = sum(before.values()), sum(after.values())
-            if all_before and all_after:
-                grown = (
-                    count / all_after - before.get(node, 0) / all_before for node, count in after.items()
-                )
-                total += all_after * sum(max(0.0, share) for share in grown)
-    return round(total)
