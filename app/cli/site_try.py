@@ -58,9 +58,9 @@ def try_(
     """Show what the rules of SITE take from a page, fetched once from its URL or read from a file.
 
     The page is records, a proven empty answer, a refusal, or a page the rules don't fit, as in a crawl.
-    For every rule it shows how often it matches and its first values; for a site without record rules, which
-    strategy found the main text. Where a rule finds nothing, an outline of the page helps to write rules. Exit
-    status 1 for a refusal or a page that doesn't fit.
+    For every rule it shows how often it matches and its first values; for a site without record rules, where the
+    main text comes from. Where a rule finds nothing, an outline of the page helps to write rules. Exit status 1
+    for a refusal or a page that doesn't fit.
 
     \b
     Examples:
@@ -118,10 +118,8 @@ def _print_preview(out: Console, site: str, got: Mapping[str, Any], preview: Rul
     if preview.rules:
         rules = ((r.name, r.rule, r.matches, short(" | ".join(r.values), 90)) for r in preview.rules)
         out.print(table(("field", "rule", "matches", "first values>"), rules))
-    if preview.candidates:
-        rows = ((one.strategy, len(one.text), short(one.text, 60)) for one in preview.candidates)
-        out.print(f"main text by {preview.strategy or 'no strategy'}: {shown(preview.strategy_why)}")
-        out.print(table(("strategy", "characters", "begins with>"), rows))
+    if preview.main_text:
+        out.print(f"main text by {preview.main_text}")
     if (checked := preview.judgement) is not None:
         lacks = f"; the page lacks {', '.join(checked.missing)}" if checked.missing else ""
         refused = ", ".join(f"{n} {reason}" for reason, n in checked.refused.items()) or "nothing"

@@ -27,8 +27,9 @@ from tasks.reading.extract import read_page
 from tasks.reading.feeds import is_feed
 from tasks.reading.json_results import JsonRecords
 from tasks.reading.lists import as_results, read_list
-from tasks.reading.maintext import Candidate, main_text
+from tasks.reading.maintext import main_text
 from tasks.reading.markup import collapsed, page_text, parse, select, text_of
+from tasks.reading.page import Page
 from tasks.reading.records import Records
 from tasks.reading.relevance import reject_reason, screen_reviews
 from tasks.reading.results import read_results
@@ -161,17 +162,14 @@ class RulePreview:
 
     Attributes:
         rules: how far each rule fits; none for a page without record rules.
-        strategy, strategy_why: of a page read by `main_text`: which one won, and why; empty for others.
-        candidates: the main text by every strategy that ran.
+        main_text: of a page read by `main_text`, where its text comes from; empty for others.
         outline: where a rule finds nothing, what the page looks like, to write rules by.
         judgement: what would be stored of a page, where a product was named; None: none was.
     """
 
     reading: RuleReading
     rules: tuple[RuleMatches, ...]
-    strategy: str
-    strategy_why: str
-    candidates: tuple[Candidate, ...]
+    main_text: str
     outline: tuple[str, ...]
     judgement: RelevanceCheck | None
 
@@ -204,14 +202,12 @@ def preview_rules(
     reading = read_by_rules(body, headers, url, rules, now=now, hint=hint, status=status, listed=listed)
     text = ""
     matches: tuple[RuleMatches, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
-    strategy = strategy_why = ""
+    chosen = ""
     with suppress(FetchError):  # `reading` has it
         text = decode(unpacked(body) if listed else body, headers, hint).text
         if _is_page(status) and not (listed and reading.records):
             if isinstance(rules, PageRules) and rules.main_text:
-                found = main_text(text, url)
-                strategy, strategy_why, candidates = found.strategy, found.why, found.candidates
+                chosen = main_text(Page(text, url)).choice.value
             else:
                 matches = tuple(_matches(text, url, rules))
     # The last page has no next one, and some pages print no number of hits.
@@ -223,9 +219,7 @@ def preview_rules(
     return RulePreview(
         reading=reading,
         rules=matches,
-        strategy=strategy,
-        strategy_why=strategy_why,
-        candidates=candidates,
+        main_text=chosen,
         outline=_outline(text) if outlined and text else (),
         judgement=_check_relevance(catalog, site, reading, product) if checked and product else None,
     )

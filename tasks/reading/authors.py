@@ -126,7 +126,7 @@ def element_author(tree: LexborHTMLParser, near: str) -> tuple[str, str]:
     found: dict[int, dict[str, None]] = {}
     for node in tree.css(_ELEMENTS)[:_MOST_ELEMENTS]:
         rank = _rank(node)
-        if rank is None or elsewhere(node):
+        if rank is None or elsewhere(node) or node.css_first("button") is not None:
             continue
         inner = node.css_first('[itemprop~="name"], .fn, [rel~="author"]')
         text = text_of(inner if inner is not None else node) or (node.attributes.get("content") or "")

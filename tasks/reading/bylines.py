@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 
 from tasks.reading.controls import COUNTER
 from tasks.reading.dates import DATE, read_date
@@ -86,10 +87,13 @@ def is_person(page: Outline, element: int) -> int:
         return SURELY
     if page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", "")):
         return SURELY
-    names = [CAMEL.sub("-", name) for name in page.names[element]]
-    if any(map(_PERSON_NAME.search, names)):
-        return SURELY
-    return int(attributes.get("itemprop") == "name" or any(map(_PERHAPS_PERSON.search, names)))
+    return _called_person(page.names[element]) or int(attributes.get("itemprop") == "name")
+
+
+@lru_cache(maxsize=4096)
+def _called_person(class_names: tuple[str, ...]) -> int:
+    names = [CAMEL.sub("-", name) for name in class_names]
+    return SURELY if any(map(_PERSON_NAME.search, names)) else int(any(map(_PERHAPS_PERSON.search, names)))
 
 
 def date_of(page: Outline, number: int, now: datetime) -> str:

@@ -9,28 +9,22 @@ weakened by its share of links, holds the main text. Method after Readability (A
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
 from tasks.reading.noise import is_caption, is_noise
+from tasks.reading.outline import INLINE, Outline
 
-_DROPPED = [
-    "script", "style", "template", "noscript", "iframe", "svg", "canvas", "video", "audio", "object", "embed",
-    "button", "select", "textarea", "head",
-]  # fmt: skip
 _PUNCTUATION = re.compile(r"[，。！？；：、,.!?;:“”…]")
-_INLINE = frozenset((
-    "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "img", "ins", "kbd",
-    "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u",
-    "var", "wbr",
-))  # fmt: skip
 # Limits of the work on a page made to cost much; ordinary ones have some hundred blocks, twenty deep.
 _MOST_BLOCKS = 5000
-_MOST_DEEP = 100
-_MOST_WIDER = 5
+_SECTION_LINKS = 0.3
+_FIRST_ELEMENTS = 8
+_LEAST_ARTICLE = 0.1
+_HEADINGS = frozenset(("h2", "h3", "h4"))
+_PARAGRAPHS = frozenset(("p", "ul", "ol", "dl", "blockquote", "pre", "table"))
 
 _SENTENCE_CHARS = 20
 _STEP = 0.5
@@ -41,7 +35,6 @@ _NEIGHBOUR = 0.25
 _BEGINNING, _LEAST_SHARE = 15, 0.5
 _MOST_LINKS = 0.5
 _AROUND = 40
-_BREAK = "\x00"  # no text of a page holds one: the parser drops it
 _LINES_BEFORE, _LINES_AFTER = 2, 2
 # Lines between title and text: date, source, font size.
 _BYLINE = re.compile(r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}|来源|字号|责任编辑|浏览|阅读|收藏|分享|评论")
@@ -62,43 +55,25 @@ _HEADLINE_CHARS = 8
 _MOST_NOISE = 0.8
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Block:
-    """An element that is no inline markup, and the text below it that no inner block holds."""
+    """Texts beside each other in one element that is no inline markup.
 
-    parent: _Block | None
-    noise: bool
-    node: LexborNode
-    depth: int = 0
-    parts: list[str] = field(default_factory=list)
-    text: str = ""
-    chars: int = 0
-    link_chars: int = 0
-    score: float = 0.0
-    total: int = 0
-    total_links: int = 0
+    Attributes:
+        first, last: the range of its texts.
+        chars, link_chars: without blanks around each text.
+        links: most of it is links.
+        sentence: it reads like one or several.
+    """
 
-    def add(self, text: str, *, linked: bool) -> None:
-        self.parts.append(text)
-        length = len(text.strip())
-        self.chars += length
-        self.link_chars += length if linked else 0
-
-    def ancestors(self) -> Iterator[_Block]:
-        block: _Block | None = self
-        while block is not None:
-            yield block
-            block = block.parent
-
-    @property
-    def shape(self) -> tuple[str | None, str | None]:
-        """Marks that elements made alike have in common."""
-        return self.node.tag, self.node.attributes.get("class")
-
-    @property
-    def links(self) -> float:
-        """Share of links in the text of the whole element."""
-        return self.total_links / max(1, self.total)
+    element: int
+    first: int
+    last: int
+    text: str
+    chars: int
+    link_chars: int
+    links: bool
+    sentence: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +85,7 @@ class DenseText:
         share: of the page's sentences (their characters) that the text holds: 0 to 1.
         of_page: characters of the text by those of the page, links and all: 0 to 1.
         headed: share of the gaps between its sentences in which the headline of another page stands: 0 to 1. Near 1
-            where the text is a list of pages with an abstract each.
+            if the text is a list of pages with an abstract each.
         sentences: how many blocks of it read like sentences.
         before, after: the lines around it, in the order of the page: where dates and authors are named.
     """
@@ -124,76 +99,241 @@ class DenseText:
     after: tuple[str, ...]
 
 
-def link_share(tree: LexborHTMLParser) -> tuple[float, int]:
-    """Share of links in a page's text, and how many characters it has in all; drops elements that are never text."""
-    tree.strip_tags(_DROPPED)
-    blocks = _blocks(tree)
-    chars = _chars(blocks)
-    return sum(block.link_chars for block in blocks) / max(1, chars), chars
-
-
-def dense_text(tree: LexborHTMLParser, description: str = "") -> DenseText | None:
-    """The main text of a page; None where no text is dense. Drops elements from the tree that are never text.
+def dense_text(page: Outline, description: str = "", *, end: int | None = None) -> DenseText | None:
+    """Return the main text of a page; None if no text is dense.
 
     Args:
-        description: what the page says it is about. A paragraph apart that says it, too, leads the text, where that
-            is most of the page.
+        description: what the page says it is about. A paragraph above the text that says it, too, leads the text.
+        end: number of the first text that is not looked at.
     """
-    tree.strip_tags(_DROPPED)
-    blocks = _blocks(tree)
-    every = [block for block in blocks if _is_sentence(block)]
-    if not every:
-        return None
-    sentences = [block for block in every if not block.noise]
-    if _chars(sentences) < (1 - _MOST_NOISE) * _chars(every):
-        for block in blocks:
-            block.noise = is_caption(block.node)
-        sentences = [block for block in every if not block.noise] or every
-    best = _densest(blocks, sentences)
-    first_of_page = _first_article(best, sentences)
-    best = _widened(best, sentences) if first_of_page is None else first_of_page
-    lead = _lead(best, sentences, description)
-    inside = _chars(block for block in sentences if best in block.ancestors()) if lead is not None else 0
-    if inside < _LEAST_SHARE * _chars(sentences):
-        lead = None  # the text may stand elsewhere, in parts: a paragraph is not to take its place
-    kept = _trimmed([block for block in blocks if _belongs(block) and best in block.ancestors()])
-    if lead is not None:
-        above = blocks[: blocks.index(kept[0])]
-        kept = [block for block in above if _is_sentence(block) and lead in block.ancestors()] + kept
-    first, last = blocks.index(kept[0]), blocks.index(kept[-1])
-    chosen = set(map(id, kept))
-    return DenseText(
-        text="\n".join(block.text for block in kept),
-        share=_chars(block for block in sentences if id(block) in chosen) / _chars(sentences),
-        of_page=_chars(kept) / max(1, _chars(blocks)),
-        headed=_headed(blocks[first : last + 1], chosen),
-        sentences=sum(map(_is_sentence, kept)),
-        before=tuple(block.text for block in blocks[max(0, first - _AROUND) : first + 4]),
-        after=tuple(block.text for block in blocks[last : last + _AROUND]),
-    )
+    return _Density(page, len(page.texts) if end is None else end).found(description)
 
 
-def _lead(best: _Block, sentences: list[_Block], description: str) -> _Block | None:
-    """The element with the paragraph that says what the page is about, where that stands outside the best one."""
-    beginning = "".join(description.split())[:_BEGINNING]
-    if len(beginning) < _BEGINNING:
+class _Density:
+    def __init__(self, page: Outline, end: int) -> None:
+        self._page, self._end = page, end
+        self._around: list[int] = []
+        """Of each element the nearest one around it, itself included, that is no inline markup."""
+        for element, tag in enumerate(page.tags):
+            inline = tag in INLINE and element > 0
+            self._around.append(self._around[page.parents[element]] if inline else element)
+        self._blocks = list(self._all_blocks())
+
+    def found(self, description: str) -> DenseText | None:
+        every = [block for block in self._blocks if block.sentence]
+        every = every or [one for one in self._blocks if not one.links and one.chars >= _HEADLINE_CHARS]
+        if not every:
+            return None
+        noise = self._named(is_noise)
+        described = [one for one in self._described(description) if not noise[one.element]]
+        sentences = [block for block in every if not noise[block.element]]
+        if _chars(sentences) < (1 - _MOST_NOISE) * _chars(every):
+            noise = noise if described else self._named(is_caption)
+            sentences = [one for one in every if not noise[one.element]]
+            sentences = [*sentences, *(one for one in described if not one.sentence)] or every
+        best = self._text_element(sentences)
+        lead: list[_Block] = []
+        if described and not self._in(best, described) and self._is_apart(best, sentences):
+            best = self._text_element(described)
+        elif described and not self._is_apart(best, sentences):
+            first_said = next((block for block in described if block.sentence), None)
+            if first_said is not None and not self._in(best, [first_said]):
+                lead = self._in(self._outer(first_said.element), sentences)
+        belonging = [one for one in self._in(best, self._blocks) if not (noise[one.element] or one.links)]
+        kept = _trimmed(belonging, {one.first for one in (*every, *described)})
+        kept = [*(one for one in lead if one.first < kept[0].first), *kept]
+        places = {block.first: place for place, block in enumerate(self._blocks)}
+        first, last = places[kept[0].first], places[kept[-1].first]
+        chosen = {block.first for block in kept}
+        return DenseText(
+            text="\n".join(block.text for block in kept),
+            share=_chars(one for one in sentences if one.first in chosen) / _chars(sentences),
+            of_page=_chars(kept) / max(1, _chars(self._blocks)),
+            headed=_headed(self._blocks[first : last + 1], chosen),
+            sentences=sum(one.sentence for one in kept),
+            before=tuple(block.text for block in self._blocks[max(0, first - _AROUND) : first + 4]),
+            after=tuple(block.text for block in self._blocks[last : last + _AROUND]),
+        )
+
+    def _text_element(self, sentences: list[_Block]) -> int:
+        best = self._densest(sentences)
+        first_of_page = self._first_article(best, sentences)
+        return self._joined(best, sentences) if first_of_page is None else first_of_page
+
+    def _is_apart(self, best: int, sentences: list[_Block]) -> bool:
+        """Whether an element holds little of the page's text, or abstracts of other pages."""
+        inside = self._in(best, sentences)
+        return (
+            _chars(inside) < _LEAST_SHARE * _chars(sentences)
+            or _headed(self._in(best, self._blocks), {one.first for one in inside}) >= _LEAST_SHARE
+        )
+
+    def _described(self, description: str) -> list[_Block]:
+        """Return the blocks that stand in what the page says it is about, or begin with it."""
+        squeezed = "".join(description.split())
+        beginning = squeezed[:_BEGINNING]
+        if len(beginning) < _BEGINNING:
+            return []
+        texts = ((block, "".join(block.text.split())) for block in self._blocks if not block.links)
+        return [
+            block
+            for block, text in texts
+            if beginning in text or (len(text) >= _HEADLINE_CHARS and text in squeezed)
+        ]
+
+    def _all_blocks(self) -> Iterator[_Block]:
+        """Yield the blocks in the order of the page; text behind an inner block is a block of its own."""
+        texts, around = self._page.texts, self._around
+        first = 0
+        for _ in range(_MOST_BLOCKS):
+            while first < self._end and texts[first].text.isspace():
+                first += 1
+            if first >= self._end:
+                return
+            element, last = around[texts[first].owner], first + 1
+            while last < self._end and around[texts[last].owner] == element:
+                last += 1
+            yield self._block(element, first, last)
+            first = last
+
+    def _block(self, element: int, first: int, last: int) -> _Block:
+        inside = self._page.texts[first:last]
+        text = self._page.joined(inside)
+        chars = sum(len(one.text.strip()) for one in inside)
+        link_chars = sum(len(one.text.strip()) for one in inside if one.linked)
+        links = link_chars > _MOST_LINKS * chars
+        return _Block(
+            element=element,
+            first=first,
+            last=last,
+            text=text,
+            chars=chars,
+            link_chars=link_chars,
+            links=links,
+            sentence=not links
+            and chars - link_chars >= _SENTENCE_CHARS
+            and _PUNCTUATION.search(text) is not None
+            and 2 * sum(map(str.isalpha, text)) >= _SENTENCE_CHARS
+            and _BOILERPLATE.search(text) is None,
+        )
+
+    def _named(self, is_called: Callable[[str, str], bool]) -> list[bool]:
+        """Return for each element whether it, or one around it, is called so."""
+        page = self._page
+        named: list[bool] = []
+        for tag, called, parent in zip(page.tags, page.called, page.parents, strict=True):
+            named.append((parent >= 0 and named[parent]) or (tag not in INLINE and is_called(tag, called)))
+        return named
+
+    def _outer(self, element: int) -> int:
+        """Return the element around another; -1 around the outermost."""
+        parent = self._page.parents[element]
+        return self._around[parent] if parent >= 0 else -1
+
+    def _ancestors(self, element: int) -> Iterator[int]:
+        while element >= 0:
+            yield element
+            element = self._outer(element)
+
+    def _in(self, element: int, blocks: list[_Block]) -> list[_Block]:
+        end = self._page.ends[element]
+        return [block for block in blocks if element <= block.element < end]
+
+    def _child(self, block: _Block, parent: int) -> int:
+        """Return the element in `parent` that holds a block; `parent` itself if the block stands directly in it."""
+        element = block.element
+        while element != parent and (outer := self._outer(element)) != parent:
+            element = outer
+        return element
+
+    def _densest(self, sentences: list[_Block]) -> int:
+        """Return the element with the most sentences near it, weakened by its share of links."""
+        scores: dict[int, float] = defaultdict(float)
+        for block in sentences:
+            own = block.chars - block.link_chars
+            for step, element in enumerate(islice(self._ancestors(block.element), _STEPS + 1)):
+                scores[element] += own * _STEP ** max(0, step - 1)
+        page = self._page
+        return max(scores, key=lambda one: scores[one] * (1 - page.link_chars(one) / max(1, page.chars(one))))
+
+    def _first_article(self, best: int, sentences: list[_Block]) -> int | None:
+        """Return the first of several articles below each other, each with a heading of its own; None if there is one.
+
+        Pages that load the next article below the requested one hold both.
+        """
+        for one in self._ancestors(best):
+            outer = self._outer(one)
+            if outer < 0 or not self._is_headed(one):
+                continue
+            beside = dict.fromkeys(self._child(block, outer) for block in self._in(outer, sentences))
+            least = _LEAST_ARTICLE * _chars(self._in(one, sentences))
+            articles = [
+                other
+                for other in beside
+                if self._page.tags[other] == self._page.tags[one]
+                and self._is_headed(other)
+                and _chars(self._in(other, sentences)) >= least
+            ]
+            if len(articles) > 1:
+                return articles[0]
         return None
-    said = next((block for block in sentences if beginning in "".join(block.text.split())), None)
-    if said is None or said.parent is None or best in said.ancestors() or said.parent in best.ancestors():
-        return None
-    return said.parent
+
+    def _is_headed(self, element: int) -> bool:
+        """Whether an element begins an article: a heading of the first rank stands in it, not as a link."""
+        page = self._page
+        inside = page.tags[element : page.ends[element]]
+        rank = "h1" if "h1" in inside else "h2"
+        if rank not in inside or (rank == "h2" and page.tags[element] != "article"):
+            return False
+        heading = element + inside.index(rank)
+        return page.link_chars(heading) == 0 and page.chars(heading) >= _HEADLINE_CHARS
+
+    def _joined(self, best: int, sentences: list[_Block]) -> int:
+        """Return the element around the best one that holds the other sections of its text, too."""
+        joined = best
+        inside = _chars(self._in(best, sentences))
+        while (outer := self._outer(best)) >= 0:
+            beside = 0
+            for block in self._in(outer, sentences):
+                child = self._child(block, outer)
+                if child != best and self._is_section(child, best):
+                    beside += block.chars
+            if beside >= _NEIGHBOUR * inside:
+                joined = outer
+                inside += beside
+            best = outer
+        return joined
+
+    def _is_section(self, element: int, best: int) -> bool:
+        """Whether an element beside another holds text of the same kind: alike, a paragraph, or under a heading."""
+        page = self._page
+        tag = page.tags[element]
+        if page.link_chars(element) > _SECTION_LINKS * page.chars(element):
+            return False
+        names, other = set(page.names[element]), set(page.names[best])
+        alike = tag == page.tags[best] and 2 * len(names & other) >= len(names | other)
+        return alike or tag in _PARAGRAPHS or self._begins_with_heading(element)
+
+    def _begins_with_heading(self, element: int) -> bool:
+        page = self._page
+        inside = page.tags[element : min(page.ends[element], element + _FIRST_ELEMENTS)]
+        heading = next((element + n for n, tag in enumerate(inside) if tag in _HEADINGS), None)
+        return heading is not None and page.link_chars(heading) == 0 and page.chars(heading) > 0
+
+    def _shape(self, element: int) -> tuple[str, str]:
+        return self._page.tags[element], self._page.called[element]
 
 
 def _headed(blocks: list[_Block], chosen: set[int]) -> float:
-    """Share of the gaps between kept sentences with a headline that is a link."""
+    """Return the share of the gaps between kept sentences with a headline that is a link."""
     gaps = headed = 0
     inside = link = False
     for block in blocks:
-        if id(block) in chosen and _is_sentence(block):
+        if block.first in chosen and block.sentence:
             gaps += inside
             headed += inside and link
             inside, link = True, False
-        elif block.chars >= _HEADLINE_CHARS and block.link_chars > _MOST_LINKS * block.chars:
+        elif block.chars >= _HEADLINE_CHARS and block.links:
             link = True
     return headed / gaps if gaps else 0.0
 
@@ -202,84 +342,9 @@ def _chars(blocks: Iterable[_Block]) -> int:
     return sum(block.chars for block in blocks)
 
 
-def _densest(blocks: list[_Block], sentences: list[_Block]) -> _Block:
-    """The element with the most sentences near it, weakened by its share of links."""
-    for block in blocks:
-        for ancestor in block.ancestors():
-            ancestor.total += block.chars
-            ancestor.total_links += block.link_chars
-    scored: dict[int, _Block] = {}
-    for block in sentences:
-        own = block.chars - block.link_chars
-        for step, ancestor in enumerate(islice(block.ancestors(), _STEPS + 1)):
-            ancestor.score += own * _STEP ** max(0, step - 1)
-            scored[id(ancestor)] = ancestor
-    return max(scored.values(), key=lambda block: block.score * (1 - block.links))
-
-
-def _is_sentence(block: _Block) -> bool:
-    own = block.chars - block.link_chars
-    if own < _SENTENCE_CHARS or block.link_chars > _MOST_LINKS * block.chars:
-        return False
-    return _PUNCTUATION.search(block.text) is not None and _BOILERPLATE.search(block.text) is None
-
-
-def _belongs(block: _Block) -> bool:
-    return not block.noise and block.link_chars <= _MOST_LINKS * block.chars
-
-
-def _first_article(best: _Block, sentences: list[_Block]) -> _Block | None:
-    """The first of several articles one below the other, each under a heading of its own; None where there is one.
-
-    Pages that load the next article below the one that was asked for hold both.
-    """
-    for one in best.ancestors():
-        if one.parent is None or not _is_headed(one.node):
-            continue
-        beside: dict[int, _Block] = {}
-        for block in sentences:
-            around = next((outer for outer in block.ancestors() if outer.parent is one.parent), None)
-            if around is not None and around.node.tag == one.node.tag and _is_headed(around.node):
-                beside.setdefault(around.node.mem_id, around)
-        if len(beside) > 1:
-            return next(iter(beside.values()))
-    return None
-
-
-def _is_headed(node: LexborNode) -> bool:
-    """Whether an element begins an article: a heading of the first rank stands in it, not as a link to another page."""
-    heading = node.css_first("h1") or (node.css_first("h2") if node.tag == "article" else None)
-    return (
-        heading is not None
-        and heading.css_first("a[href]") is None
-        and len(heading.text().strip()) >= _HEADLINE_CHARS
-    )
-
-
-def _widened(best: _Block, sentences: list[_Block]) -> _Block:
-    """The element around the best one as long as much of the text stands beside it, in elements of its shape."""
-    for _ in range(_MOST_WIDER):
-        parent = best.parent
-        if parent is None or parent.parent is None:
-            break
-        inside = beside = 0
-        for block in sentences:
-            for ancestor in block.ancestors():
-                if ancestor is best:
-                    inside += block.chars
-                    break
-                if ancestor.parent is parent:
-                    beside += block.chars if ancestor is block or ancestor.shape == best.shape else 0
-                    break
-        if beside < _NEIGHBOUR * inside:
-            return best
-        best = parent
-    return best
-
-
-def _trimmed(blocks: list[_Block]) -> list[_Block]:
-    """Without what stands before the first sentence and after the last, but for a line or two."""
-    places = [place for place, block in enumerate(blocks) if _is_sentence(block)]
+def _trimmed(blocks: list[_Block], said: set[int]) -> list[_Block]:
+    """Return blocks without those before the first one in `said` and after the last, but for a line or two."""
+    places = [place for place, block in enumerate(blocks) if block.first in said]
     if not places:
         return blocks
     first, last = places[0], places[-1]
@@ -294,55 +359,3 @@ def _trimmed(blocks: list[_Block]) -> list[_Block]:
             break
         after.append(block)
     return [*before, *blocks[first : last + 1], *after]
-
-
-def _joined(parts: list[str]) -> str:
-    lines = (" ".join(line.split()) for line in "".join(parts).split(_BREAK))
-    return "\n".join(line for line in lines if line)
-
-
-def _blocks(tree: LexborHTMLParser) -> list[_Block]:
-    """Blocks with text of their own, in the order of the page; text after an inner block is a block apart."""
-    places: dict[int, tuple[_Block, bool]] = {}
-    found: list[_Block] = []
-    outer = None
-    for node in tree.body.traverse(include_text=True) if tree.body is not None else ():
-        if not node.is_text_node:
-            if node.tag == "br" and found:
-                found[-1].parts.append(_BREAK)
-            continue
-        text = node.text_content
-        if not text or text.isspace() or node.parent is None:
-            continue
-        block, linked = _place(node.parent, places)
-        if block is not outer:
-            if len(found) == _MOST_BLOCKS:
-                break
-            outer = block
-            found.append(_Block(parent=block, noise=block.noise, node=block.node) if block.parts else block)
-        found[-1].add(text, linked=linked)
-    for block in found:
-        block.text = _joined(block.parts)
-    return found
-
-
-def _place(element: LexborNode, places: dict[int, tuple[_Block, bool]]) -> tuple[_Block, bool]:
-    """The block that text in an element belongs to, and whether it is in a link; each element is looked at once."""
-    chain: list[LexborNode] = []
-    current: LexborNode | None = element
-    while current is not None and current.mem_id not in places:
-        chain.append(current)
-        current = current.parent
-    place = places[current.mem_id] if current is not None else None
-    for node in reversed(chain):
-        if place is None:
-            place = _Block(parent=None, noise=is_noise(node), node=node), False
-        else:
-            block, linked = place
-            if node.tag not in _INLINE and block.depth < _MOST_DEEP:
-                noise = block.noise or is_noise(node)
-                block = _Block(parent=block, noise=noise, node=node, depth=block.depth + 1)
-            place = block, linked or node.tag == "a"
-        places[node.mem_id] = place
-    assert place is not None  # an element without a place of its own is in the chain
-    return place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import accumulate
 
 from tasks.reading.bylines import CAMEL
@@ -77,7 +78,12 @@ class Quotes:
 
 def called_content(page: Outline, element: int) -> bool:
     """Whether an element is called what holds a text (content, body, message)."""
-    return any(_CONTENT.search(CAMEL.sub("-", name)) for name in page.names[element])
+    return _named_content(page.names[element])
+
+
+@lru_cache(maxsize=4096)
+def _named_content(class_names: tuple[str, ...]) -> bool:
+    return any(_CONTENT.search(CAMEL.sub("-", name)) for name in class_names)
 
 
 def kind_of(page: Outline, element: int, quotes: Quotes) -> str:

@@ -11,10 +11,10 @@ from tasks.domain.pages import PageRead
 from tasks.reading.feeds import is_feed, read_feed
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.json_results import JsonRecords
-from tasks.reading.maintext import Library, covered, read_main_text
-from tasks.reading.markup import first, page_text, parse, parse_whole, text_of
-from tasks.reading.metadata import read_metadata
+from tasks.reading.maintext import covered, read_main_text
+from tasks.reading.markup import first, page_text, parse, text_of
 from tasks.reading.next_part import next_address
+from tasks.reading.page import Page
 from tasks.reading.records import BESIDE_BODY, Records, made_reviews, reviews_of
 from tasks.reading.script_records import script_reviews
 from tasks.reading.structured_reviews import structured_reviews
@@ -24,9 +24,7 @@ from tasks.reading.thread_pages import read_thread_page
 _SAME, _MORE, _ALL = 0.3, 1.1, 0.9
 
 
-def read_page(
-    text: str, url: str, rules: PageRules, *, now: datetime, library: Library | None = None
-) -> PageRead:
+def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRead:
     """Read a page into its reviews; records without a body are dropped.
 
     The patterns of a refusal are searched only where there is no review: a review may well speak of a captcha.
@@ -35,7 +33,6 @@ def read_page(
         text: of the answer, decoded.
         url: its final address.
         now: aware; what relative dates (3小时前) count from.
-        library: what is asked where a main text is in doubt; None: trafilatura.
 
     Raises:
         FetchError: the refusal's class; BAD_RULE, with what the selectors matched, where no review is found.
@@ -43,7 +40,8 @@ def read_page(
     if rules.format == "json":
         return read_feed(text, url, now) if is_feed(text) else _read_json(text, url, rules, now)
     if rules.main_text:
-        return _without_rules(text, url, now) or read_main_text(text, url, rules, now, library)
+        page = Page(text, url)
+        return _without_rules(page, now) or read_main_text(page, rules, now)
     tree = parse(text)
     records = Records(tree, rules.review)
     reviews = reviews_of(records, rules, now)
@@ -75,22 +73,21 @@ def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead
     return PageRead(answer.first(rules.page_title), reviews, next_address(answer.first(rules.next), url))
 
 
-def _without_rules(text: str, url: str, now: datetime) -> PageRead | None:
+def _without_rules(page: Page, now: datetime) -> PageRead | None:
     """The reviews a page marks, or those of a thread; None where it is a page of one text.
 
     Marked reviews come first, unless the page's tree shows them and more of them: many pages mark only the question,
     or the first answers.
     """
-    if is_feed(text):
+    if is_feed(page.text):
         return None
-    marked = _structured(text, now)
+    marked = _structured(page, now)
     if marked is not None and any(review.rating is not None for review in marked.reviews):
         return marked
-    shown = read_thread_page(text, url, now)
-    if marked is None and shown is None and "<script" in text:
-        tree = parse_whole(text)
-        said = script_reviews(tree, now)
-        return PageRead(read_metadata(tree).title, said) if len(said) > 1 else None
+    shown = read_thread_page(page, now)
+    if marked is None and shown is None and "<script" in page.text:
+        said = script_reviews(page.tree, now)
+        return PageRead(page.metadata.title, said) if len(said) > 1 else None
     if marked is None or shown is None:
         return marked or shown
     return shown if _tells_more(shown, marked) else marked
@@ -112,10 +109,9 @@ def _tells_more(shown: PageRead, marked: PageRead) -> bool:
     return covered(due, said) >= _SAME or bool(authors)
 
 
-def _structured(text: str, now: datetime) -> PageRead | None:
+def _structured(page: Page, now: datetime) -> PageRead | None:
     """The reviews a page marks by schema.org; None where it marks none."""
-    if "schema.org" not in text and "data-vocabulary.org" not in text:
+    if "schema.org" not in page.text and "data-vocabulary.org" not in page.text:
         return None
-    tree = parse_whole(text)
-    reviews = structured_reviews(tree, now)
-    return PageRead(read_metadata(tree).title, reviews) if reviews else None
+    reviews = structured_reviews(page.tree, now)
+    return PageRead(page.metadata.title, reviews) if reviews else None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from selectolax.lexbor import LexborNode
+from functools import lru_cache
 
 _CAPTIONS = (
     r"(?:^|[-_\s])(?:(?:fig(?:ure)?|photo|image|img|pic)?-?caption(?:-?text)?(?:$|[-_\s])"
@@ -14,7 +13,7 @@ _CAPTION = re.compile(_CAPTIONS, re.IGNORECASE)
 # Names of classes and ids of what is not the text; the second kind counts only where the name does not also fit
 # `_TEXTUAL`.
 _NOISE = re.compile(
-    r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|pop-?over|tool-?tip"
+    r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|\bmodal\b|pop-?over|tool-?tip"
     r"|cookie|consent|onetrust|gdpr|qr-?code|pagination"
     r"|disclaimer|guess-?you|hot-?(?:news|list|rank|word)|share-?(?:bar|box|to|btn|tool)"
     rf"|{_CAPTIONS}",
@@ -26,25 +25,25 @@ _PERHAPS_NOISE = re.compile(
     re.IGNORECASE,
 )
 _TEXTUAL = re.compile(r"article|content|main|body|text|post|detail|entry|story|txt", re.IGNORECASE)
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
-def is_caption(node: LexborNode) -> bool:
-    """Whether an element is called a picture's caption or credit."""
-    names = node.attributes.get("class")
-    return node.tag == "figcaption" or (names is not None and _CAPTION.search(names) is not None)
+@lru_cache(maxsize=4096)
+def is_caption(tag: str, called: str) -> bool:
+    """Whether an element is called a picture's caption or credit.
+
+    Args:
+        called: its class names and its id.
+    """
+    return tag == "figcaption" or _CAPTION.search(called) is not None
 
 
-def is_noise(node: LexborNode) -> bool:
-    """Whether an element is called what stands beside a main text, or is hidden."""
-    if node.tag in ("body", "html", "article", "main"):
+@lru_cache(maxsize=4096)
+def is_noise(tag: str, called: str) -> bool:
+    """Whether an element is called what stands beside a main text; arguments as of `is_caption`."""
+    if tag in ("body", "html", "article", "main"):
         return False
-    if node.tag in ("nav", "footer", "aside", "figcaption"):
+    if tag in ("nav", "footer", "aside", "figcaption"):
         return True
-    attributes = node.attributes
-    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    if "hidden" in attributes or _HIDDEN.search(attributes.get("style") or ""):
+    if _NOISE.search(called):
         return True
-    if _NOISE.search(names):
-        return True
-    return _PERHAPS_NOISE.search(names) is not None and _TEXTUAL.search(names) is None
+    return _PERHAPS_NOISE.search(called) is not None and _TEXTUAL.search(called) is None

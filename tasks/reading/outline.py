@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -34,6 +35,8 @@ INLINE = frozenset((
     "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u",
     "var", "wbr", "-text",
 ))  # fmt: skip
+_STREAMED = re.compile(r"S:\d")
+"""An id of what React sends hidden, and shows by a script."""
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # Parts of a name that differ between elements of one kind: numbers of records.
 _NUMBERED = re.compile(r"(?<![-_:])[-_:]*+\d[\da-fA-F]*+")
@@ -76,6 +79,7 @@ class Outline:
     Attributes:
         nodes, tags, parents, depths: of each element, its number the place; a parent of -1: none.
         names: class names without numbers.
+        called: class names and id, as written.
         ends: of each element, the number behind the last one in it.
         first_text, last_text: of each element, the range of its texts.
         attributes: of the few that matter those that are there.
@@ -87,6 +91,7 @@ class Outline:
     nodes: list[LexborNode] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     names: list[tuple[str, ...]] = field(default_factory=list)
+    called: list[str] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
@@ -161,7 +166,10 @@ def outline_of(tree: LexborHTMLParser) -> Outline:
                     apart = apart or tag not in INLINE
                     in_link += tag == "a"
                     opened.append(len(page.nodes) - 1)
-                    down = node.first_child if len(opened) < _MOST_DEEP else None
+                    deep = len(opened) >= _MOST_DEEP
+                    if deep:
+                        _add_deep_texts(page, node, opened[-1], linked=in_link > 0)
+                    down = None if deep else node.first_child
                     if down is None:
                         apart = _close(page, opened, apart)
                         in_link -= tag == "a"
@@ -179,19 +187,27 @@ def outline_of(tree: LexborHTMLParser) -> Outline:
     return page
 
 
+@lru_cache(maxsize=4096)
+def _names(classes: str) -> tuple[str, ...]:
+    return tuple(name for one in classes.split()[:_MOST_NAMES] if (name := _NUMBERED.sub("", one)))
+
+
+def _is_hidden(attributes: dict[str, str | None]) -> bool:
+    if "hidden" in attributes and not _STREAMED.match(attributes.get("id") or ""):
+        return True
+    return _HIDDEN.search(attributes.get("style") or "") is not None
+
+
 def _add(page: Outline, node: LexborNode, tag: str, opened: list[int]) -> bool:
     """Add an element; False where it is hidden."""
     attributes = node.attributes
-    if (
-        attributes
-        and ("hidden" in attributes or _HIDDEN.search(attributes.get("style") or ""))
-        and tag != "body"
-    ):
+    if attributes and tag != "body" and _is_hidden(attributes):
         return False
-    names = (attributes.get("class") or "")[:LONGEST_KEPT_VALUE].split()[:_MOST_NAMES]
+    classes = (attributes.get("class") or "")[:LONGEST_KEPT_VALUE]
     page.nodes.append(node)
     page.tags.append(tag)
-    page.names.append(tuple(name for one in names if (name := _NUMBERED.sub("", one))))
+    page.names.append(_names(classes))
+    page.called.append(f"{classes} {(attributes.get('id') or '')[:LONGEST_KEPT_VALUE]}")
     page.parents.append(opened[-1] if opened else -1)
     page.depths.append(len(opened))
     page.ends.append(0)
@@ -207,6 +223,15 @@ def _add(page: Outline, node: LexborNode, tag: str, opened: list[int]) -> bool:
     ):
         page.portraits.append((len(page.nodes) - 1, attributes.get("alt") or ""))
     return True
+
+
+def _add_deep_texts(page: Outline, node: LexborNode, owner: int, *, linked: bool) -> None:
+    """Add the texts in an element that is too deep for its inner elements to be kept: they are its own."""
+    for inner in node.traverse(include_text=True):
+        text = inner.text_content
+        above = inner.parent
+        if text and not text.isspace() and above is not None and above.tag not in _DROPPED:
+            page.texts.append(Text(text, owner, above.tag not in INLINE, linked))
 
 
 def _close(page: Outline, opened: list[int], apart: bool) -> bool:

@@ -1,7 +1,7 @@
 """Jobs that read one answer, bytes in and records out, in any process.
 
 A usual page is read where it came in: it takes a millisecond. What may take longer (a large page, one of an unusual
-shape, one whose main text is in doubt) is read in a process apart, which can be ended (`tasks.worker.page_reader`).
+shape) is read in a process apart, which can be ended (`tasks.worker.page_reader`).
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ class PageJob:
     def read(self, *, apart: bool) -> tuple[PageRead, str]:
         """The page, and the encoding it was in. Raises FetchError, NeedsReaderProcess."""
         text, encoding = _text(self.body, self.headers, self.hint, apart=apart)
-        library = None if apart else _not_here
-        read = read_page(text, self.url, self.rules, now=self.now, library=library)
+        read = read_page(text, self.url, self.rules, now=self.now)
         return replace(read, reviews=voiced(read.reviews)), encoding
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from tasks.reading.bylines import (
@@ -29,7 +30,6 @@ from tasks.reading.controls import is_site_text, without_controls
 from tasks.reading.dates import read_date
 from tasks.reading.element_kinds import Quotes, called_content, kind_of
 from tasks.reading.outline import Outline
-from tasks.reading.record import Record
 from tasks.reading.repeated import Span
 
 _ITS_DAY = re.compile(r"date|time|posted|created|publish|ago|when|stamp|permalink", re.IGNORECASE)
@@ -48,6 +48,28 @@ _SPREAD, _TOLD_WORTH, _SAME_STRENGTH = 0.7, 5.0, 0.3
 _TOLD = ("data-author", "data-username")
 _COLON = re.compile(r"^(?:：\s*|:\s+)")  # between a name and what is said, in one line
 _CLOCK = re.compile(r"\d:\d\d")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """The text of one person, with its marks.
+
+    Attributes:
+        element: its number in the page's outline.
+        author, date_text: empty where the record has none.
+        date: aware, where it could be read.
+        text: without what it quotes, and without its author's signature.
+        quotes: what it quotes of others; empty where nothing.
+        signature: the author's, under the text; empty where there is none.
+    """
+
+    element: int
+    author: str
+    date_text: str
+    date: datetime | None
+    text: str
+    quotes: str
+    signature: str
 
 
 def read_records(page: Outline, members: Sequence[Span], apart: Iterable[int], now: datetime) -> list[Record]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 from tasks.reading.bylines import SURELY, in_sentence, is_person
@@ -101,7 +102,7 @@ def _called_alike(page: Outline) -> list[tuple[str, list[Span]]]:
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
         for name in dict.fromkeys(names):
-            if not _LOOK.match(name):
+            if not _is_look(name):
                 groups[tag, name].append(element)
         within = " ".join(page.names[parent]) if parent >= 0 else ""
         groups[tag, within, parent, names[:1]].append(element)
@@ -213,13 +214,8 @@ class _Sums:
         page = self._page
         aside: list[bool] = []
         reply: list[bool] = []
-        said: dict[tuple[str, ...], tuple[bool, bool, bool]] = {}
         for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
-            if names not in said:
-                tests = (_ASIDE.search, _FOOT.search, is_reply)
-                beside, foot, answers = (any(map(test, names)) for test in tests)
-                said[names] = beside, foot, answers
-            beside, foot, answers = said[names]
+            beside, foot, answers = _called(names)
             inside = parent >= 0 and aside[parent]
             reply.append(parent >= 0 and (reply[parent] or answers))
             foot = not reply[-1] and (foot or tag == "footer")
@@ -310,6 +306,18 @@ class _Sums:
         return ""
 
 
+@lru_cache(maxsize=4096)
+def _called(names: tuple[str, ...]) -> tuple[bool, bool, bool]:
+    """Return whether class names are those of an aside, of a foot, and of a reply."""
+    return any(map(_ASIDE.search, names)), any(map(_FOOT.search, names)), any(map(is_reply, names))
+
+
+@lru_cache(maxsize=4096)
+def _is_look(name: str) -> bool:
+    return _LOOK.match(name) is not None
+
+
+@lru_cache(maxsize=4096)
 def is_reply(name: str) -> bool:
     """Whether elements are called comments, replies, answers or reviews."""
     return _REPLY.search(name) is not None

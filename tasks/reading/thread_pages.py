@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from selectolax.lexbor import LexborHTMLParser
-
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.bylines import LONGEST_BYLINE
 from tasks.reading.controls import is_site_text
@@ -15,7 +13,7 @@ from tasks.reading.day_order import read_dates
 from tasks.reading.density import dense_text
 from tasks.reading.goods import is_goods
 from tasks.reading.maintext import MainText, covered, is_title, main_text
-from tasks.reading.markup import parse_whole
+from tasks.reading.page import Page
 from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.threads import Opening, Thread, next_part, read_thread, signed
 
@@ -24,40 +22,37 @@ _BEGINNING, _END = 200, 20
 _PUNCTUATION = re.compile(r"[，。！？；,.!?;…]")
 
 
-def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
+def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
     """A page's reviews, in its order; None where it is no page of many voices.
 
     The one that opens the page has the key ``#0``, as the only text of a page has: a page read when nobody had replied
     keeps its review. Records have the id that their element carries, or their place.
 
     Args:
-        text: of the answer, decoded.
-        url: its final address.
         now: aware; what relative dates count from.
 
     Raises:
         FetchError: TOO_LARGE, see `check_markup`.
     """
-    tree = parse_whole(text)
-    thread = read_thread(tree, now)
+    thread = read_thread(whole.outline, now)
     if thread is None:
         return None
-    found = main_text(text, url, lambda _text, _url: "")
+    found = main_text(whole)
     if found.metadata.home or _is_article(thread, found) or thread.articles(found.metadata.title):
         return None
     goods = found.goods or (
         not found.metadata.article
         and found.date_text in {record.date_text for record in thread.records}
-        and is_goods(tree, dated=False)
+        and is_goods(whole.tree, dated=False)
     )
-    opening = None if goods else _opening(tree, thread, found, now)
+    opening = None if goods else _opening(thread, found, now)
     if opening is None and len(thread.records) < (1 if goods else 2):
         return None
     reviews: dict[str, Review] = {}
     title = found.metadata.title
     records = thread.records
     dates = read_dates(
-        [*([opening.date_text] if opening else ()), *(one.date_text for one in records)], text, now
+        [*([opening.date_text] if opening else ()), *(one.date_text for one in records)], whole.text, now
     )
     if opening is not None:
         reviews["#0"] = Review(
@@ -71,7 +66,9 @@ def read_thread_page(text: str, url: str, now: datetime) -> PageRead | None:
         reviews[key] = Review(
             key, "" if reviews else title, record.text, record.author, record.date_text, date, None
         )
-    return PageRead(found.metadata.page_title, tuple(reviews.values()), next_url=next_part(thread.page, url))
+    return PageRead(
+        found.metadata.page_title, tuple(reviews.values()), next_url=next_part(thread.page, whole.url)
+    )
 
 
 def _is_article(thread: Thread, found: MainText) -> bool:
@@ -79,7 +76,7 @@ def _is_article(thread: Thread, found: MainText) -> bool:
     return found.metadata.article and any(covered(found.body, one.text) >= _THERE for one in thread.records)
 
 
-def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datetime) -> Opening | None:
+def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
     """The text in front of the records; None where the first of them opens the page."""
     body, title = found.body, found.metadata.title
     apart = (
@@ -92,7 +89,7 @@ def _opening(tree: LexborHTMLParser, thread: Thread, found: MainText, now: datet
         return None  # what the page says it is about is its first record
     heading = thread.headed(title) if title else -1
     if not apart:
-        body = _densest_before(tree, thread, heading)
+        body = _densest_before(thread, heading)
     if width(body) < HEADLINE_CHARS or covered(body[:_BEGINNING], thread.before) < _THERE:
         return None
     if _is_byline(body, thread) or thread.noticed(body):
@@ -130,7 +127,7 @@ def _not_replying(name: str, thread: Thread, body: str) -> str:
     return "" if replies and name not in (above if found else thread.before) else name
 
 
-def _densest_before(tree: LexborHTMLParser, thread: Thread, heading: int) -> str:
+def _densest_before(thread: Thread, heading: int) -> str:
     """The densest text between the page's heading, or its top, and its first record; empty where there is none.
 
     Args:
@@ -139,8 +136,7 @@ def _densest_before(tree: LexborHTMLParser, thread: Thread, heading: int) -> str
     page = thread.page
     between = page.joined(page.texts[max(0, heading) : page.first_text[thread.records[0].element]])
     said = thread.introduction(heading) if heading >= 0 else ""
-    thread.removed()
-    dense = dense_text(tree)
+    dense = dense_text(page, end=page.first_text[min(thread.spans)[0]])
     if (
         dense is not None
         and dense.sentences

@@ -14,15 +14,12 @@ from datetime import datetime
 from itertools import islice
 from urllib.parse import parse_qsl, urlsplit
 
-from selectolax.lexbor import LexborHTMLParser
-
 from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import FetchError
 from tasks.reading.bylines import SURELY, as_name, date_of, in_sentence, is_its_day, is_person, name_of
 from tasks.reading.dates import read_date
-from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline, outline_of
-from tasks.reading.record import Record
-from tasks.reading.record_fields import read_records
+from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline
+from tasks.reading.record_fields import Record, read_records
 from tasks.reading.records import LONGEST_ID
 from tasks.reading.repeated import HEADLINE_CHARS, Group, Span, is_reply, record_groups, width
 
@@ -80,14 +77,6 @@ class Thread:
     page: Outline
     spans: tuple[Span, ...]
     keys: tuple[str, ...]
-
-    def removed(self) -> None:
-        """Take the records out of the page's tree, and what follows them: what opens it is looked for in the rest."""
-        page = self.page
-        element = min(self.spans)[0]
-        while element < len(page.nodes):
-            page.nodes[element].decompose()
-            element = page.ends[element]
 
     def headed(self, title: str) -> int:
         """The number of the text behind a title in front of the first record; -1 where it does not stand there."""
@@ -162,14 +151,12 @@ def _same(text: str, title: str) -> bool:
     return text.strip() != "" and " ".join(text.split()) == title
 
 
-def read_thread(tree: LexborHTMLParser, now: datetime) -> Thread | None:
+def read_thread(page: Outline, now: datetime) -> Thread | None:
     """The records of a page; None where nothing on it repeats as records do. Linear in the page's size.
 
     Args:
-        tree: of the page; it is left as it is.
         now: aware; what relative dates count from.
     """
-    page = outline_of(tree)
     groups = record_groups(page)
     groups = [one for one in groups if one.evidence >= _least(one)]
     if not groups:
@@ -305,12 +292,11 @@ def signed(page: Outline, end: int, body: str, now: datetime) -> Opening:
     )
 
 
-def posted_by(tree: LexborHTMLParser, url: str, body: str) -> str:
+def posted_by(page: Outline, url: str, body: str) -> str:
     """Who posted the only text of a forum's page: what surely names a person above it, or in its first line.
 
     Empty where nothing does, and where neither the address nor the elements around the text say that it is a post.
     """
-    page = outline_of(tree)
     at = _place_of(page, len(page.texts), body)
     if at is None or not (_POST_PATH.search(urlsplit(url).path) or _in_post(page, at)):
         return ""

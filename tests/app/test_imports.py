@@ -24,7 +24,7 @@ _SLOW = {
         "jinja2",
         "lxml",
     ),
-    *("openpyxl", "psycopg2", "pyarrow", "pycurl", "redis", "requests", "scipy", "trafilatura", "uvicorn"),
+    *("openpyxl", "psycopg2", "pyarrow", "pycurl", "redis", "requests", "scipy", "uvicorn"),
 }
 _LOADED = """
 import sys

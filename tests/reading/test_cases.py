@@ -38,7 +38,7 @@ def record_of(review: Review) -> tuple[str, str, str]:
 @pytest.mark.parametrize("case", CASES)
 def test_a_page_is_read_into_these_records(case: dict[str, Any]) -> None:
     url = case.get("url", "http://bbs.example.cn/thread-7-1-1.html")
-    found = read_page(page_of(case), url, PageRules(main_text=True), now=NOW, library=lambda _text, _url: "")
+    found = read_page(page_of(case), url, PageRules(main_text=True), now=NOW)
     expected = [(author, str(day or ""), text) for author, day, text in case["reads"]]
     read = [record_of(review) for review in found.reviews]
     assert len(read) == len(expected)

@@ -54,7 +54,6 @@ def opening(*parts: str, head: str = "") -> Review:
         "http://n.example.cn/a/1.html",
         PageRules(main_text=True),
         now=NOW,
-        library=lambda _text, _url: "",
     )
     return found.reviews[0]
 

@@ -25,7 +25,7 @@ def read(*posts: str, head: str = "") -> tuple[Review, ...]:
     )
     rules = PageRules(main_text=True)
     url = "https://forum.example.org/threads/kettle.12/"
-    return read_page(html, url, rules, now=NOW, library=lambda _text, _url: "").reviews
+    return read_page(html, url, rules, now=NOW).reviews
 
 
 def said(reviews: tuple[Review, ...]) -> list[tuple[str, str]]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patience import PATIENCE_S
 from selectolax.lexbor import LexborHTMLParser
 
-import splitter
 from splitter.catalog.load import parse_catalog
 from splitter.catalog.rules import PageRules
 from splitter.errors import CatalogError
@@ -22,8 +17,10 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page
 from tasks.reading.feeds import is_feed
-from tasks.reading.maintext import covered, main_text
+from tasks.reading.maintext import Choice, covered, main_text
 from tasks.reading.metadata import read_metadata
+from tasks.reading.outline import outline_of
+from tasks.reading.page import Page
 
 NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)
 RULES = PageRules(main_text=True, blocked=("请输入验证码", "请先登录"))
@@ -91,22 +88,19 @@ def test_the_page_s_description_overrules_density_that_missed_it():
     script = f'<script type="application/ld+json">{{"@type": "Review", "reviewBody": "{told}"}}</script>'
     comments = "".join(f"<div class=talk><p>{COMMENT}{n}</p></div>" for n in range(9))
     html = f"<head><title>x</title>{{}}{script}</head><body><div><p>圖</p></div>{comments}</body>"
-    found = main_text(html.replace("{}", f'<meta name="description" content="{told}">'), "")
-    assert (found.strategy, found.body) == ("json-ld", told)
-    assert found.why == "the densest text is in doubt; it alone holds the page's description"
-    assert [one.strategy for one in found.candidates][:2] == ["density", "json-ld"]
-    found = main_text(html.replace("{}", ""), "")
-    assert found.strategy == "density"
+    found = main_text(Page(html.replace("{}", f'<meta name="description" content="{told}">'), ""))
+    assert (found.choice, found.body) == (Choice.JSON_LD, told)
+    found = main_text(Page(html.replace("{}", ""), ""))
+    assert found.choice is Choice.DENSITY
     assert COMMENT in found.body
 
 
-def test_trafilatura_is_asked_where_no_text_is_dense():
+def test_a_text_without_a_sentence_is_read_if_the_page_has_no_other():
     found = main_text(
-        "<body><article><p>不好喝</p><p>買的人都說 味道怪怪的 下次不買了</p></article></body>", ""
+        Page("<body><article><p>不好喝</p><p>買的人都說 味道怪怪的 下次不買了</p></article></body>", "")
     )
-    assert found.strategy == "trafilatura"
+    assert found.choice is Choice.DENSITY
     assert "味道怪怪的" in found.body
-    assert found.why.startswith("no text is dense")
 
 
 def test_json_ld_is_taken_where_density_agrees():
@@ -115,24 +109,24 @@ def test_json_ld_is_taken_where_density_agrees():
         '{"@graph": [{"@type": "Organization", "name": "x"}, {"@type": ["NewsArticle"], "headline": "头条",'
     )
     script += f'"articleBody": "{told}", "datePublished": "2013-05-03", "author": [{{"name": "李女士"}}]}}]}}'
-    found = main_text(page(head=f'<script type="application/ld+json">{script}</script>'), "")
-    assert (found.strategy, found.body, found.author, found.date_text) == (
-        "json-ld",
+    found = main_text(Page(page(head=f'<script type="application/ld+json">{script}</script>'), ""))
+    assert (found.choice, found.body, found.author, found.date_text) == (
+        Choice.JSON_LD,
         told,
         "李女士",
         "2013-05-03",
     )
     other = script.replace(told, "广告词，与本页无关，买一送一，只限今天，先到先得，欲购从速。")
-    found = main_text(page(head=f'<script type="application/ld+json">{other}</script>'), "")
-    assert found.strategy == "density"
+    found = main_text(Page(page(head=f'<script type="application/ld+json">{other}</script>'), ""))
+    assert found.choice is Choice.DENSITY
 
 
 @pytest.mark.parametrize(
     "broken", ["{", "[[[[" * 9000, "null", '{"@type": "Article", "articleBody": 7}', "\0"]
 )
 def test_broken_json_ld_is_passed_over(broken):
-    found = main_text(page(head=f'<script type="application/ld+json">{broken}</script>'), "")
-    assert found.strategy == "density"
+    found = main_text(Page(page(head=f'<script type="application/ld+json">{broken}</script>'), ""))
+    assert found.choice is Choice.DENSITY
 
 
 @pytest.mark.parametrize(
@@ -249,7 +243,7 @@ def test_coverage_is_a_share(part, text):
 )
 def test_any_markup_gives_text_of_the_page_or_none(parts):
     html = "".join(parts)
-    found = dense_text(LexborHTMLParser(html))
+    found = dense_text(outline_of(LexborHTMLParser(html)))
     if found is None:
         return
     assert 0.0 <= found.share <= 1.0
@@ -257,20 +251,31 @@ def test_any_markup_gives_text_of_the_page_or_none(parts):
     assert all("".join(line.split()) in shown for line in found.text.split("\n"))
 
 
-def test_the_library_is_loaded_only_in_doubt():
-    """Its import takes a fifth of a second, which every node would pay."""
-    code = f"""
-import sys
-from datetime import UTC, datetime
-from splitter.catalog.rules import PageRules
-from tasks.reading.extract import read_page
-html = {page()!r}
-assert read_page(html, "", PageRules(main_text=True), now=datetime.now(UTC)).reviews
-assert "trafilatura" not in sys.modules
-"""
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, cwd=Path(splitter.__file__).parents[1], timeout=PATIENCE_S
-    )
+SECTIONS = "".join(
+    f"<section class=part><h2>第{n}部分</h2><div><p>{n}{FIRST}</p><p>{n}{SECOND}</p></div></section>"
+    for n in range(4)
+)
+
+
+def test_sections_under_headings_are_one_text():
+    body = read(page(f"<div><p>{THIRD}</p></div>{SECTIONS}")).reviews[0].body
+    assert body.startswith(THIRD)
+    assert [body.count(f"{n}{SECOND}") for n in range(4)] == [1, 1, 1, 1]
+    assert "第3部分" in body
+
+
+def test_the_next_article_and_what_stands_beside_are_no_sections():
+    article = "<article><h1>{}的牛奶投诉记录</h1><p>{}</p></article>"
+    both = article.format("第一篇", FIRST + SECOND) + article.format("第二篇", THIRD + THIRD + THIRD)
+    body = read(page(both)).reviews[0].body
+    assert body.endswith(FIRST + SECOND)
+    assert THIRD not in body
+    aside = "".join(f"<div class=promo-box><p>{n}{COMMENT}</p></div>" for n in range(3))
+    assert COMMENT not in read(page(f"<div class=text>{TEXT}</div>{aside}")).reviews[0].body
+
+
+def test_what_react_sends_hidden_is_shown():
+    assert FIRST in read(page(f'<div hidden id="S:0">{TEXT}</div>')).reviews[0].body
 
 
 CATALOG = """version: 1

@@ -13,6 +13,7 @@ from tasks.domain.pages import PageRead
 from tasks.reading.extract import read_page
 from tasks.reading.maintext import main_text
 from tasks.reading.metadata import read_metadata
+from tasks.reading.page import Page
 
 FIRST = "上周在超市买了一箱光明高钙牛奶，回家打开后发现有三盒已经胀包，味道发酸，根本不能喝。"
 SECOND = "打电话给厂家的客服，他们说要等经销商处理，等了五天，还是没有任何人联系我。"
@@ -73,7 +74,7 @@ def test_the_site_s_name_is_no_part_of_a_title_and_a_title_keeps_its_dash(title,
 def test_authors_are_persons_or_who_published_the_text_no_editors_ids_or_commenters(around, author):
     title = "<title>牛奶胀包无人处理 - 某某投诉网</title>"
     html = f"<head>{title}</head><body>{HEADING}{around}<div>{TEXT}</div></body>"
-    assert main_text(html, "").author == author
+    assert main_text(Page(html, "")).author == author
 
 
 def test_a_page_whose_own_address_is_its_site_s_root_is_a_list():

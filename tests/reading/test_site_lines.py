@@ -96,7 +96,6 @@ def read(*parts: str, head: str = "<title>鲜奶结块</title>") -> PageRead:
         "http://n.example.cn/a/1.html",
         PageRules(main_text=True),
         now=NOW,
-        library=lambda _text, _url: "",
     )
 
 

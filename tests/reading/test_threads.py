@@ -21,7 +21,7 @@ SAMPLES = Path(__file__).parents[2] / "research" / "samples"
 
 
 def read(html: str, url: str = URL) -> PageRead:
-    return read_page(html, url, PageRules(main_text=True), now=NOW, library=lambda _text, _url: "")
+    return read_page(html, url, PageRules(main_text=True), now=NOW)
 
 
 def sample(name: str) -> str:
@@ -47,7 +47,7 @@ POSTS = [
 
 
 def test_quotes_and_signatures_are_kept_apart():
-    thread = read_thread(LexborHTMLParser(sample("discuz.html")), NOW)
+    thread = read_thread(outline_of(LexborHTMLParser(sample("discuz.html"))), NOW)
     assert thread is not None
     answer = thread.records[3]
     assert answer.text == "试过了，还是漏，已经申请退货。"
@@ -109,7 +109,7 @@ def test_links_to_other_pages_are_no_records():
             ["多地抽检电热水壶不合格", "家电以旧换新本周开始了", "儿童餐具新标准正式实施"], 1
         )
     )
-    assert read_thread(LexborHTMLParser(page(entries)), NOW) is None
+    assert read_thread(outline_of(LexborHTMLParser(page(entries))), NOW) is None
 
 
 def test_an_article_with_dated_links_beside_it_stays_one():

@@ -27,7 +27,6 @@ from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.views import NodeView, SubtaskView
 from tasks.reading.decode import decode
-from tasks.reading.maintext import main_text
 from tasks.scheduling import eligibility, modification, recall
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.queries.host_waits import HostQueue
@@ -121,9 +120,6 @@ def _tried() -> Iterator[str]:
     for body in ("牛奶很好喝".encode("gb18030"), "牛奶很好喝".encode(), b"a", b"\xef\xbb\xbfa"):
         yield decode(body, {}).why
         yield decode(b"<meta charset=gbk>" + body, {}).why
-    for text in ("牛奶很好喝。" * 40, "奶。"):
-        page = f"<div><p>{text}</p></div>"
-        yield main_text(page, url, lambda _text, _url: "").why
 
 
 _NAMES = (

@@ -303,7 +303,6 @@ def run(
     """
     part = "samples" if smallest or not (shared / "pages").is_dir() else "shared"
     pages = pagetruth.all_pages(pagetruth.NO_SHARED if smallest else shared)
-    import_module("trafilatura")  # its import is no cost of the first page in doubt
     results = [score(page) for page in pages]
     found = figures_of(results)
     if raise_floors or lower_floor:

@@ -81,9 +81,9 @@ def test_a_missing_page_and_one_stored_twice_are_errors(tmp_path, pages):
 
 
 def test_all_readers_read_the_same():
+    parsel = pytest.importorskip("parsel", reason="the peers are not installed")
     body = review_page(7)
     assert with_soup(body, "utf-8") == with_selectolax(body)
-    parsel = pytest.importorskip("parsel", reason="the peers are not installed")
     assert with_parsel(parsel.Selector(text=body.decode())) == with_selectolax(body)
 
 

@@ -94,6 +94,7 @@ def test_the_command_fails_below_a_floor_until_it_is_lowered(tmp_path, monkeypat
 
 
 def test_lines_fit_80_columns_and_pages_come_worst_first():
+    pytest.importorskip("trafilatura", reason="the peers are not installed")
     result = reading.run(NO_SHARED, True, by_page=True, peers=True)
     printed = list(reading.lines(result["figures"]))
     assert max(len(line.rpartition("  ")[0]) for line in printed) < 80

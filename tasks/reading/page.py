@@ -1,0 +1,42 @@
+"""A page that is read without rules, with what several readers ask of it: made once, and never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from selectolax.lexbor import LexborHTMLParser
+
+from tasks.reading.density import DenseText, dense_text
+from tasks.reading.markup import parse_whole
+from tasks.reading.metadata import Metadata, read_metadata
+from tasks.reading.outline import Outline, outline_of
+
+
+@dataclass(frozen=True)
+class Page:
+    """The text of an answer, decoded, and its final address.
+
+    The properties are computed when they are first needed. `tree` raises FetchError(TOO_LARGE), see `check_markup`.
+    """
+
+    text: str
+    url: str
+
+    @cached_property
+    def tree(self) -> LexborHTMLParser:
+        """The whole tree, with scripts."""
+        return parse_whole(self.text)
+
+    @cached_property
+    def outline(self) -> Outline:
+        return outline_of(self.tree)
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        return read_metadata(self.tree)
+
+    @cached_property
+    def dense(self) -> DenseText | None:
+        """The densest text, by which articles and threads are told apart."""
+        return dense_text(self.outline, self.metadata.description)
