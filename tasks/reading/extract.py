@@ -11,13 +11,12 @@ from tasks.domain.pages import PageRead
 from tasks.reading.feeds import is_feed, read_feed
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.json_results import JsonRecords
+from tasks.reading.json_reviews import script_reviews, structured_reviews
 from tasks.reading.maintext import covered, read_main_text
 from tasks.reading.markup import first, page_text, parse, text_of
 from tasks.reading.next_part import next_address
 from tasks.reading.page import Page
 from tasks.reading.records import BESIDE_BODY, Records, made_reviews, reviews_of
-from tasks.reading.script_records import script_reviews
-from tasks.reading.structured_reviews import structured_reviews
 from tasks.reading.thread_pages import read_thread_page
 
 # Of what a page marks, the share its tree must show, too, and how many times as much text in all; or all of it.
