@@ -6,9 +6,9 @@ import re
 from datetime import datetime
 from functools import lru_cache
 
-from tasks.reading.controls import COUNTER
 from tasks.reading.dates import DATE, read_date
 from tasks.reading.outline import Outline
+from tasks.reading.site_text import COUNTER
 
 _PERSON_NAME = re.compile(
     r"(?:^|[-_])(?:authors?|user|users|user-?name|nick|nick-?name|member|poster|uname|creator|commenter|writer"

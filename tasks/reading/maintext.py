@@ -17,7 +17,6 @@ from splitter.catalog.rules import PageRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.authors import editors, element_author, line_author, sections
-from tasks.reading.controls import without_controls
 from tasks.reading.day_order import read_dates
 from tasks.reading.feeds import is_feed, read_feed
 from tasks.reading.goods import is_goods
@@ -25,7 +24,7 @@ from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.markup import page_text, parse
 from tasks.reading.metadata import Metadata, byline_date
 from tasks.reading.page import Page
-from tasks.reading.site_lines import without_site_lines
+from tasks.reading.site_text import without_controls, without_site_lines
 from tasks.reading.threads import posted_by
 
 # A text shorter than this may be a refusal.

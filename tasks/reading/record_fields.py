@@ -26,11 +26,11 @@ from tasks.reading.bylines import (
     name_of,
     person_strength,
 )  # fmt: skip
-from tasks.reading.controls import is_site_text, without_controls
 from tasks.reading.dates import read_date
 from tasks.reading.element_kinds import Quotes, called_content, kind_of
 from tasks.reading.outline import Outline
 from tasks.reading.repeated import Span
+from tasks.reading.site_text import is_site_text, without_controls
 
 _ITS_DAY = re.compile(r"date|time|posted|created|publish|ago|when|stamp|permalink", re.IGNORECASE)
 _WORDY = re.compile(r"\w", re.UNICODE)

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.bylines import LONGEST_BYLINE
-from tasks.reading.controls import is_site_text
 from tasks.reading.dates import DATE
 from tasks.reading.day_order import read_dates
 from tasks.reading.density import dense_text
@@ -15,6 +14,7 @@ from tasks.reading.goods import is_goods
 from tasks.reading.maintext import MainText, covered, is_title, main_text
 from tasks.reading.page import Page
 from tasks.reading.repeated import HEADLINE_CHARS, width
+from tasks.reading.site_text import is_site_text
 from tasks.reading.threads import Opening, Thread, next_part, read_thread, signed
 
 _THERE, _MISSING = 0.5, 0.2

@@ -10,8 +10,8 @@ from splitter.catalog.rules import PageRules
 from tasks.domain.pages import Review
 from tasks.reading.authors import is_name
 from tasks.reading.bylines import may_be_name
-from tasks.reading.controls import without_controls
 from tasks.reading.extract import read_page
+from tasks.reading.site_text import without_controls
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 SENTENCE = "上周在超市买的鲜奶回家发现结块，打电话给客服，对方说要等三个工作日才有答复。"

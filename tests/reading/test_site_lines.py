@@ -10,7 +10,7 @@ from splitter.catalog.rules import PageRules
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.authors import is_name, person
 from tasks.reading.extract import read_page
-from tasks.reading.site_lines import without_site_lines
+from tasks.reading.site_text import without_site_lines
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 SENTENCE = "上周在超市买的鲜奶回家发现结块，打电话给客服，对方说要等三个工作日才有答复。"

@@ -1,0 +1,178 @@
+"""Text that a page puts around what its author wrote: buttons, counters, bylines, credits, captions, further pages.
+
+Each pattern has a place: at the ends of any text, above a main text, below it, anywhere in it, where it ends, or alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+
+_COUNT = r"[\s(（\[]*\d[\d,.]*\s*[万千wk]?\+?[\s)）\]]*"
+_COUNTED = (
+    r"(?:赞|点赞|讚|顶|踩|评论|評論|留言|回复|回覆|跟帖|跟贴|浏览|瀏覽|阅读|閱讀|点击|點擊|查看|收藏|转发|轉發|分享|人气|喜欢|有用|推荐|反对|支持|关注"
+    r"|likes?|views?|repl(?:y|ies)|comments?|shares?|reads?|votes?)(?:次数|数|數|量|人数)?"
+)
+COUNTER = re.compile(
+    rf"(?:{_COUNTED}\s*[:：]?{_COUNT}(?:次|人|条|條)?|{_COUNT}(?:次|人|个|条|條|则|則)?{_COUNTED}|[+＋]\d{{1,4}})",
+    re.IGNORECASE,
+)
+"""A number and what it counts: 评论(3), 浏览 120, 12 likes, +1."""
+
+_PLACE = r"(?:来自|发布于|IP\s?属地[:：]?)\s?[\u4e00-\u9fff]{2,6}"
+# What a site leaves of a post without a text of its own: where its author is, who likes it, how many replied when.
+_LEFT = re.compile(
+    rf"{_PLACE}|[\s,]*+(?:and\s++)?(?:\d++\s++(?:other\s++)?(?:person|people|others?)\s++)?likes? this\W*"
+    rf"|(?:{COUNTER.pattern})\W+\d[\d\s年月日.:/+-]*",
+    re.IGNORECASE,
+)
+
+_CONTROL = re.compile(
+    r"图集|播报|編輯|编辑|分享|收藏|举报|复制链接|打印|字号\S{0,8}|大\s*中\s*小|原文链接"
+    r"|分享(?:至|到)\s*[:：]?|微信扫码\S{0,4}|扫一扫\S{0,10}|举报/反馈|转播到\S{2,6}"
+    r"|展开(?:全文|更多|回复)?|收起\S{0,4}|点击(?:展开|查看)\S{0,8}"
+    r"|查看(?:原文|原帖|全文|更多|引用|原回复|完整\S{0,4})|显示(?:全部|更多)|阅读(?:全文|原文)|引用|回复|只看该作者|倒序浏览"
+    r"|(?:view|show|see|jump to) (?:(?:the )?(?:original|full|more|quoted?|parent)\s?)+"
+    r"(?:reply|post|comment|message|text)?s?"
+    r"|click to (?:expand|collapse|show|view)\W*|expand|collapse|read more|quote|reply|report|share|permalink"
+    r"|(?:join(?:ed|ed on| date)|member since|registered|注册(?:时间|日期|于)?|加入(?:时间|日期|于))"
+    r"(?:\s*[:：]|\s*(?=\w*\s?\d)).{0,20}"
+    r"|(?:posts?|messages|threads|reputation|karma|points|积分|帖子|主题|精华|威望|金币|经验|贡献|粉丝)\s*[:：]\s*[\d,.]+"
+    rf"|{_PLACE}|…?\s*\((?:more|continue reading)\)"
+    r"|(?:sent|posted) from my [^\n.]{1,60}|sent (?:via|using) (?:the )?[^\n.]{1,40}(?:app|tapatalk)"
+    r"|[（(]?(?:来自|发自)(?:我的|官方)?[^\n，。！？；]{0,20}(?:客户端|手机版|app)[）)]?"
+    r"|uploaded files:?|attachments?:?"
+    r"|(?:发布|发表|更新)(?:时间|日期|于)\s*[:：]?[\s\d年月日:/.-]*|[\d\s年月日/.-]{0,14}\d{1,2}:\d\d(?::\d\d)?\s?(?:发布|发表|更新|提问|回答)",
+    re.IGNORECASE,
+)
+# A day and its clock or what publishes, alone on a line: no sentence.
+_BYLINE = re.compile(
+    r"(?:19|20)\d\d\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}日?\s*(?:\d{1,2}[:：]\d\d(?:[:：]\d\d)?[^。！？，,!?]{0,50}"
+    r"|(?:来源|作者|编辑|责编|责任编辑|字号|浏览|阅读)[^。！？，,!?]{0,50})?"
+    r"|(?:\([^)]{2,30}\)\s*)?\d{1,2}:\d\d,? [A-Z][a-z]{2,8}\.? \d{1,2}, \d{4}|\d\d\.\d\d\.\d{4}, \d\d[.:]\d\d Uhr"
+)
+_CREDIT = re.compile(
+    r"\(?(?:web )?editors?\s*:[^.!?]{2,60}|"
+    r"[（(\[【]?(?:本文)?(?:来源于?|稿源|责任编辑|责编|编\s?辑|校对|审核|排版|监制)\s*[:：/|︱｜丨]\s*[^。！？!?]{1,50}"
+    r"|编辑\s[\u4e00-\u9fff]{2,4}(?:\s[^。！？，,!?]{0,30})?"
+)
+_NOTICE = re.compile(
+    r"仅提供信息存储|不代表\S{0,20}(?:观点|立场)|版权(?:归|属于)\S{0,12}所有|^\S{0,4}声明[:：]|转载\S{0,2}请(?:注明|联系|务必)|请勿转载|(?:不得|禁止)(?:以任何方式)?转载"
+    r"|^转载必须注明|侵权\S{0,6}联系|不构成\S{0,4}投资建议|请以\S{0,6}指定媒体|所有文章均为"
+    r"|all rights reserved|reflect the views of the(?:ir)? authors?|for more information,? please visit",
+    re.IGNORECASE,
+)
+_FOLLOW = re.compile(
+    r"(?:相关|更多)\S{0,40}(?:请)?(?:关注|下载|点击|访问)\s*[:：]?.{0,30}|(?:欢迎|请|长按|扫码)\S{0,6}(?:关注|下载|订阅)\S{0,20}"
+    r"|返回\S{1,10}(?:首页|列表)\W*|\S{0,12} ?app download"
+    r"|(?:follow|like|join|find) (?:us|\S+) on (?:twitter|facebook|instagram|x|google|youtube|telegram)\b.{0,80}"
+    r"|(?:sign up|subscribe)\b.{0,100}|thank you for (?:reading|subscribing|your).{0,60}"
+    r"|(?:email|save|post|print|share|tweet|copy link|facebook|twitter|whatsapp|linkedin)",
+    re.IGNORECASE,
+)
+_FURTHER = re.compile(
+    r"(?:[为為][你您]推[荐薦]|猜你喜[欢歡]|(?:相关|相關|推荐|推薦|延伸|热门|熱門|精彩|编辑|猜你|往期)(?:推荐|推薦|阅读|閱讀|新闻|新聞|文章|资讯|内容|链接"
+    r"|视频|问答|图文|回顾)|大家都?在看"
+    r"|更多精彩\S{0,6}|\S{2,6}更多|(?:最新|热门|网友|精彩)(?:评论|跟帖|留言)"
+    r"|related(?: (?:articles?|stories|posts?|news|topics|content|links|reading))?|read (?:more|next"
+    r"|also)|recommended(?: for you| reading| stories)?"
+    r"|you (?:may|might) also (?:like|enjoy|be interested in)|most (?:read|popular|viewed)"
+    r"|more (?:stories|news|from\b.{0,40})|trending(?: now)?)\s*[:：>»]*",
+    re.IGNORECASE,
+)
+_REFERENCES = re.compile(
+    r"(?:参考(?:文献|资料|来源)|參考(?:文獻|資料|來源)|注释与参考|外部链接|外部連結|references|external links)"
+    r"\s*(?:\[编辑\]|\[編輯\]|\[edit\])?",
+    re.IGNORECASE,
+)
+_CAPTION = re.compile(
+    r"(?:图注|圖註|图说|圖說|图片说明|[▲△◎]\s*图?|photo(?:graph)?(?: by| credit)?\s*:|image(?: credit)?\s*:"
+    r"|illustration\s*:|credits?\s*:|фото\s*:|foto\s*:).{0,110}"
+    r"|.{0,70}(?<![拍])(?:视频截图|资料图片?|網頁截圖|网页截图|微博截图|(?:图|文)源[:：]\S{1,20}|图片来源[:：]?.{1,20}|视觉中国\s?(?:资料"
+    r"|图)?|[^，。！？]{2,14}\s?供图"
+    r"|(?<=[\s/／（(][\u4e00-\u9fff]{2})\s?摄|(?<=[\s/／（(][\u4e00-\u9fff]{3})\s?摄|\[photo/\S+"
+    r"|\(?photo(?: by|:)\s?.{2,40}"
+    r"|/(?:AFP|AP|Reuters|Getty Images|Xinhua))[)）\]】。]?",
+    re.IGNORECASE,
+)
+_PICTURE = re.compile(
+    r"[图圖摄△▲◎]|photo|image|illustration|credit|фото|foto"
+    r"|AFP|AP|Reuters|Getty|Xinhua|视频截",
+    re.IGNORECASE,
+)
+_GLUED = re.compile(r"[（(\[【]?(?:返回\S{1,8}首页|责任编辑[:：]\S{2,12})\s*[>»)）\]】]*$")
+_LONGEST_LINE, _LONGEST_HEADING, _LONGEST_NOTICE = 120, 80, 300
+_MOST_LINES = 8
+"""Lines at an end of a text that may be the site's."""
+_LEAST_BEFORE, _LEAST_ARTICLE = 50, 400
+
+
+def is_site_text(text: str) -> bool:
+    """Return True if a post holds only what its site put there."""
+    return _LEFT.fullmatch(text) is not None
+
+
+def is_control(line: str) -> bool:
+    """Return True for a button, a counter or a blank line."""
+    line = line.strip()
+    return not line or COUNTER.fullmatch(line) is not None or _CONTROL.fullmatch(line) is not None
+
+
+def without_controls(text: str) -> str:
+    """Return a text without the buttons and counters at its ends; one that is nothing else (赞) stays."""
+    return "\n".join(_trimmed(text.split("\n"), is_control, is_control)) or text
+
+
+def without_site_lines(text: str) -> str:
+    """Return a main text without lines of its site; one that is nothing else stays.
+
+    At its ends these are bylines, credits of editors and sources, notices (版权, 声明) and invitations to follow;
+    anywhere captions of pictures, and a button that stands there more than once (编辑 at every heading); below it what
+    to read next, if no longer text follows, and references.
+    """
+    lines = text.split("\n")
+    lines = lines[: _end(lines)]
+    again = {line for line, count in Counter(lines).items() if count > 1 and is_control(line)}
+    kept = [line for line in lines if line not in again and not _is_caption(line)]
+    kept = _trimmed(kept, lambda line: not line.strip() or _is(_BYLINE, line), _is_below)
+    if not kept:
+        return text
+    kept[-1] = _GLUED.sub("", kept[-1])
+    return "\n".join(kept)
+
+
+def _trimmed(lines: list[str], above: Callable[[str], bool], below: Callable[[str], bool]) -> list[str]:
+    first, last = 0, len(lines)
+    while first < min(last, _MOST_LINES) and above(lines[first]):
+        first += 1
+    while last > max(first, len(lines) - _MOST_LINES) and below(lines[last - 1]):
+        last -= 1
+    return lines[first:last]
+
+
+def _end(lines: list[str]) -> int:
+    """Return the line where further pages or references begin; the number of lines if neither does."""
+    chars = 0
+    long = max((place for place, line in enumerate(lines) if len(line) > _LONGEST_HEADING), default=-1)
+    for place, line in enumerate(lines):
+        if chars >= _LEAST_ARTICLE and _is(_REFERENCES, line):
+            return place
+        if chars >= _LEAST_BEFORE and place > long and _is(_FURTHER, line):
+            return place
+        chars += len(line)
+    return len(lines)
+
+
+def _is(pattern: re.Pattern[str], line: str) -> bool:
+    return len(line) <= _LONGEST_LINE and pattern.fullmatch(line.strip()) is not None
+
+
+def _is_below(line: str) -> bool:
+    """Return True for a credit, a notice, an invitation or a blank line."""
+    noticed = len(line) <= _LONGEST_NOTICE and _NOTICE.search(line.strip()) is not None
+    return not line.strip() or noticed or _is(_CREDIT, line) or _is(_FOLLOW, line)
+
+
+def _is_caption(line: str) -> bool:
+    return _PICTURE.search(line[:_LONGEST_LINE]) is not None and _is(_CAPTION, line)
