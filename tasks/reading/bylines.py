@@ -19,7 +19,7 @@ _PERSON_NAME = re.compile(
 _PERHAPS_PERSON = re.compile(r"(?:^|[-_])(?:name|by|owner|people|persona)(?:$|[-_])", re.IGNORECASE)
 # What stands beside a name in a pane about its person: a title, a rank, counts.
 _OF_PERSON = re.compile(
-    r"(?:user|member|author|poster|profile|customer)s?[-_]?(?:title|rank|role|badge|banner|level|group|stats?|counts?|posts|location"
+    r"(?<!no-)(?<!has-)(?:user|member|author|poster|profile|customer)s?[-_]?(?:title|rank|role|badge|banner|level|group|stats?|counts?|posts|location"
     r"|joined|karma|points|score|blurb|reputation|signature|fields?|extras?)",
     re.IGNORECASE,
 )
@@ -43,7 +43,7 @@ _NO_NAME = re.compile(
     r"|(?:赞|顶|踩|回复|举报|收藏|转发|评论|支持|反对|有用|没用|关注|推荐|最新评论|热门)\S{0,2}[\s\[(（]*\d*.?"
     r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|create an account|我的.*"
     r"|about(?: me| us)?|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
-    r"|精华帖?|加精|置顶|热帖|精品|悬赏|公告|(?:已|未)(?:解决|采纳)|最佳答案"
+    r"|联系(?:作者|我们|客服).*|.*扫码.*|精华帖?|加精|置顶|热帖|精品|悬赏|公告|(?:已|未)(?:解决|采纳)|最佳答案"
     r"|pinned|sticky|solved|featured|closed|locked|best answer"
     r"|level.*|lv\.?\s*\d+|#\d+|(?:post|reply|comment)\s*+#?\s*+\d.*"
     r"|share|分享|report|quote|like|edit|link|permalink|(?:read |see |show )?(?:more|less)|更多|查看\S*|全部\S*"
