@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from functools import lru_cache
 
 from tasks.reading.dates import DATE, read_date
 from tasks.reading.outline import Outline
+from tasks.reading.roles import roles
 from tasks.reading.site_text import COUNTER
 
-_PERSON_NAME = re.compile(
-    r"(?:^|[-_])(?:authors?|user|users|user-?name|nick|nick-?name|member|poster|uname|creator|commenter|writer"
-    r"|posted-?by|by-?line|fn|author-?name"
-    r"|display-?name|lz|reviewer|customer)(?:$|[-_])",
-    re.IGNORECASE,
-)
-_PERHAPS_PERSON = re.compile(r"(?:^|[-_])(?:name|by|owner|people|persona)(?:$|[-_])", re.IGNORECASE)
-# What stands beside a name in a pane about its person: a title, a rank, counts.
-_OF_PERSON = re.compile(
-    r"(?<!no-)(?<!has-)(?:user|member|author|poster|profile|customer)s?[-_]?(?:title|rank|role|badge|banner|level|group|stats?|counts?|posts|location"
-    r"|joined|karma|points|score|blurb|reputation|signature|fields?|extras?)",
-    re.IGNORECASE,
-)
-CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PERSON_LINK = re.compile(
     r"(?:^|[/?&.])(?:[\w-]+[-_])?(?:users?|members?|profiles?|authors?|people|person|userinfo"
     r"|user_profile|memberlist|customer|account)(?:[/?=.&-]|$)"
@@ -87,13 +73,10 @@ def is_person(page: Outline, element: int) -> int:
         return SURELY
     if page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", "")):
         return SURELY
-    return _called_person(page.names[element]) or int(attributes.get("itemprop") == "name")
-
-
-@lru_cache(maxsize=4096)
-def _called_person(class_names: tuple[str, ...]) -> int:
-    names = [CAMEL.sub("-", name) for name in class_names]
-    return SURELY if any(map(_PERSON_NAME.search, names)) else int(any(map(_PERHAPS_PERSON.search, names)))
+    found = roles(*page.names[element])
+    if "person" in found:
+        return SURELY
+    return int(attributes.get("itemprop") == "name" or "perhaps person" in found)
 
 
 def date_of(page: Outline, number: int, now: datetime) -> str:
@@ -120,7 +103,7 @@ def person_strength(page: Outline, owner: int, record: int) -> float:
         if step < _OWN and (
             attributes.get("itemprop") == "jobTitle"
             or (page.tags[element] == "dd" and not person)
-            or any(map(_OF_PERSON.search, page.names[element]))
+            or "of person" in roles(*page.names[element])
         ):
             return 0.0
         if person:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from tasks.reading.noise import is_caption, is_noise
 from tasks.reading.outline import INLINE, Outline
+from tasks.reading.roles import is_caption, is_noise
 
 _PUNCTUATION = re.compile(r"[，。！？；：、,.!?;:“”…]")
 # Limits of the work on a page made to cost much; ordinary ones have some hundred blocks, twenty deep.

@@ -3,40 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from itertools import accumulate
 
-from tasks.reading.bylines import CAMEL
 from tasks.reading.outline import INLINE, Outline
-
-_QUOTE = re.compile(
-    r"^(?!js-)(?:.*[-_])?(?:block-?)?quot(?:e|ed|es|ing)(?:$|[-_]?(?:block|body|content|text|title|post|box|container|message))|引用|(?:^|[-_])cite|parent-?(?:post|comment)|reply-?(?:to|source)|in-?reply",
-    re.IGNORECASE,
-)
-# What readers may quote: the text itself.
-_QUOTABLE = re.compile(r"(?:select|can|to)-?quot|quot(?:e|able)-?(?:select|source)", re.IGNORECASE)
-_SIGNATURE = re.compile(
-    r"(?:^|[-_])(?:sig|sign|signature)s?(?:$|[-_])|signature|签名|qianming", re.IGNORECASE
-)
-_CONTENT = re.compile(
-    r"content|(?:^|[-_])(?:body|text|txt|cnt|message|msg|markdown|prose|entry|desc|description"
-    r"|summary|t_f|md|short|full"
-    r"|detail|words)(?:$|[-_])"
-    r"|(?:post|comment|review|reply|answer)[-_]?(?:body|text|message|msg|con|main)",
-    re.IGNORECASE,
-)
-_BESIDE = re.compile(
-    r"author|user|profile|avatar|member|(?:^|[-_])(?:name|area|location|region|ip|device|mark|meta|infos?|head|header"
-    r"|foot|footer|tools?|toolbar|actions?|controls?|buttons?|btn|menu"
-    r"|share|likes?|votes?|rating|score|counts?|stats?|date|time|ago|badges?|rank|level|edited|attribution|permalink"
-    r"|tags?|nav"
-    r"|attachments?|editor|form|flag|report|date-?line|sr-only|tail|visually-hidden|reactions?|role|title-?bar)(?:$|[-_])",
-    re.IGNORECASE,
-)
-
-_ANSWER = re.compile(
-    r"(?:^|[-_])(?:reply|response|answer)-?(?:text|content|body|msg|message|con)(?:$|[-_])", re.IGNORECASE
-)
+from tasks.reading.roles import roles
 
 _ATTRIBUTION = re.compile(
     r"\b(?:wrote|said|quote from|originally posted|replied)\b|写道|发表于|说[:：]|引用|回复|原帖由",
@@ -78,12 +48,7 @@ class Quotes:
 
 def called_content(page: Outline, element: int) -> bool:
     """Whether an element is called what holds a text (content, body, message)."""
-    return _named_content(page.names[element])
-
-
-@lru_cache(maxsize=4096)
-def _named_content(class_names: tuple[str, ...]) -> bool:
-    return any(_CONTENT.search(CAMEL.sub("-", name)) for name in class_names)
+    return "content" in roles(*page.names[element])
 
 
 def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
@@ -91,24 +56,22 @@ def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
 
     Empty for what may be text. Beside the text stand its author, tools and counts.
     """
-    names = page.names[element]
-    tag = page.tags[element]
-    called = [CAMEL.sub("-", name) for name in names]
-    for name in called:
-        if _SIGNATURE.search(name) and not page.dated(element) and not _holds_signature(page, element):
-            return "signature"
-        if _QUOTE.search(name) and tag not in INLINE and not _QUOTABLE.search(name):
-            return "quote"
-    if any(map(_ANSWER.search, names)) and _follows_text(page, element):
+    tag, names = page.tags[element], page.names[element]
+    found = roles(*names)
+    if "signature" in found and not page.dated(element) and not _holds_signature(page, element):
+        return "signature"
+    if "quote" in found and tag not in INLINE:
+        return "quote"
+    if "answer" in found and _follows_text(page, element):
         return "quote"
     if tag == "blockquote":
-        if any(_CONTENT.search(name) and "quote" not in name.lower() for name in called):
+        if any("content" in roles(name) and "quote" not in name.lower() for name in names):
             return ""  # a post's own text
         return "quote" if quotes.of_another(element) else ""
     if tag in ("header", "footer", "nav", "form", "h1"):
         return "beside"
-    beside = any(map(_BESIDE.search, called)) and not _mentions(page, element)
-    return "beside" if beside and not called_content(page, element) else ""
+    beside = "beside" in found and "content" not in found and not _mentions(page, element)
+    return "beside" if beside else ""
 
 
 def _mentions(page: Outline, element: int) -> bool:
@@ -125,7 +88,7 @@ def _mentions(page: Outline, element: int) -> bool:
 def _holds_signature(page: Outline, element: int) -> bool:
     """Whether a signature stands further inside: then an element called after it is the post around both."""
     inside = range(element + 1, min(page.ends[element], element + _FIRST_ELEMENTS))
-    return any(_SIGNATURE.search(name) for one in inside for name in page.names[one])
+    return any("signature" in roles(*page.names[one]) for one in inside)
 
 
 def _follows_text(page: Outline, element: int) -> bool:
@@ -135,7 +98,7 @@ def _follows_text(page: Outline, element: int) -> bool:
     for _ in range(_MOST_BESIDE):
         if parent < 0 or beside >= element:
             break
-        if called_content(page, beside) and not any(map(_ANSWER.search, page.names[beside])):
+        if "content" in (found := roles(*page.names[beside])) and "answer" not in found:
             return True
         beside = page.ends[beside]
     return False

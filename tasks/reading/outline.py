@@ -17,6 +17,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.reading.dates import DATE, SHORT_AGO
 from tasks.reading.portraits import is_portrait, pictured
+from tasks.reading.roles import roles
 
 MOST_ELEMENTS = 60_000
 """Elements looked at; the rest of a larger page is not."""
@@ -261,7 +262,11 @@ def _sum_up(page: Outline) -> None:
         titled = (
             DATE.search(page.attributes[one.owner].get("title", "")) if length <= _LONGEST_DATED else None
         )
-        counted = one.linked and length <= _LONGEST_COUNTED and _COUNTED.fullmatch(one.text.strip())
+        counted = (
+            length <= _LONGEST_COUNTED
+            and _COUNTED.fullmatch(one.text.strip())
+            and (one.linked or "day" in roles(page.tags[one.owner], *page.names[one.owner]))
+        )
         page.dates.append(bool(marked or titled or counted or (maybe and DATE.search(one.text))))
     page._chars = [0, *accumulate(lengths)]
     page._linked = [

@@ -30,9 +30,9 @@ from tasks.reading.dates import read_date
 from tasks.reading.element_kinds import Quotes, called_content, kind_of
 from tasks.reading.outline import Outline
 from tasks.reading.repeated import Span
+from tasks.reading.roles import roles
 from tasks.reading.site_text import is_site_text, without_controls
 
-_ITS_DAY = re.compile(r"date|time|posted|created|publish|ago|when|stamp|permalink", re.IGNORECASE)
 _WORDY = re.compile(r"\w", re.UNICODE)
 _BY = re.compile(r"\bby:?\s+(\S{2,30})", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d+")
@@ -228,16 +228,10 @@ class _Group:
         around = label[-20:] + " " + text.text[:30] + " " + " ".join(page.names[text.owner])
         if NOT_ITS_DAY.search(around) or len(text.text.strip()) > LONGEST_BYLINE or in_sentence(text.text):
             return 0.05
-        names = " ".join(
-            (page.tags[text.owner], *page.names[text.owner], *page.names[max(0, page.parents[text.owner])])
-        )
+        above = page.names[max(0, page.parents[text.owner])]
+        named = "day" in roles(page.tags[text.owner], *page.names[text.owner], *above)
         clock = _CLOCK.search(date_of(page, number, self._now)) is not None
-        return (
-            1.0
-            + 0.5 * (_ITS_DAY.search(names) is not None)
-            + 0.3 * (text.text.strip()[-1:].isdigit())
-            + 0.5 * clock
-        )
+        return 1.0 + 0.5 * named + 0.3 * (text.text.strip()[-1:].isdigit()) + 0.5 * clock
 
     def _authors(self, dates: set[int]) -> dict[int, int]:
         """By record the text that names its author."""

@@ -11,38 +11,16 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 
 from tasks.reading.bylines import SURELY, in_sentence, is_person
 from tasks.reading.element_kinds import called_content
 from tasks.reading.outline import Outline
 from tasks.reading.records import MOST_RECORDS
+from tasks.reading.roles import is_called, roles
 
-HINT = re.compile(
-    r"comment|repl(?:y|ies)|answer|post(?!er|ed|-?time|-?date|-?body|-?preview)|message|(?<!p)review|floor|feedback|discuss|评",
-    re.IGNORECASE,
-)
-_REPLY = re.compile(r"comment|repl(?:y|ies)|answer|(?<!p)review|评|回复", re.IGNORECASE)
-# Names that say how an element looks, not what it is.
-_LOOK = re.compile(
-    r"^(?:col|row|clear-?fix|[mp][btlrxy]?|w|h|d|flex|grid|float|text|bg|border|rounded|shadow|container|wrapper|active|card|panel"
-    r"|box|even|odd"
-    r"|alt|first|last|left|right|inner|outer|hidden|block|inline|items?|align|justify|font|overflow|relative|absolute|position|css|dark|hover"
-    r"|sm|md|lg|xl|center|top|bottom|space|gap|min|max|leading|tracking|fs|fw|u)(?:$|[-:_])"
-)
-_ASIDE = re.compile(
-    r"side-?bar|(?<![a-z])widget|(?:^|[-_])(?:aside|nav|menu)(?:$|[-_])|relat(?:ed|ion)|recommend"
-    r"|guess|hot-?(?:list|news|post|topic)|rank",
-    re.IGNORECASE,
-)
-_FOOT = re.compile(r"(?:^|[-_])(?:foot|footer)(?:$|[-_])", re.IGNORECASE)
 _MOST_ASIDE = 0.8
 _ADDRESS = re.compile(r"\s*(?:https?://|www\.)")
-_LIST = re.compile(
-    r"news|article[-_]*list|thread-?list|topic-?list|recommend|relat(?!ive)|rank|hot-|sidebar|(?<![a-z])widget|menu|nav|search-?result",
-    re.IGNORECASE,
-)
 HEADLINE_CHARS = 8
 """Characters of a text that says something, as wide as Chinese ones."""
 _LEAST_CHARS = 2
@@ -102,7 +80,7 @@ def _called_alike(page: Outline) -> list[tuple[str, list[Span]]]:
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
         for name in dict.fromkeys(names):
-            if not _is_look(name):
+            if "look" not in roles(name):
                 groups[tag, name].append(element)
         within = " ".join(page.names[parent]) if parent >= 0 else ""
         groups[tag, within, parent, names[:1]].append(element)
@@ -215,11 +193,11 @@ class _Sums:
         aside: list[bool] = []
         reply: list[bool] = []
         for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
-            beside, foot, answers = _called(names)
+            found = roles(*names)
             inside = parent >= 0 and aside[parent]
-            reply.append(parent >= 0 and (reply[parent] or answers))
-            foot = not reply[-1] and (foot or tag == "footer")
-            if not inside and (foot or beside or tag in ("aside", "nav")):
+            reply.append(parent >= 0 and (reply[parent] or "reply" in found))
+            foot = not reply[-1] and ("foot" in found or tag == "footer")
+            if not inside and (foot or "aside" in found or tag in ("aside", "nav")):
                 chars = self._content[page.last_text[element]] - self._content[page.first_text[element]]
                 inside = chars < _MOST_ASIDE * self._all
             aside.append(inside)
@@ -238,7 +216,7 @@ class _Sums:
                     one - inner for one, inner in zip(own[around[-1]], whole[place], strict=True)
                 ]
             around.append(place)
-        hinted = HINT.search(name) is not None
+        hinted = is_called("post", name)
         evidence = 0.0
         persons = headed = text = 0
         kept = []
@@ -265,7 +243,7 @@ class _Sums:
             return None
         if sum(one[1] for one in own) > _MOST_DATES * len(own):
             evidence *= _HOLDER_WORTH
-        if _LIST.search(name) or self._aside[kept[0][0]]:
+        if is_called("list", name) or self._aside[kept[0][0]]:
             evidence *= _ASIDE_WORTH
         score = evidence * (text / self._all) ** _TEXT_POWER * (1.0 if hinted else _UNHINTED_WORTH)
         portrayed = all(self._pictured[end] > self._pictured[start] for start, end in kept)
@@ -306,21 +284,9 @@ class _Sums:
         return ""
 
 
-@lru_cache(maxsize=4096)
-def _called(names: tuple[str, ...]) -> tuple[bool, bool, bool]:
-    """Return whether class names are those of an aside, of a foot, and of a reply."""
-    return any(map(_ASIDE.search, names)), any(map(_FOOT.search, names)), any(map(is_reply, names))
-
-
-@lru_cache(maxsize=4096)
-def _is_look(name: str) -> bool:
-    return _LOOK.match(name) is not None
-
-
-@lru_cache(maxsize=4096)
 def is_reply(name: str) -> bool:
-    """Whether elements are called comments, replies, answers or reviews."""
-    return _REPLY.search(name) is not None
+    """Return True if elements are called comments, replies, answers or reviews."""
+    return is_called("reply", name)
 
 
 def width(text: str) -> float:

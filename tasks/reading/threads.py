@@ -22,6 +22,7 @@ from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline
 from tasks.reading.record_fields import Record, read_records
 from tasks.reading.records import LONGEST_ID
 from tasks.reading.repeated import HEADLINE_CHARS, Group, Span, is_reply, record_groups, width
+from tasks.reading.roles import roles
 
 _LEAST_EVIDENCE, _LEAST_PORTRAYED, _LEAST_UNHINTED = 0.9, 1.4, 1.5
 _LINK_CHARS = 12
@@ -37,12 +38,6 @@ _POST_PATH = re.compile(
     r"/(?:threads?|topics?|forums?|bbs|questions?|discussions?|discuss|posts?|status|answers?|t|p)(?:[/-]|$)",
     re.IGNORECASE,
 )
-_POST = re.compile(r"topic|thread|question|repl(?:y|ies)|forum|bbs|discuss|tweet|answer|bbp", re.IGNORECASE)
-_CALLED_NAME = re.compile(r"name|nick|author|poster", re.IGNORECASE)
-_NOTICE = re.compile(
-    r"(?:^|[-_])(?:notices?|announcements?|announce|alert|disclaimer|gonggao)(?:$|[-_])", re.IGNORECASE
-)
-_LINK_BACK = re.compile(r"(?:^|[-_])(?:pingback|trackback)(?:$|[-_])", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _PAGE_OF_PATH = re.compile(r"/page[-/]?\d+/?$", re.IGNORECASE)
 _PAGE_PARAMETER = re.compile(
@@ -118,7 +113,7 @@ class Thread:
         for _ in range(_AROUND):
             if element <= 0:
                 break
-            if any(map(_NOTICE.search, page.names[element])):
+            if "notice" in roles(*page.names[element]):
                 return True
             element = page.parents[element]
         return False
@@ -194,11 +189,7 @@ def read_thread(page: Outline, now: datetime) -> Thread | None:
 
 def _links_here(page: Outline, element: int) -> bool:
     """Whether a record is what another site sends of itself when it links to the page, among its comments."""
-    return any(
-        _LINK_BACK.search(name)
-        for one in (element, max(0, page.parents[element]))
-        for name in page.names[one]
-    )
+    return "link back" in roles(*page.names[element], *page.names[max(0, page.parents[element])])
 
 
 def _least(group: Group) -> float:
@@ -250,7 +241,7 @@ def _among_replies(page: Outline, small: Group, large: Group) -> bool:
     for _ in range(_AROUND):
         if element <= 0 or any(element == start for start, _ in large.members):
             return False
-        if any(map(is_reply, page.names[element])):
+        if "reply" in roles(*page.names[element]):
             return True
         element = page.parents[element]
     return False
@@ -303,7 +294,7 @@ def posted_by(page: Outline, url: str, body: str) -> str:
     near = [*range(at - 1, max(-1, at - _NEAR), -1), *range(at, min(at + _FIRST_LINE, len(page.texts)))]
     names = {n: as_name(page, n) / (_CLOSE + order) for order, n in enumerate(near) if _surely(page, n)}
     handles = {n for n in names if page.texts[n].text.strip().startswith("@")}
-    called = {n for n in names if names[n] and any(map(_CALLED_NAME.search, page.names[page.texts[n].owner]))}
+    called = {n for n in names if names[n] and "name" in roles(*page.names[page.texts[n].owner])}
     author = max(names, key=lambda n: (n not in handles, n in called, names[n]), default=at)
     return name_of(page, author) if names.get(author, 0.0) > 0 else ""
 
@@ -313,7 +304,7 @@ def _in_post(page: Outline, number: int) -> bool:
     for _ in range(_ABOVE):
         if element <= 0:
             break
-        if any(map(_POST.search, page.names[element])):
+        if "topic" in roles(*page.names[element]):
             return True
         element = page.parents[element]
     return False

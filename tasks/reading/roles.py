@@ -1,0 +1,117 @@
+"""What an element's class names and id say it is: a person's name, a text, a quote, an aside, no part of a main text.
+
+Class names repeat on every page of a site, so what they say is cached.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+Role = Literal[
+    "person", "perhaps person", "of person", "name", "day", "content", "quote", "answer", "signature", "beside", "post",
+    "reply", "topic", "aside", "foot", "list", "notice", "link back", "look",
+]  # fmt: skip
+"""What elements are called after; most names have none of these, some several.
+
+"of person" stands next to a name, in a pane about its person: a title, a rank. "beside" stands next to a post's text:
+its author, tools, counts. A "post" is one of many texts that people write, a "reply" one that answers another, or a
+review.
+"topic" is a forum's, "list" one of other pages, "notice" the site's. "look" says how an element looks, not what it is.
+"""
+
+_PATTERNS: dict[Role, str] = {
+    "person": r"(?:^|[-_])(?:authors?|user|users|user-?name|nick|nick-?name|member|poster|uname|creator|commenter"
+    r"|writer|posted-?by|by-?line|fn|author-?name|display-?name|lz|reviewer|customer)(?:$|[-_])",
+    "perhaps person": r"(?:^|[-_])(?:name|by|owner|people|persona)(?:$|[-_])",
+    "of person": r"(?<!no-)(?<!has-)(?:user|member|author|poster|profile|customer)s?[-_]?(?:title|rank|role|badge"
+    r"|banner|level|group|stats?|counts?|posts|location|joined|karma|points|score|blurb|reputation|signature|fields?"
+    r"|extras?)",
+    "name": r"name|nick|author|poster",
+    "day": r"date|time|posted|created|publish|ago|when|stamp|permalink",
+    "content": r"content|(?:^|[-_])(?:body|text|txt|cnt|message|msg|markdown|prose|entry|desc|description|summary"
+    r"|t_f|md|short|full|detail|words)(?:$|[-_])|(?:post|comment|review|reply|answer)[-_]?(?:body|text|message|msg"
+    r"|con|main)",
+    # Not what readers may quote: the text itself.
+    "quote": r"^(?!js-|.*(?:select|can|to)-?quot|.*quot(?:e|able)-?(?:select"
+    r"|source))(?:.*[-_])?(?:block-?)?quot(?:e|ed|es|ing)(?:$|[-_]?(?:block|body|content|text|title|post|box"
+    r"|container|message))|引用|(?:^|[-_])cite|parent-?(?:post|comment)|reply-?(?:to|source)|in-?reply",
+    "answer": r"(?:^|[-_])(?:reply|response|answer)-?(?:text|content|body|msg|message|con)(?:$|[-_])",
+    "signature": r"(?:^|[-_])(?:sig|sign|signature)s?(?:$|[-_])|signature|签名|qianming",
+    "beside": r"author|user|profile|avatar|member|(?:^|[-_])(?:name|area|location|region|ip|device|mark|meta"
+    r"|infos?|head|header|foot|footer|tools?|toolbar|actions?|controls?|buttons?|btn|menu|share|likes?|votes?|rating"
+    r"|score|counts?|stats?|date|time|ago|badges?|rank|level|edited|attribution|permalink|tags?|nav|attachments?"
+    r"|editor|form|flag|report|date-?line|sr-only|tail|visually-hidden|reactions?|role|title-?bar)(?:$|[-_])",
+    "post": r"comment|repl(?:y|ies)|answer|post(?!er|ed|-?time|-?date|-?body|-?preview)|message|(?<!p)review"
+    r"|floor|feedback|discuss|评",
+    "reply": r"comment|repl(?:y|ies)|answer|(?<!p)review|评|回复",
+    "topic": r"topic|thread|question|repl(?:y|ies)|forum|bbs|discuss|tweet|answer|bbp",
+    "aside": r"side-?bar|(?<![a-z])widget|(?:^|[-_])(?:aside|nav|menu)(?:$|[-_])|relat(?:ed|ion)|recommend|guess"
+    r"|hot-?(?:list|news|post|topic)|rank",
+    "foot": r"(?:^|[-_])(?:foot|footer)(?:$|[-_])",
+    "list": r"news|article[-_]*list|thread-?list|topic-?list|recommend|relat(?!ive)|rank|hot-|sidebar"
+    r"|(?<![a-z])widget|menu|nav|search-?result",
+    "notice": r"(?:^|[-_])(?:notices?|announcements?|announce|alert|disclaimer|gonggao)(?:$|[-_])",
+    "link back": r"(?:^|[-_])(?:pingback|trackback)(?:$|[-_])",
+    "look": r"^(?:col|row|clear-?fix|[mp][btlrxy]?|w|h|d|flex|grid|float|text|bg|border|rounded|shadow|container"
+    r"|wrapper|active|card|panel|box|even|odd|alt|first|last|left|right|inner|outer|hidden|block|inline|items?|align"
+    r"|justify|font|overflow|relative|absolute|position|css|dark|hover|sm|md|lg|xl|center|top|bottom|space|gap|min"
+    r"|max|leading|tracking|fs|fw|u)(?:$|[-:_])",
+}
+_COMPILED = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in _PATTERNS.items()}
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+_CAPTIONS = (
+    r"(?:^|[-_\s])(?:(?:fig(?:ure)?|photo|image|img|pic)?-?caption(?:-?text)?(?:$|[-_\s])"
+    r"|(?:photo|image|img|pic)-?(?:credit|desc|note|info|source))"
+)
+_CAPTION = re.compile(_CAPTIONS, re.IGNORECASE)
+# Names of what is no part of a main text; the second kind counts only if the name does not also fit `_TEXTUAL`.
+_NOISE = re.compile(
+    r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|\bmodal\b|pop-?over|tool-?tip"
+    r"|cookie|consent|onetrust|gdpr|qr-?code|pagination|disclaimer|guess-?you|hot-?(?:news|list|rank|word)"
+    rf"|share-?(?:bar|box|to|btn|tool)|{_CAPTIONS}",
+    re.IGNORECASE,
+)
+_PERHAPS_NOISE = re.compile(
+    r"reply|\bfoot|\bside|share|crumb|\bnav|navi|menu|tool-?bar|rank|\bads?\b|promo|dialog|login|tag-?s?list|\btags?\b|pager"
+    r"|statement|hidden|subscribe|download|rel-?news",
+    re.IGNORECASE,
+)
+_TEXTUAL = re.compile(r"article|content|main|body|text|post|detail|entry|story|txt", re.IGNORECASE)
+
+
+@lru_cache(maxsize=8192)
+def roles(*names: str) -> frozenset[Role]:
+    """Return what class names say of their element."""
+    if len(names) != 1:
+        return frozenset().union(*map(roles, names))
+    plain = _CAMEL.sub("-", names[0])
+    return frozenset(role for role, pattern in _COMPILED.items() if pattern.search(plain))
+
+
+@lru_cache(maxsize=4096)
+def is_called(role: Role, names: str) -> bool:
+    """Return True if a tag, and class names joined to it, say that elements have a role."""
+    return _COMPILED[role].search(names) is not None
+
+
+@lru_cache(maxsize=4096)
+def is_caption(tag: str, called: str) -> bool:
+    """Return True if an element is called a picture's caption or credit.
+
+    Args:
+        called: its class names and its id.
+    """
+    return tag == "figcaption" or _CAPTION.search(called) is not None
+
+
+@lru_cache(maxsize=4096)
+def is_noise(tag: str, called: str) -> bool:
+    """Return True if an element is called something other than a main text; arguments as of `is_caption`."""
+    if tag in ("body", "html", "article", "main"):
+        return False
+    if tag in ("nav", "footer", "aside", "figcaption") or _NOISE.search(called):
+        return True
+    return _PERHAPS_NOISE.search(called) is not None and _TEXTUAL.search(called) is None
