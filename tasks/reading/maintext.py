@@ -39,9 +39,9 @@ _NO_WORD = re.compile(r"[\W_]+")
 _BESIDE_TITLE, _TITLE_WORDS = 2, 8
 # A page of so much text, or so much of whose text, is no list; of one with less, this much of its title must be there.
 _LIST_TEXT, _LIST_OF_PAGE, _LIST_TITLE = 300, 0.3, 0.3
-# A page without a sentence is a list, if it is that long and has so many links.
-_LIST_CHARS, _LIST_LINKS = 300, 0.6
-_WHOLE_PAGE = 0.5
+# A page without a sentence is a list if that share of it is links.
+_LIST_LINKS = 0.3
+_SHORT_PATH = 12
 # Where a text breaks off and leads on: ... 详情>>; or begins and ends within another.
 _TEASER = re.compile(
     r"(?:\.\.\.|…)\s*[\[【(（]?(?:详情|详细|全文|更多|阅读|查看|more\b|read\b|continue\b)\S{0,4}\W*$|^(?:\.\.\.|…).*(?:\.\.\.|…)$",
@@ -180,6 +180,15 @@ def is_title(name: str, title: str) -> bool:
     return name == title or (len(name) >= _TITLE_WORDS and name in title)
 
 
+def is_home(page: Page) -> bool:
+    """Whether a page is its site's home page, by the address it gives as its own.
+
+    Some sites give their root on every page: it is believed if the requested address is short or there is no paragraph.
+    """
+    short = len(page.url.partition("://")[2].partition("/")[2]) <= _SHORT_PATH
+    return page.metadata.home and (short or page.dense is None or not page.dense.sentences)
+
+
 def _is_list(page: Page, text: str) -> bool:
     """Whether a page is a list of others.
 
@@ -187,15 +196,12 @@ def _is_list(page: Page, text: str) -> bool:
     others, those are lists that have little text, or whose text is abstracts under the headlines of other pages.
     """
     metadata, dense = page.metadata, page.dense
-    if metadata.home:
+    if is_home(page):
         return True
     if dense is None or not dense.sentences:
         outline = page.outline
         chars = outline.chars(0) if outline.nodes else 0
-        return chars > 0 and (
-            outline.link_chars(0) >= _LIST_LINKS * chars
-            and (chars >= _LIST_CHARS or len(text) >= _WHOLE_PAGE * chars)
-        )
+        return outline.link_chars(0) > _LIST_LINKS * chars
     if metadata.description and covered(metadata.description, text) >= _THERE:
         return False
     if len(text) < 2 * _LIST_TEXT and _TEASER.search(text):

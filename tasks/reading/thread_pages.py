@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime
+from statistics import median
 
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.bylines import LONGEST_BYLINE
@@ -11,7 +13,7 @@ from tasks.reading.dates import DATE
 from tasks.reading.day_order import read_dates
 from tasks.reading.density import dense_text
 from tasks.reading.goods import is_goods
-from tasks.reading.maintext import MainText, covered, is_title, main_text
+from tasks.reading.maintext import MainText, covered, is_home, is_title, main_text
 from tasks.reading.page import Page
 from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.site_text import is_site_text
@@ -19,6 +21,16 @@ from tasks.reading.threads import Opening, Thread, next_part, read_thread, signe
 
 _THERE, _MISSING = 0.5, 0.2
 _BEGINNING, _END = 200, 20
+# An article is that long, and so many times as long as its readers' comments.
+_ARTICLE, _ABOVE_COMMENTS = 600, 5
+_FORUM = re.compile(
+    r"[/.](?:bbs|clubs?|forums?|community|boards?|tieba|topics?|threads?|questions?|discuss(?:ions?)?|talk|answers?)[/.]"
+    r"|(?:show|view)(?:thread|topic)|[?&/](?:tid|topic)[=/]",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"schema\.org/(?:QAPage|Question|DiscussionForumPosting)|[\"'](?:QAPage|DiscussionForumPosting)[\"']"
+)
 _PUNCTUATION = re.compile(r"[，。！？；,.!?;…]")
 
 
@@ -35,10 +47,11 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
         FetchError: TOO_LARGE, see `check_markup`.
     """
     thread = read_thread(whole.outline, now)
+    thread = _without_links(thread) if thread is not None else None
     if thread is None:
         return None
     found = main_text(whole)
-    if found.metadata.home or _is_article(thread, found) or thread.articles(found.metadata.title):
+    if is_home(whole) or _is_article(thread, found) or thread.articles(found.metadata.title):
         return None
     goods = found.goods or (
         not found.metadata.article
@@ -48,6 +61,9 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
     opening = None if goods else _opening(thread, found, now)
     if opening is None and len(thread.records) < (1 if goods else 2):
         return None
+    alone = opening is not None and _is_article_above(opening, thread, whole)
+    if alone:
+        thread = replace(thread, records=(), keys=())
     reviews: dict[str, Review] = {}
     title = found.metadata.title
     records = thread.records
@@ -66,9 +82,38 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
         reviews[key] = Review(
             key, "" if reviews else title, record.text, record.author, record.date_text, date, None
         )
-    return PageRead(
-        found.metadata.page_title, tuple(reviews.values()), next_url=next_part(thread.page, whole.url)
+    following = "" if alone else next_part(thread.page, whole.url)
+    return PageRead(found.metadata.page_title, tuple(reviews.values()), next_url=following)
+
+
+def _without_links(thread: Thread) -> Thread | None:
+    """Return a thread without records that are only a link, if these lead to different pages; None if all are."""
+    page = thread.page
+    targets: set[str] = set()
+    kept: list[int] = []
+    for place, record in enumerate(thread.records):
+        end = page.ends[record.element]
+        links = [one for one in range(record.element, end) if page.tags[one] == "a"]
+        texts = {page.joined(page.texts[page.first_text[one] : page.last_text[one]]): one for one in links}
+        if record.text in texts:
+            targets.add(page.attributes[texts[record.text]].get("href", ""))
+        else:
+            kept.append(place)
+    if len(targets) < 2:
+        return thread
+    records = tuple(thread.records[place] for place in kept)
+    return (
+        replace(thread, records=records, keys=tuple(thread.keys[place] for place in kept)) if kept else None
     )
+
+
+def _is_article_above(opening: Opening, thread: Thread, page: Page) -> bool:
+    """Whether what opens a page is an article: the records are what its readers say, or teasers that name nobody."""
+    if not any(record.author for record in thread.records):
+        return True
+    widths = median(width(record.text) for record in thread.records)
+    long = width(opening.text) >= max(_ARTICLE, _ABOVE_COMMENTS * widths)
+    return long and not (_FORUM.search(page.url) or _QUESTION.search(page.text))
 
 
 def _is_article(thread: Thread, found: MainText) -> bool:
