@@ -68,7 +68,11 @@ def _outcome(made: Choice, written: str, word: str, scores: dict[str, float]) ->
         found = found or ["the name has few words"]
         return True, "; ".join([*found, f"written as {spelled}"] if spelled != written else found)
     if word != written:
-        return False, "only says that the brand is a company"
+        company = written[-2:] in lexicon().company
+        return (
+            False,
+            "only says that the brand is a company" if company else "a colour, edition, year or form",
+        )
     if word not in scores:
         return False, "promotion, packaging, or too little by itself"
     brand = lexicon().brand_named.get(word.lower(), word)

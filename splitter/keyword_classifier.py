@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from math import exp
 
-from splitter.lexicon import roles
+from splitter.lexicon import title_role
 from splitter.tables import data, rows
 from splitter.words import rarity
 
@@ -29,8 +29,8 @@ _NUMBER = re.compile(r"[\d.%+-]+")
 
 def word_traits(word: str) -> list[str]:
     """Traits of a word by itself."""
-    known = roles()
-    found = ["all", f"role {known.get(word)}", f"seen {seen_as(word)}"]
+    known = title_role
+    found = ["all", f"role {known(word)}", f"seen {seen_as(word)}"]
     if word.isascii():
         found += [f"shape {_shape(word)}{min(len(word), 5)}", f"latin {word.casefold()}"]
         return found
@@ -42,7 +42,7 @@ def word_traits(word: str) -> list[str]:
         f"rare {'new' if rare is None else int(rare)}",
     ]
     if len(word) > 2:
-        found += [f"ends {known.get(word[-2:])}", f"tail {word[-2:]}", f"head {word[:2]}"]
+        found += [f"ends {known(word[-2:])}", f"tail {word[-2:]}", f"head {word[:2]}"]
     found += [f"char {char}" for char in word]
     found += [f"chars {word[at : at + 2]}" for at in range(len(word) - 1)]
     found.append(f"word {word}")
@@ -51,7 +51,7 @@ def word_traits(word: str) -> list[str]:
 
 def opening_trait(word: str) -> str:
     """The trait of a word that opens a name."""
-    return f"opens {'latin' if word.isascii() else roles().get(word)}"
+    return f"opens {'latin' if word.isascii() else title_role(word)}"
 
 
 def traits_before(word: str) -> list[str]:
@@ -83,7 +83,7 @@ def pair_traits(before: str, word: str, after: str) -> tuple[str, str, str, str]
 
 def neighbour_kind(word: str) -> str:
     """The class of a word, as a trait of the words beside it."""
-    if role := roles().get(word):
+    if role := title_role(word):
         return role
     if not word[:1].isalnum():
         return "mark"

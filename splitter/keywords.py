@@ -15,10 +15,10 @@ from operator import truediv
 
 from splitter.errors import ProductNameError
 from splitter.keyword_classifier import Odds, classifier
-from splitter.lexicon import Role, lexicon, roles
+from splitter.lexicon import Role, is_brand, lexicon, roles
 from splitter.normalize import normalize, without_amounts, without_asides
-from splitter.whole_words import whole_words, with_models
-from splitter.word_weight import BRAND_RANK, PLACE_RANK, SINGLE_RANK, names_model, rank_of
+from splitter.whole_words import YEAR, whole_words, with_models
+from splitter.word_weight import BRAND_RANK, PLACE_RANK, SINGLE_RANK, Look, look_of, names_model, rank_of
 from splitter.words import greatest_rarity, rarity, words_of
 
 MAX_NAME = 200
@@ -52,6 +52,11 @@ _LONG_NUMBER = re.compile(
     r"(?!(?:19|20)\d\d(?:-|$))\d{3,10}(?:-\d+)*"
 )  # a longer one is a telephone's or a book's
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_COLOUR = re.compile(r"(?!特色|角色|本色|音色|景色|国色)[一-龥]{1,4}色")
+_EDITION = re.compile(r"[一-龥A-Za-z0-9]{1,5}(?:版|款)")
+_SHADES = "黑白红蓝绿紫粉金银灰橙黄青"
+_SHADE = re.compile(rf"[一-龥]{{1,3}}[{_SHADES}]")  # behind a model
+_FORM_ENDS = f"0123456789色版款{_SHADES}"
 _BRANDED = (Role.BRAND, Role.SERIES)
 _PROPER = (*_BRANDED, Role.PRODUCT, Role.TRAIT)
 _MARK = ","
@@ -64,7 +69,8 @@ class Choice:
     Attributes:
         text: the name, written the one way; without asides, unless nothing else is left.
         cut: its words and marks.
-        words: the same; a mark stands for a word that only says that a brand is a company.
+        words: the same; a mark stands for a word that is no candidate in its place: one that only says that a brand is
+            a company, or which of its colours, editions and forms a product has.
         at_its_word: every candidate is a keyword, whatever the classifier says.
         queries: the keywords of the name, then those of its other queries; none if nothing is left.
     """
@@ -147,7 +153,7 @@ def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
 
 def _choose(text: str) -> Choice:
     cut = parted_words(text)
-    words = without_companies(cut)
+    words = without_forms(without_companies(cut))
     places, ranks = candidates(words)
     ruled = [(words[place], rank) for place, rank in zip(places, ranks, strict=True) if rank is not None]
     at_its_word = taken_at_its_word([word for word, _ in ruled])
@@ -309,6 +315,46 @@ def without_companies(words: Sequence[str]) -> Sequence[str]:
     return [short.get(place, word) for place, word in enumerate(words)] if short else words
 
 
+def without_forms(words: Sequence[str]) -> Sequence[str]:
+    """Return the words of a short name without its colour, edition, year and form: iPhone 17 Air 天蓝色, 豆包App.
+
+    Colour, edition and year stay if nothing else is left than a brand.
+    """
+    if not 1 < len(words) <= _NAME:
+        return words
+    known = lexicon().forms
+    forms = {
+        place
+        for place, word in enumerate(words)
+        if place and (word in known or (word[-1] in _FORM_ENDS and _is_form(words[place - 1], word)))
+    }
+    if not forms:
+        return words
+    left = [_MARK if place in forms else word for place, word in enumerate(words)]
+    named = [word for word in left if rank_of(word, after_name=True) is not None]
+    if named and not all(map(is_brand, named)):
+        return left
+    return [_MARK if place and word in known else word for place, word in enumerate(words)]
+
+
+def _is_form(before: str, word: str) -> bool:
+    """Return True for a word that says which of its colours, editions and forms a product has."""
+    if YEAR.fullmatch(word):
+        return True
+    if word in lexicon().models or roles().get(word) not in (None, Role.NOISE):
+        return False
+    if look_of(before) is Look.MODEL and rarity(word) is None and _SHADE.fullmatch(word):
+        return True
+    return _COLOUR.fullmatch(word) is not None or _EDITION.fullmatch(word) is not None
+
+
+def _standing_platform(words: Sequence[str]) -> bool:
+    """Return True if the first word is a platform that stands for a brand: 京东物流, but not 京东蒙牛纯牛奶."""
+    if roles().get(words[0]) is not Role.PLATFORM or len(words) > _NAME:
+        return False
+    return not any(roles().get(word) in _BRANDED for word in words)
+
+
 def candidates(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
     """Places of the words that may be keywords, and their ranks by role and look.
 
@@ -318,8 +364,18 @@ def candidates(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
     places: list[int] = []
     ranks: list[int | None] = []
     after_name = after_brand = False
+    platform = bool(words) and _standing_platform(words)
     for place, word in enumerate(words):
+        if roles().get(word) is Role.PLATFORM and (place or not platform):
+            after_name = after_brand = False
+            continue
         rank = rank_of(word, after_name=after_name)
+        if (
+            rank == SINGLE_RANK
+            and after_brand
+            and (place + 1 == len(words) or not words[place + 1].isalnum())
+        ):
+            rank = BRAND_RANK + 1  # 比亚迪汉
         if rank is None and after_name and place + 1 == len(words) and _YEAR.fullmatch(word):
             rank = BRAND_RANK + 1  # 标致2008
         line = after_brand and rank is not None and roles().get(word) is None  # 李宁飞电3

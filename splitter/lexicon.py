@@ -26,6 +26,7 @@ class Role(StrEnum):
     TRAIT = "trait"  # an attribute that tells products apart
     PLACE = "place"  # where it comes from
     NOISE = "noise"  # promotion, packaging, size words: never a keyword
+    PLATFORM = "platform"  # a shop or carrier: a brand if it opens a name without another one, else noise
 
 
 _BRAND_FREQUENCY = 500
@@ -40,6 +41,17 @@ def user_words() -> dict[str, tuple[int, Role]]:
         word, frequency, role = line.split(" ")
         words[word] = (int(frequency), Role(role))
     return words
+
+
+def title_role(word: str) -> Role | None:
+    """Return the role of a word in a shop's title, where a platform is noise."""
+    role = roles().get(word)
+    return Role.NOISE if role is Role.PLATFORM else role
+
+
+def is_brand(word: str) -> bool:
+    """Return True for a keyword that is a brand, or a platform that stands for one."""
+    return roles().get(word) in (Role.BRAND, Role.PLATFORM)
 
 
 @cache
@@ -60,6 +72,8 @@ class Lexicon:
         noise: words that are never keywords, in lower case.
         goods: words of the role noise that may be what a shop's title sells.
         company: words that after a brand only name the company.
+        forms: words that only say in which form a product comes: a bundle, an app, a web page.
+        models: words that look like an edition and are a product of their own: 青春版.
     """
 
     brand_of: Mapping[str, str]
@@ -69,6 +83,8 @@ class Lexicon:
     noise: frozenset[str]
     goods: frozenset[str]
     company: frozenset[str]
+    forms: frozenset[str]
+    models: frozenset[str]
 
 
 @cache
@@ -88,4 +104,6 @@ def lexicon() -> Lexicon:
         noise=frozenset(map(str.lower, content["noise"])),
         goods=frozenset(content["goods"]),
         company=frozenset(content["company"]),
+        forms=frozenset(content["forms"]),
+        models=frozenset(content["models"]),
     )

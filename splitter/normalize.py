@@ -126,6 +126,7 @@ _MORE = rf"(?:(?:{_TIMES}|\s?[/+~-]\s?)?(?:{_AMOUNT}|(?<=[*x×]){_NUMBER})|\s?/\
 _AMOUNTS = re.compile(
     rf"(?<![a-z0-9.])"
     rf"(?!3m(?![a-z0-9])|58同|360(?!\s?(?:ml|g|克)))"  # brands that begin like an amount
+    r"(?!(?:(?<=[一-龥])|(?<=[一-龥] ))(?-i:\d{1,2}T)(?![a-z0-9])(?!.*(?:硬盘|存储|固态|内存)))"  # 一加13T is a model
     rf"(?:{_NUMBER}\s?[~-]\s?)?"
     rf"(?:{_AMOUNT}|{_NUMBER}{_TIMES}(?=\d)){_MORE}*(?:装|产(?!后|品|妇)|底|初(?!学|级)|起(?!亚))?"
     r"|(?<![\d.])[0-6]\s?段|[一二三四]段(?!式)"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
-from splitter.lexicon import Role, lexicon, roles
+from splitter.lexicon import Role, is_brand, lexicon, roles, title_role
 from splitter.tables import data, rows
 from splitter.words import rarity
 
@@ -19,10 +19,11 @@ _LEAST_ODDS = {False: (1.0, -0.5), True: (2.5, 1.5)}
 """Least log odds of two words that are one, of a name and of a shop's title: both longer, one a single character."""
 
 _CHINESE = re.compile("[\u4e00-\u9fff]+")
-_OWN = (Role.BRAND, Role.SERIES, Role.NOISE, Role.PLACE, Role.TRAIT)
+_OWN = (Role.BRAND, Role.SERIES, Role.NOISE, Role.PLATFORM, Role.PLACE, Role.TRAIT)
 _LONGEST = 6  # characters of a joined word
 _NAME = 8  # more words than so many are a shop's title, where 大 and 新 are mere praise
 _AFTER_NUMBER = "系代"
+_RARE = 14.0  # rarity of a word that is hardly met by itself
 
 
 def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = None) -> list[str]:
@@ -35,12 +36,15 @@ def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = N
     odds = _odds if weights is None else lambda a, b: join_odds(a, b, weights)
     title = len(words) > _NAME
     least = _LEAST_ODDS[title]
+    known = roles()
     noise = lexicon().noise if title else frozenset()
     found: list[str] = []
     last = ""
     for word in words:
-        if word in _AFTER_NUMBER and last.isdigit():
-            found[-1] += word  # 3系, 4代
+        if (word in _AFTER_NUMBER and last.isdigit()) or (last == "0" and _CHINESE.fullmatch(word)):
+            found[-1] += word  # 3系, 4代, 0蔗糖
+        elif not title and last not in known and _is_name(found[-2:], word):
+            found[-1] += f" {word}" if word.isascii() else word
         elif (
             last
             and last not in noise
@@ -53,6 +57,22 @@ def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = N
             found.append(word)
         last = word
     return found
+
+
+def _is_name(before: Sequence[str], word: str) -> bool:
+    """Return True if a word belongs to the one before it, which opens a name or follows its brand.
+
+    These are names that no dictionary has (昂克赛拉, 伯牙绝弦), and models of a single character (秦 PLUS).
+    """
+    *brand, first = before or ("",)
+    if not _CHINESE.fullmatch(first) or first in roles() or not all(map(is_brand, brand)):
+        return False
+    if len(first) == 1:
+        return bool(brand) and _LETTERS.fullmatch(word) is not None and len(word) <= _SHORT
+    if len(first) != 2 or len(word) != 2 or word in roles() or not _CHINESE.fullmatch(word):
+        return False
+    rarities = [rarity(first), rarity(word)]
+    return None in rarities and all(rare is None or rare > _RARE for rare in rarities)
 
 
 def may_join(left: str, right: str) -> bool:
@@ -90,7 +110,7 @@ def join_traits(left: str, right: str) -> list[str]:
         f"rare {a}{b} {_bin(left)} {_bin(right)}",
         f"left {a} {_bin(left)}",
         f"right {b} {_bin(right)}",
-        f"role {roles().get(left)} {b}",
+        f"role {title_role(left)} {b}",
     ]
     if right in noise:
         found.append(f"noise {b}")
@@ -119,6 +139,9 @@ def join_weights() -> Mapping[str, float]:
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.'-]*")
 _LETTERS = re.compile(r"[A-Za-z]+")
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d)\d{1,4}")
+YEAR = re.compile(r"20[1-4]\d")
+"""A model year; older numbers like it are models: 标致2008."""
+
 _PARTS = 5  # most parts of a model's name
 
 
@@ -151,11 +174,15 @@ def _continues(model: str, word: str) -> bool:
     if model.count(" ") + 1 >= _PARTS:
         return False
     if model[0].isdigit():
-        return word.lower() in _AFFIXES
+        return word.lower().rstrip("+") in _AFFIXES
     numbered = any(char.isdigit() for char in model)
-    if _LETTERS.fullmatch(word):
-        return numbered or len(word) == 1 or word.lower() in _AFFIXES
-    return not numbered and (_NUMBER.fullmatch(word) is not None or len(word) <= _SHORT)
+    if _LETTERS.fullmatch(letters := word.rstrip("+")):
+        return numbered or len(word) == 1 or letters.lower() in _AFFIXES
+    return (
+        not numbered
+        and not YEAR.fullmatch(word)
+        and (_NUMBER.fullmatch(word) is not None or len(word) <= _SHORT)
+    )
 
 
 _SHORT = 5

@@ -62,6 +62,7 @@ class _Weight:
 _BRAND_MATCH, _LINE_MATCH, _OTHER_MATCH = 2.0, 3.0, 0.6  # chosen by `reviewloop bench relevance`
 _WEIGHTS: Mapping[Role | Look, _Weight] = {
     Role.BRAND: _Weight(BRAND_RANK, Identity.BRAND, _BRAND_MATCH),
+    Role.PLATFORM: _Weight(BRAND_RANK, Identity.BRAND, _BRAND_MATCH),
     Role.SERIES: _Weight(BRAND_RANK, Identity.LINE, _LINE_MATCH),
     Role.PRODUCT: _Weight(1, Identity.PRODUCT, 2.0),
     Role.TRAIT: _Weight(2, Identity.ATTRIBUTE, 0.4),
@@ -74,7 +75,7 @@ _WEIGHTS: Mapping[Role | Look, _Weight] = {
     Look.SINGLE: _Weight(SINGLE_RANK, None, 0.4),
 }
 
-_MODEL_NUMBER = re.compile(r"(?!(?:19|20)\d\d)\d{1,4}|[A-Za-z]")
+_MODEL_NUMBER = re.compile(r"(?!0$|(?:19|20)\d\d)\d{1,4}|[A-Za-z]")
 _AMOUNT = re.compile(r"[\d.%+-]+")
 _SURE = 0.5  # least probability that a word outside our dictionary is no mere attribute
 _ALL_NAMED = 2  # naming words of which all must be on the page
@@ -85,8 +86,8 @@ _AFFIX_CHARS = 3  # of an affix of a model: Pro, GL, 15
 def look_of(word: str) -> Look:
     """The look of a word."""
     if not word.isascii():
-        if word[0].isdigit():
-            return Look.MODEL  # 3系
+        if word[0].isdigit() and word[0] != "0":
+            return Look.MODEL  # 3系, but not 0蔗糖
         return Look.WORD if len(word) > 1 else Look.SINGLE
     if word.isdigit():
         return Look.NUMBER

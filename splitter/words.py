@@ -22,6 +22,7 @@ from splitter.lexicon import user_words
 _PIECE = re.compile(r"\w[\w+#&.%'-]*|[^\w\s]")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _ENDS = "+#&.%'-"
+_ENDS_WITH_PLUS = re.compile(r"(?:pro|max|ultra|[a-z]{1,2}\d{0,3})\+", re.IGNORECASE)  # Pro+, S25+, A+
 _LOADING = Lock()
 _cache_folder: Path | None = None
 
@@ -32,7 +33,7 @@ def words_of(text: str) -> list[str]:
     cut = tokenizer().of(text).lcut
     for piece in _PIECE.findall(text):
         if piece.isascii():
-            words.append(piece.strip(_ENDS) if len(piece) > 1 else piece)
+            words.append(_without_ends(piece) if len(piece) > 1 else piece)
         else:
             words += _joined(cut(piece))
     return words
@@ -44,12 +45,17 @@ def _joined(words: list[str]) -> list[str]:
     for chinese, run in groupby(words, _has_chinese):
         if chinese:
             joined += run
-        elif letters := "".join(run).strip(_ENDS + "_"):
+        elif letters := _without_ends("".join(run)):
             if joined and joined[-1] + letters in user_words():
                 joined[-1] += letters  # jieba cuts before other letters: 茶π
             else:
                 joined.append(letters)
     return joined
+
+
+def _without_ends(piece: str) -> str:
+    """Return a piece without the signs at its ends; the + of a model is no sign."""
+    return piece if _ENDS_WITH_PLUS.fullmatch(piece) else piece.strip(_ENDS + "_")
 
 
 def _has_chinese(word: str) -> bool:

@@ -170,3 +170,45 @@ def test_every_dairy_name_gives_few_and_clean_keywords(dairy_names):
         words = keywords_of(name)
         assert not [word for word in words if any(part in word for part in unwanted) and word != "金装"], name
         assert not any(word[0].isdigit() for word in words), name
+
+
+@pytest.mark.parametrize(
+    ("name", "keywords"),
+    [
+        # Names stay whole.
+        ("比亚迪秦PLUS DM-i", "比亚迪&秦 PLUS&DM-i"),
+        ("比亚迪汉2025款", "比亚迪&汉"),
+        ("华为Mate 70 Pro+", "华为&Mate 70 Pro+"),
+        ("三星S25+手机壳", "三星&S25+&手机壳"),
+        ("一加13T", "一加&13T"),
+        ("小米 13T Pro", "小米&13T Pro"),
+        ("希捷2T移动硬盘", "希捷&移动硬盘"),
+        ("马自达昂克赛拉", "马自达&昂克赛拉"),
+        ("斯柯达柯迪亚克", "斯柯达&柯迪亚克"),
+        ("红蛮腰水乳", "红蛮腰&水乳"),
+        ("霸王茶姬伯牙绝弦", "霸王茶姬&伯牙绝弦"),
+        # A digit alone is no keyword.
+        ("认养一头牛0蔗糖酸奶", "认养一头牛&0蔗糖&酸奶"),
+        ("九阳0涂层电饭煲", "九阳&0涂层&电饭煲"),
+        # Colour, edition, year and form are none.
+        ("iPhone 17 Air 天蓝色", "iPhone 17 Air"),
+        ("华为Mate 70 Pro 曜石黑", "华为&Mate 70 Pro"),
+        ("小米17 Pro Max 背屏版", "小米&17 Pro Max"),
+        ("豆包App", "豆包"),
+        ("2025款特斯拉Model Y", "特斯拉&Model Y"),
+        ("特斯拉Model Y 2025", "特斯拉&Model Y"),
+        ("欧诗漫红蛮腰水乳套装", "欧诗漫&红蛮腰&水乳"),
+        ("小米13青春版", "小米&13&青春版"),
+        ("抖音极速版", "抖音&极速版"),
+        # A platform is a brand if it opens a name without another one.
+        *((name, name) for name in ("拼多多", "淘宝", "京东", "天猫", "抖音", "12306")),
+        ("铁路12306", "12306"),
+        ("拼多多客服", "拼多多"),
+        ("京东物流", "京东&物流"),
+        ("顺丰同城急送", "顺丰&同城急送"),
+        ("京东蒙牛纯牛奶", "蒙牛&纯牛奶"),
+        ("蒙牛纯牛奶 天猫", "蒙牛&纯牛奶"),
+    ],
+)
+def test_names_of_today(name, keywords):
+    assert "&".join(keywords_of(name)) == keywords

@@ -34,10 +34,26 @@ def test_no_word_is_in_the_dictionary_twice():
 
 def test_the_lexicon_has_known_keys_and_contradicts_nothing():
     content = yaml.safe_load(data("lexicon.yaml"))
-    assert set(content) == {"version", "brands", "same", "noise", "goods", "company"}
+    assert set(content) == {
+        "version",
+        "brands",
+        "same",
+        "noise",
+        "goods",
+        "company",
+        "forms",
+        "models",
+    }
     assert all(set(entry) <= {"lines", "also"} for entry in content["brands"].values())
     lines = Counter(line for entry in content["brands"].values() for line in entry.get("lines", ()))
     assert [line for line, times in lines.items() if times > 1] == [], "a line has one brand"
     assert [word for word in content["same"].values() if word in content["same"]] == []
-    for words in (content["noise"], content["goods"], content["company"], content["same"].values()):
+    for words in (
+        content["noise"],
+        content["goods"],
+        content["company"],
+        content["forms"],
+        content["models"],
+        content["same"].values(),
+    ):
         assert all(isinstance(word, str) for word in words)
