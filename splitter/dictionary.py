@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import stat
 import struct
 import tempfile
 from collections.abc import Mapping
@@ -76,12 +75,3 @@ def write(path: Path, frequencies: Mapping[str, int], total: int) -> None:
                 written.replace(path)
             except OSError:
                 written.unlink()
-
-
-def remove_old(folder: Path) -> None:
-    """Remove the dictionary as version 0.8 kept it, which nothing reads any more: this user's `jieba-VERSION.cache`."""
-    with suppress(OSError):
-        for path in folder.glob("jieba-[0-9]*.cache"):
-            status = path.lstat()
-            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
-                path.unlink()

@@ -26,10 +26,7 @@ class InputError(ReviewloopError):
     @classmethod
     def unknown(cls, kind: str, name: str, known: Collection[str], see: str) -> Self:
         """A name that is not among the known ones: says which are near, else where they are listed."""
-        near = get_close_matches(name, known, 3, 0.5)
-        return cls(
-            f"there is no {kind} {name!r}; " + (f"did you mean {', '.join(near)}?" if near else f"see {see}")
-        )
+        return cls(f"there is no {kind} {name!r}{did_you_mean(name, known) or f'; see {see}'}")
 
 
 class CatalogError(InputError):
@@ -38,3 +35,9 @@ class CatalogError(InputError):
 
 class ProductNameError(InputError):
     """A product name is empty, too long, or leaves no keyword to search for."""
+
+
+def did_you_mean(name: str, known: Collection[str], most: int = 3) -> str:
+    """Return a hint at the known names that are most like a wrong one; empty if none is."""
+    near = get_close_matches(name, known, most, 0.5)
+    return f"; did you mean {', '.join(map(repr, near))}?" if near else ""

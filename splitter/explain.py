@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from splitter.keywords import MAX_KEYWORDS, Choice, candidates, choose, least_score, scores_of
+from splitter.keywords import MAX_KEYWORDS, Choice, choose, least_score, odds_of, scores_of
 from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import amounts_in, asides_in, normalize
 from splitter.word_weight import Identity, identity_of
@@ -36,7 +36,7 @@ def explain(name: str) -> list[WordChoice]:
         ProductNameError: the name gives no keyword.
     """
     made = choose(name)
-    scores = scores_of(made.words, candidates(made.words)[0])
+    scores = scores_of(made.words, odds_of(made.words))
     words: dict[str, WordChoice] = {}
     for written, word in zip(made.cut, made.words, strict=True):
         if written[0].isalnum():

@@ -154,19 +154,19 @@ def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
 def _choose(text: str) -> Choice:
     cut = parted_words(text)
     words = without_forms(without_companies(cut))
-    places, ranks = candidates(words)
-    ruled = [(words[place], rank) for place, rank in zip(places, ranks, strict=True) if rank is not None]
+    ruled = [(words[place], rank) for place, rank in candidates(words).items() if rank is not None]
     at_its_word = taken_at_its_word([word for word, _ in ruled])
-    found = _once(ruled if at_its_word else _likely(words, places))
-    kinds = frozenset() if at_its_word else product_words(words, places) & found.keys()
+    odds = {} if at_its_word else odds_of(words)
+    found = _once(ruled if at_its_word else _likely(words, odds))
+    kinds = product_words(words, odds) & found.keys()
     every = _with_brand(found, text)
     queries = _by_product(every, kinds)
     return Choice(text, cut, words, at_its_word, (*queries, *_by_second_name(found, every, queries[:1])))
 
 
-def _likely(words: Sequence[str], places: Sequence[int]) -> list[tuple[str, float]]:
+def _likely(words: Sequence[str], odds: Mapping[int, Odds]) -> list[tuple[str, float]]:
     """Return the words that are likely enough by the classifier, with their ranks: 0 comes first."""
-    scores = scores_of(words, places)
+    scores = scores_of(words, odds)
     enough = least_score(scores)
     return [
         # If there are too many, a single character goes before longer words.
@@ -261,7 +261,7 @@ def _may_part(word: str) -> bool:
 
 def _parted(words: list[str], place: int) -> list[str]:
     """The words with the one at a place as two, where that says better what is sold; else as they are."""
-    whole = _odds_by_place(words).get(place)
+    whole = odds_of(words).get(place)
     if whole is None:
         return words
     word = words[place]
@@ -269,7 +269,7 @@ def _parted(words: list[str], place: int) -> list[str]:
     for cut in range(2, len(word) - 1):
         if _is_known(word[:cut]) and _is_known(word[cut:]):
             parted = [*words[:place], word[:cut], word[cut:], *words[place + 1 :]]
-            odds = _odds_by_place(parted)
+            odds = odds_of(parted)
             _, head, _ = odds.get(place + 1, _UNLIKELY)
             more = max(0.0, sum(odds.get(place, _UNLIKELY)) - _ENOUGH)
             if head > _LIKELY_HEAD:
@@ -282,19 +282,20 @@ def _is_known(word: str) -> bool:
     return rarity(word) is not None or word in roles()
 
 
-def _odds_by_place(words: Sequence[str]) -> dict[int, Odds]:
-    places, _ = candidates(words)
+def odds_of(words: Sequence[str]) -> dict[int, Odds]:
+    """Return what the classifier says of each candidate, by its place."""
+    places = list(candidates(words))
     return dict(zip(places, classifier().odds(words, places), strict=True))
 
 
 # --- which words are candidates, and how they rank ----------------------------------------------------------
 
 
-def product_words(words: Sequence[str], places: Sequence[int]) -> frozenset[str]:
-    """Those of a name's words at some places that say what it is."""
+def product_words(words: Sequence[str], odds: Mapping[int, Odds]) -> frozenset[str]:
+    """Return the candidates of a name that say what it is."""
     role = roles().get
     found: set[str] = set()
-    for place, (brand, product, model) in zip(places, classifier().odds(words, places), strict=True):
+    for place, (brand, product, model) in odds.items():
         word = words[place]
         sold = role(word) is None or word in lexicon().goods
         if role(word) is Role.PRODUCT or (sold and product > max(brand, model)):
@@ -355,14 +356,13 @@ def _standing_platform(words: Sequence[str]) -> bool:
     return not any(roles().get(word) in _BRANDED for word in words)
 
 
-def candidates(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
-    """Places of the words that may be keywords, and their ranks by role and look.
+def candidates(words: Sequence[str]) -> dict[int, int | None]:
+    """Return the places of the words that may be keywords, and their ranks by role and look.
 
     A long number (the model of some shop's goods) and what may be packaging (礼盒) have no rank: they take part only
     where the classifier decides.
     """
-    places: list[int] = []
-    ranks: list[int | None] = []
+    found: dict[int, int | None] = {}
     after_name = after_brand = False
     platform = bool(words) and _standing_platform(words)
     for place, word in enumerate(words):
@@ -383,30 +383,32 @@ def candidates(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
         after_name = line or names_model(word, rank)
         number = word[:1].isdigit() and _LONG_NUMBER.fullmatch(word)
         if rank is not None or number or word in lexicon().goods:
-            places.append(place)
-            ranks.append(rank)
-    return places, ranks
+            found[place] = rank
+    return found
 
 
 def taken_at_its_word(words: Sequence[str]) -> bool:
     """Whether all candidates of a name are keywords: they are few, or our dictionary knows them all."""
-    most = MAX_KEYWORDS if all(word in roles() for word in words) else _FEW
+    known = roles().get
+    most = MAX_KEYWORDS if all(map(known, words)) else _FEW
+    if len(words) > most and is_brand(words[0]) and known(words[-1]) is Role.PRODUCT:
+        most += 1  # what stands between brand and kind of goods names a variety: 康师傅老坛酸菜牛肉面
     return len(words) <= most or len({word.casefold() for word in words}) <= most
 
 
-def scores_of(words: Sequence[str], places: Sequence[int]) -> dict[str, float]:
-    """How likely the words at some places identify the product, each once at its best; 1 is just enough."""
+def scores_of(words: Sequence[str], odds: Mapping[int, Odds]) -> dict[str, float]:
+    """Return how likely each candidate identifies the product, once at its best; 1 is just enough."""
     scores: dict[str, float] = {}
     name = len(words) <= _NAME
     likeliest = (_SOME_PRODUCT, "")
-    for place, odds in zip(places, classifier().odds(words, places), strict=True):
-        score = sum(odds) / _ENOUGH
+    for place, chances in odds.items():
+        score = sum(chances) / _ENOUGH
         if name:
-            score = max(score, *map(truediv, odds, _ENOUGH_OF_NAME))
+            score = max(score, *map(truediv, chances, _ENOUGH_OF_NAME))
         word = words[place]
         if score > scores.get(word, 0.0):
             scores[word] = score
-        likeliest = max(likeliest, (odds[1], word))
+        likeliest = max(likeliest, (chances[1], word))
     if name:
         named = roles().get(words[0]) is Role.BRAND
         kept = (word for word in scores if _is_latin(word) or (named and _is_new(word)))

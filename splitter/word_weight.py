@@ -15,7 +15,7 @@ from enum import IntEnum, StrEnum
 from functools import lru_cache
 
 from splitter.keyword_classifier import classifier
-from splitter.lexicon import Role, lexicon, roles
+from splitter.lexicon import Role, is_brand, lexicon, roles
 from splitter.words import greatest_rarity, rarity
 
 
@@ -78,9 +78,10 @@ _WEIGHTS: Mapping[Role | Look, _Weight] = {
 _MODEL_NUMBER = re.compile(r"(?!0$|(?:19|20)\d\d)\d{1,4}|[A-Za-z]")
 _AMOUNT = re.compile(r"[\d.%+-]+")
 _SURE = 0.5  # least probability that a word outside our dictionary is no mere attribute
-_ALL_NAMED = 2  # naming words of which all must be on the page
+_ALL_NAMED = 2  # varieties of which all must be on the page
 _KIND_CHARS = 2  # a longer product word is one kind of its last two characters: 纯牛奶
 _AFFIX_CHARS = 3  # of an affix of a model: Pro, GL, 15
+_SHORT = 4  # of one that may be a name by itself: DM-i
 
 
 def look_of(word: str) -> Look:
@@ -184,10 +185,10 @@ class MatchWeights:
     Attributes:
         weights: of each word.
         identifying: words of which the page must hold at least one.
-        naming: words that tell it from its maker's other products, so that the page must hold them: lines and
-            models, of many of them half; where there is none, the product word, or half of the other words.
+        naming: words that tell it from its maker's other products, so that the page must hold them: its variety; if
+            there is none, the product word, or half of the other words.
         least_named: how many of those.
-        brands: of a set without line or model: they must stand near another word of it.
+        brands: of a set without variety: they must stand near another word of it.
         common: whether no word is a brand, a line or a model: such words stand on pages about anything.
     """
 
@@ -201,74 +202,93 @@ class MatchWeights:
 
 @lru_cache(maxsize=4096)
 def match_weights(words: tuple[str, ...]) -> MatchWeights:
-    """The weights of a keyword set's words on a page.
+    """Return the weights of a keyword set's words on a page.
 
-    A name begins with its brand, and its model follows: an unknown word is taken for what stands in its place.
+    A name begins with its brand, and its varieties follow: an unknown word is taken for what stands in its place.
     """
-    known = [roles().get(word) for word in words]
     weights = {word: _weight_of(word).match for word in words}
-    for place, (word, role) in enumerate(zip(words, known, strict=True)):
-        if role is None and weights[word] == _OTHER_MATCH:
-            if place and known[place - 1] is Role.BRAND:
-                weights[word] = _LINE_MATCH
-            elif not place and Role.BRAND not in known:
-                weights[word] = _BRAND_MATCH
-    heavy = {word for word in words if weights[word] >= _BRAND_MATCH}
-    identifying = {word for word in heavy if roles().get(word) is not Role.PRODUCT}
-    brands = known.count(Role.BRAND)
-    for word, role in zip(words, known, strict=True):
-        if role is Role.BRAND:
-            weights[word] /= brands  # a maker and its brand (一汽 大众) weigh no more than one of them
-    naming = _naming(words)
+    brands = [word for word in words if is_brand(word)]
+    if not brands and weights[words[0]] == _OTHER_MATCH:
+        weights[words[0]] = _BRAND_MATCH
+    for word in brands:
+        weights[word] /= len(brands)  # a maker and its brand (一汽 大众) weigh no more than one of them
+    naming = last_variety(words)
+    for word in varieties(words):
+        weights[word] = (
+            max(weights[word], _LINE_MATCH) if word in naming else min(weights[word], _OTHER_MATCH)
+        )
+    heavy = {word for word in words if weights[word] >= _BRAND_MATCH} | set(brands)
+    own = () if naming else tuple(brands)
     least = len(naming) if len(naming) <= _ALL_NAMED else (len(naming) + 1) // 2
-    own = () if naming else tuple(word for word, role in zip(words, known, strict=True) if role is Role.BRAND)
     if not naming:
-        naming = tuple(word for word, role in zip(words, known, strict=True) if role not in _SOURCES)
+        products = [word for word in words if roles().get(word) is Role.PRODUCT]
+        whole = len(products) == 1 and len(products[0]) > _KIND_CHARS
+        naming = tuple(products if whole else [word for word in words if roles().get(word) not in _SOURCES])
         least = (len(naming) + 1) // 2
-    common = not any(role in _OWN or _is_code(word) for word, role in zip(words, known, strict=True))
     return MatchWeights(
         weights=weights,
-        identifying=frozenset(identifying or heavy or words),
+        identifying=frozenset(word for word in heavy if roles().get(word) is not Role.PRODUCT)
+        or frozenset(heavy or words),
         naming=naming,
-        least_named=min(least, len(naming)),
+        least_named=least,
         brands=own if len(own) < len(words) else (),
-        common=common,
+        common=not any(roles().get(word) in _OWN or _is_code(word) for word in words),
     )
 
 
 @lru_cache(maxsize=4096)
+def varieties(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a keyword set that name which of its maker's products it is, in order.
+
+    They are its lines and models, its flavours (草莓味), and what stands between brand and kind of goods (红枣 in
+    伊利红枣酸奶). A name without them (光明牛奶) means all that its maker has.
+    """
+    known = [roles().get(word) for word in words]
+    kind = max((place for place, role in enumerate(known) if role is Role.PRODUCT), default=len(words))
+    if kind == len(words) and Role.SERIES not in known and identity_of(words[-1]) is Identity.PRODUCT:
+        kind -= 1
+    found: list[str] = []
+    branded = modelled = False
+    for place, word in enumerate(words):
+        role, look = roles().get(word), look_of(word)
+        named = role is Role.SERIES or (role is Role.TRAIT and word.endswith("味"))
+        if role is None and word.lower() not in lexicon().brand_named:
+            if look is Look.LATIN:
+                named = branded or bool(found)
+            else:
+                model = look in (Look.MODEL, Look.NUMBER)
+                named = model or (branded and not modelled and place != kind)
+                modelled = modelled or model
+        if named:
+            found.append(word)
+        branded = branded or role in _OWN
+    return tuple(found)
+
+
+def last_variety(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the last of a keyword set's varieties; an affix (GL, 15) with the one before it; all of more than two."""
+    found = varieties(words)
+    if len(found) > _ALL_NAMED:
+        return found
+    for place in range(len(found) - 1, -1, -1):
+        word = found[place]
+        if not (word.isascii() and len(word) <= _SHORT) or look_of(word) is Look.MODEL:
+            return found[place:]
+    return found
+
+
+@lru_cache(maxsize=4096)
 def distinguishing_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a keyword set that tell a product from its maker's near ones: its lines and models, and words that
-    are in no dictionary; none where there is no line or model, as such a name (光明牛奶) means them all."""
-    naming = _naming(words)
-    return tuple(word for word in words if word in naming or roles().get(word) is None) if naming else ()
+    """Return the words of a keyword set that tell a product from its maker's near ones: its varieties, and words that
+    are in no dictionary; none if it has no variety."""
+    found = varieties(words)
+    return tuple(word for word in words if word in found or roles().get(word) is None) if found else ()
 
 
-_OWN, _SOURCES = (Role.BRAND, Role.SERIES), (Role.BRAND, Role.PLACE)
+_OWN, _SOURCES = (Role.BRAND, Role.PLATFORM, Role.SERIES), (Role.BRAND, Role.PLATFORM, Role.PLACE)
 
 
 def _is_code(word: str) -> bool:
-    """Whether a word looks like a name or a model: P30, Labubu, but not usb."""
+    """Return True for a word that looks like a name or a model: P30, Labubu, but not usb."""
     look = look_of(word)
     return look in (Look.MODEL, Look.NUMBER) or (look is Look.LATIN and len(word) > _AFFIX_CHARS)
-
-
-def _naming(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a keyword set that tell a product from its maker's other ones."""
-    known = [roles().get(word) for word in words]
-    found: list[str] = []
-    before: Role | None = None
-    for word, role in zip(words, known, strict=True):
-        look = look_of(word)
-        if role is Role.SERIES or (role is None and look in (Look.MODEL, Look.NUMBER)):
-            found.append(word)
-        elif role is None and (before in _OWN or (found and look is Look.LATIN)):
-            if look is Look.LATIN:
-                if word.lower() not in lexicon().brand_named:
-                    found.append(word)
-            elif look is Look.WORD and identity_of(word) is not Identity.PRODUCT:
-                found.append(word)
-        if role not in (Role.TRAIT, Role.PLACE):
-            before = role
-    products = [word for word, role in zip(words, known, strict=True) if role is Role.PRODUCT]
-    return tuple(found or (products if len(products) == 1 and len(products[0]) > _KIND_CHARS else ()))

@@ -102,7 +102,6 @@ class Tokenizer:
         self._jieba = jieba.Tokenizer() if self._kept else jieba_tokenizer()
         if path and not self._kept:
             dictionary.write(path, self._jieba.FREQ, self._jieba.total)
-            dictionary.remove_old(path.parent)
         self._ours: dict[str, list[tuple[str, int]]] = {}
         for word, (frequency, _) in user_words().items():
             self._ours.setdefault(word[:1], []).append((word, frequency))

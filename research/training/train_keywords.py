@@ -60,7 +60,7 @@ def examples(titles: Iterable[Title]) -> list[Example]:
     found: list[Example] = []
     for title in titles:
         words = name_words(without_asides(normalize(title.text)))
-        places, _ = candidates(words)
+        places = list(candidates(words))
         placed = place_words(title.text, (words[place] for place in places))
         for (_, at), traits in zip(placed, traits_of(words, places), strict=True):
             if at is None:

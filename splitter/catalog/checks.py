@@ -6,8 +6,7 @@ They run over the validated models. Selectors, regular expressions and templates
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -31,6 +30,7 @@ from splitter.catalog.rule_checks import (
     under,
 )
 from splitter.catalog.sign_in import FormLogin, Grant, OAuth2Login, SignInRules
+from splitter.errors import did_you_mean
 from splitter.yamlfile import Place
 
 _DOMAIN = re.compile(
@@ -136,7 +136,7 @@ def _paging(engine: Engine) -> Findings:
             yield place, f"depends on the page; add '{name}' to paging_params"
     for index, name in enumerate(engine.paging_params):
         if name not in engine.params:
-            yield ("paging_params", index), f"no parameter {name!r}{_nearest(name, engine.params)}"
+            yield ("paging_params", index), f"no parameter {name!r}{did_you_mean(name, engine.params)}"
 
 
 def _headers(headers: Mapping[str, str]) -> Findings:
@@ -192,14 +192,6 @@ def _check_robots(decision: RobotsDecision | None) -> Findings:
         )
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
-    """Return a hint at the known name that is most like a wrong one."""
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean '{near[0]}'?"
-    return f"; there is {', '.join(known)}" if known else ""
-
-
 # --- sites ----------------------------------------------------------------------------------------------------
 
 
@@ -215,7 +207,7 @@ def _check_site(catalog: Catalog, name: str, site: Site) -> Findings:
         if target not in known:
             yield (
                 (key,),
-                f"there is no {target!r} in {'engines' if key == 'engine' else key}{_nearest(target, known)}",
+                f"there is no {target!r} in {'engines' if key == 'engine' else key}{did_you_mean(target, known)}",
             )
     if site.encoding:
         yield from problem(("encoding",), _check_page_encoding, site.encoding)

@@ -6,21 +6,20 @@ checked here against the models; what the shapes cannot say is in ``splitter.cat
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from splitter import yamlfile
 from splitter.catalog.checks import problems_of
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import BUILTIN
-from splitter.errors import CatalogError
+from splitter.catalog.rules import Entry
+from splitter.errors import CatalogError, did_you_mean
 from splitter.yamlfile import Document, Place, Problem
 
 _LINK = re.compile(r"[./\w-]+\.yaml")
@@ -103,7 +102,9 @@ def _shape_problem(document: Document, detail: ErrorDetails) -> Problem:
     place: Place = tuple(step for step in detail["loc"] if step != "[key]")
     kind = detail["type"]
     if kind == "extra_forbidden":
-        return document.problem(place, _unknown_key(place))
+        known = {name for model in Entry.__subclasses__() for name in model.model_fields}
+        hint = did_you_mean(str(place[-1]), known, 1) or "; docs/sites-yaml.md lists the known ones"
+        return document.problem(place, f"unknown key{hint}")
     if kind == "missing":
         return document.problem(place, "missing; it has no default")
     return document.problem(place, _plain(kind, detail))
@@ -117,29 +118,3 @@ def _plain(kind: str, detail: ErrorDetails) -> str:
     if isinstance(given, Mapping | list):
         return f"{detail['msg']}; found a {'list' if isinstance(given, list) else 'mapping'}"
     return f"{detail['msg']}; found {'nothing' if given is None else repr(given)}"
-
-
-def _unknown_key(place: Place) -> str:
-    known = _keys_at(place[:-1])
-    near = difflib.get_close_matches(str(place[-1]), known, n=1, cutoff=0.5)
-    if near:
-        return f"unknown key; did you mean '{near[0]}'?"
-    return f"unknown key; known are {', '.join(known)}"
-
-
-def _keys_at(place: Place) -> list[str]:
-    """Names of the keys a mapping at a place may have."""
-    shape: Any = Catalog
-    for step in place:
-        shape = _inside(shape, step)
-    return list(shape.model_fields) if isinstance(shape, type) and issubclass(shape, BaseModel) else []
-
-
-def _inside(shape: Any, step: str | int) -> Any:
-    """The type of what stands under a key of a model or a dictionary of models; None where it has no keys."""
-    if isinstance(shape, type) and issubclass(shape, BaseModel):
-        found = shape.model_fields.get(str(step))
-        shape = found.annotation if found else None
-        models = [part for part in get_args(shape) if isinstance(part, type) and issubclass(part, BaseModel)]
-        return models[0] if models and get_origin(shape) is not dict else shape
-    return get_args(shape)[1] if get_origin(shape) is dict else None

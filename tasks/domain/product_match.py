@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from splitter.lexicon import Role, lexicon, roles
+from splitter.lexicon import Role, is_brand, lexicon, roles
 from splitter.normalize import normalize
 from splitter.word_weight import Look, look_of, match_weights
+from splitter.words import rarity
 
 LEAST_SHARE = 0.51
 """Share of a keyword set's weight that a page must contain (chosen by `reviewloop bench relevance`)."""
@@ -40,6 +41,9 @@ _ABBREVIATED = 3  # characters of a product word that people shorten to its firs
 OPENING = 80
 """Characters a page opens with, its title first, where what it is about is named; and how far words are that form
 one name."""
+
+_BESIDE, _KIND = 12, 4
+"""Characters before a usual word, and behind it, among which brand or kind of goods must stand."""
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 
@@ -113,7 +117,7 @@ def _tells(words: Sequence[str], first: Sequence[str], text: str) -> bool:
     other, kept = set(words) - set(first), set(words) & set(first)
     if len(other) != 1 or not kept:
         return True
-    needed = (*other, *(word for word in kept if roles().get(word) is Role.BRAND))
+    needed = (*other, *filter(is_brand, kept))
     return all(_has(text, word, tuple(words)) for word in needed)
 
 
@@ -183,7 +187,15 @@ def _names(text: str, word: str, words: tuple[str, ...]) -> bool:
     Not a longer model that begins like it (帝豪GL, H6 Coupe), not only the kind of thing it is (牛奶 for 纯牛奶), and a
     number only behind the word before it (马自达3).
     """
-    return any(one.search(text) for one in _named_as(word, words))
+    if roles().get(word) is not None or rarity(word) is None or len(words) == 1:
+        return any(one.search(text) for one in _named_as(word, words))
+    others = [other for other in words if other != word]
+    return any(  # a usual word (草莓) names a variety only beside the brand or the kind of goods
+        contains(text[max(0, begin - _BESIDE) : begin], other)
+        or (not is_brand(other) and contains(text[end : end + _KIND], other))
+        for begin, end in namings(text, word, words)
+        for other in others
+    )
 
 
 def namings(text: str, word: str, words: tuple[str, ...]) -> list[tuple[int, int]]:
@@ -232,7 +244,17 @@ def _naming_patterns(word: str, before: str, whole: bool) -> tuple[re.Pattern[st
 
 def _spellings(word: str) -> set[str]:
     known = lexicon()
-    return {word, *known.names_of.get(word, ()), *(other for other, one in known.same.items() if one == word)}
+    found = {
+        word,
+        *known.names_of.get(word, ()),
+        *(other for other, one in known.same.items() if one == word),
+    }
+    if roles().get(word) is Role.TRAIT and word.endswith("味"):
+        found.add(word[:-1])
+    line, _, model = word.partition(" ")
+    if line.isalpha() and any(map(str.isdigit, model.partition(" ")[0])) and not model[0].isdigit():
+        found.add(model)  # Galaxy S25 Ultra: people say S25 Ultra
+    return found
 
 
 def _pattern(word: str, longer: str = "") -> re.Pattern[str]:

@@ -50,7 +50,7 @@ def test_some_products_only(crawled, reviewloop, tmp_path):
     assert f"<td>{PRODUCTS[1]}</td>" not in text
     unknown = reviewloop("report", f"{PRODUCTS[0]}x", "-o", tmp_path / "no.html", "--db", crawled.url)
     assert unknown.exit_code == 2
-    assert f"did you mean {PRODUCTS[0]}" in unknown.stderr
+    assert f"did you mean '{PRODUCTS[0]}'" in unknown.stderr
     assert not (tmp_path / "no.html").exists()
 
 

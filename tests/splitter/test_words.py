@@ -96,20 +96,6 @@ def test_a_cache_that_others_may_write_is_not_read(tmp_path):
     assert cut(tmp_path, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
 
 
-def test_with_the_first_cache_that_of_version_0_8_goes_and_nothing_else(tmp_path):
-    (tmp_path / "jieba-0.42.1.cache").write_bytes(b"old")
-    (tmp_path / "jieba-0.41.cache").symlink_to(tmp_path / "mine.cache")
-    (tmp_path / "jieba-0.40.cache").mkdir()
-    others = ["mine.cache", "jieba-mine.cache", "jieba-0.41.parts"]
-    for name in others:
-        (tmp_path / name).write_bytes(b"other")
-    assert cut(tmp_path, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
-    assert {path.name for path in tmp_path.iterdir()} == {
-        *others, "jieba-0.41.cache", "jieba-0.40.cache", f"jieba-{version('jieba')}.parts"
-    }  # fmt: skip
-    assert all((tmp_path / name).read_bytes() == b"other" for name in others)
-
-
 _THREADS = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
