@@ -58,36 +58,31 @@ def explain(name: str) -> list[WordChoice]:
 
 def _outcome(made: Choice, written: str, word: str, scores: dict[str, float]) -> tuple[bool, str]:
     """Return whether a word is a keyword, and why it is or is not."""
-    first = made.queries[0]
     spelled = lexicon().same.get(word, word)
-    role = roles().get(word)
-    found = [f"known as {role}"] if role else []
-    if spelled.casefold() in map(str.casefold, first):
-        if not made.at_its_word:
-            found.append("likely enough")
-        found = found or ["the name has few words"]
-        return True, "; ".join([*found, f"written as {spelled}"] if spelled != written else found)
+    queries = [[keyword.casefold() for keyword in query] for query in made.queries]
+    number = next((n for n, query in enumerate(queries, 1) if spelled.casefold() in query), 0)
+    if number == 1:
+        known = f"known as {roles()[word]}" if word in roles() else "the name has few words"
+        why = known if made.at_its_word else known.replace("the name has few words", "likely enough")
+        return True, why if spelled == written else f"{why}; written as {spelled}"
     if word != written:
         company = written[-2:] in lexicon().company
-        return (
-            False,
-            "only says that the brand is a company" if company else "a colour, edition, year or form",
-        )
-    if word not in scores:
-        return False, "promotion, packaging, or too little by itself"
-    brand = lexicon().brand_named.get(word.lower(), word)
-    found = [f"{longer} contains it" for longer in first if spelled in longer][:1]
-    if brand != word and not found:
-        found = [f"another name of {brand}"]
-    later = (n for n, query in enumerate(made.queries, 1) if spelled.casefold() in map(str.casefold, query))
-    found += [f"asked in query {number}" for number in later][:1]
-    if found:
-        return False, "; ".join(found)
-    if not made.at_its_word and scores[word] < least_score(scores):
-        return False, "unlikely to identify the product"
-    if len(first) == MAX_KEYWORDS:
-        return False, f"{MAX_KEYWORDS} others weigh more"
-    return False, "a place, a number or a single character beside better words"
+        why = "only says that the brand is a company" if company else "a colour, edition, year or form"
+    elif word not in scores:
+        why = "promotion, packaging, or too little by itself"
+    elif longer := [keyword for keyword in made.queries[0] if spelled in keyword]:
+        why = f"{longer[0]} contains it"
+    elif (brand := lexicon().brand_named.get(word.lower(), word)) != word:
+        why = f"another name of {brand}"
+    elif number:
+        why = f"asked in query {number}"
+    elif not made.at_its_word and scores[word] < least_score(scores):
+        why = "unlikely to identify the product"
+    elif len(made.queries[0]) == MAX_KEYWORDS:
+        why = f"{MAX_KEYWORDS} others weigh more"
+    else:
+        why = "a place, a number or a single character beside better words"
+    return False, why
 
 
 def _role(word: str) -> str:

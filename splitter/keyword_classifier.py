@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from math import exp
 
-from splitter.lexicon import title_role
-from splitter.tables import data, rows
+from splitter.lexicon import data, rows, title_role
 from splitter.words import rarity
 
 Odds = tuple[float, float, float]
@@ -54,19 +53,12 @@ def opening_trait(word: str) -> str:
     return f"opens {'latin' if word.isascii() else title_role(word)}"
 
 
-def traits_before(word: str) -> list[str]:
-    """Traits that a word gives the word behind it."""
-    found = [f"before {neighbour_kind(word)}", f"before seen {seen_as(word)}"]
+def traits_beside(side: str, word: str) -> list[str]:
+    """Return the traits that a word gives the word behind it ("before") or in front of it ("after")."""
+    kind = neighbour_kind(word)
+    found = [f"{side} {kind}", f"{side} seen {seen_as(word)}"]
     if not word.isascii():
-        found += [f"before {neighbour_kind(word)} {word[-1]}", f"before word {word}"]
-    return found
-
-
-def traits_after(word: str) -> list[str]:
-    """Traits that a word gives the word in front of it."""
-    found = [f"after {neighbour_kind(word)}", f"after seen {seen_as(word)}"]
-    if not word.isascii():
-        found += [f"after {neighbour_kind(word)} {word[-1]}", f"after word {word}"]
+        found += [f"{side} {kind} {word[-1]}", f"{side} word {word}"]
     return found
 
 
@@ -134,9 +126,6 @@ class Model:
             start, end = self._starts[min(number, 4)], self._ends[min(count - 1 - number, 3)]
             before = of_word(words[place - 1])[2] if place else mark[0]
             after = of_word(words[place + 1])[3] if place < last else mark[1]
-            brand = itself[0] + size[0] + start[0] + end[0] + before[0] + after[0]
-            product = itself[1] + size[1] + start[1] + end[1] + before[1] + after[1]
-            model = itself[2] + size[2] + start[2] + end[2] + before[2] + after[2]
             more = [opens] if not number else []
             beside = words[place - 1] if place else "", words[place + 1] if place < last else ""
             more += [known[pair] for pair in pair_traits(beside[0], word, beside[1]) if pair in known]
@@ -144,27 +133,24 @@ class Model:
                 more.append(self._again)
             if endings.count(word[-1]) > 1 and not word.isascii():
                 more.append(self._ending_again)
-            for one in more:
-                brand, product, model = brand + one[0], product + one[1], model + one[2]
-            found.append(_shares(brand, product, model))
+            found.append(_shares(_total(itself, size, start, end, before, after, *more)))
         return found
 
     def odds_alone(self, word: str) -> Odds:
         """The same for a word without a name around it."""
-        return _shares(*self._of_word(word)[0])
+        return _shares(self._of_word(word)[0])
 
     def _word(self, word: str) -> tuple[Odds, Odds, Odds, Odds]:
         """Weights of a word: by itself, opening a name, before and after another one."""
         return (
             self._sum(word_traits(word)) if word else _NONE,
             self._sum([opening_trait(word)]),
-            self._sum(traits_before(word)),
-            self._sum(traits_after(word)),
+            self._sum(traits_beside("before", word)),
+            self._sum(traits_beside("after", word)),
         )
 
     def _sum(self, traits: Sequence[str]) -> Odds:
-        found = [self.weights.get(trait, _NONE) for trait in traits]
-        return sum(one[0] for one in found), sum(one[1] for one in found), sum(one[2] for one in found)
+        return _total(*(self.weights.get(trait, _NONE) for trait in traits))
 
     def _table(self, traits: str, size: int) -> list[Odds]:
         return [self.weights.get(traits.format(number), _NONE) for number in range(size)]
@@ -173,8 +159,14 @@ class Model:
 _NONE: Odds = (0.0, 0.0, 0.0)
 
 
-def _shares(brand: float, product: float, model: float) -> Odds:
-    b, p, m = exp(min(brand, 50.0)), exp(min(product, 50.0)), exp(min(model, 50.0))
+def _total(*parts: Odds) -> Odds:
+    brand, product, model = map(sum, zip(*parts, strict=True))
+    return brand, product, model
+
+
+def _shares(sums: Odds) -> Odds:
+    """Return the probabilities that log odds stand for."""
+    b, p, m = (exp(min(each, 50.0)) for each in sums)
     whole = 1.0 + b + p + m
     return b / whole, p / whole, m / whole
 

@@ -17,7 +17,7 @@ from splitter.errors import ProductNameError
 from splitter.keyword_classifier import Odds, classifier
 from splitter.lexicon import Role, is_brand, lexicon, roles
 from splitter.normalize import normalize, without_amounts, without_asides
-from splitter.whole_words import YEAR, whole_words, with_models
+from splitter.whole_words import LONGEST_NAME, YEAR, whole_words, with_models
 from splitter.word_weight import BRAND_RANK, PLACE_RANK, SINGLE_RANK, Look, look_of, names_model, rank_of
 from splitter.words import greatest_rarity, rarity, words_of
 
@@ -36,7 +36,6 @@ MAX_MORE = 4
 _NEARLY = 1.5
 # Of product words whose ranks are at most so many times the best one's, the most common stands for the name.
 
-_NAME = 8  # more words and marks than so many are a shop's title
 _FEW = 3  # a name of up to so many words was chosen by a person: all of them stay
 
 _ENOUGH, _ENOUGH_OF_NAME = 0.42, (0.2, 0.4, 0.2)
@@ -245,18 +244,16 @@ def parted_words(text: str) -> list[str]:
     """The words of a name, as `name_words`; of a shop's title, compounds that are less likely than their head are two
     words: of 水果罐头, people mark 水果 and 罐头."""
     words = name_words(text)
-    if len(words) <= _NAME:
+    if len(words) <= LONGEST_NAME:
         return words
     place = 0
     while place < len(words):
-        if _LEAST_COMPOUND <= len(words[place]) <= _LONGEST_COMPOUND and _may_part(words[place]):
+        word = words[place]
+        compound = not word.isascii() and word[0].isalpha() and word not in roles()
+        if compound and _LEAST_COMPOUND <= len(word) <= _LONGEST_COMPOUND:
             words = _parted(words, place)
         place += 1
     return words
-
-
-def _may_part(word: str) -> bool:
-    return not word.isascii() and word[0].isalpha() and roles().get(word) is None
 
 
 def _parted(words: list[str], place: int) -> list[str]:
@@ -321,7 +318,7 @@ def without_forms(words: Sequence[str]) -> Sequence[str]:
 
     Colour, edition and year stay if nothing else is left than a brand.
     """
-    if not 1 < len(words) <= _NAME:
+    if not 1 < len(words) <= LONGEST_NAME:
         return words
     known = lexicon().forms
     forms = {
@@ -351,9 +348,8 @@ def _is_form(before: str, word: str) -> bool:
 
 def _standing_platform(words: Sequence[str]) -> bool:
     """Return True if the first word is a platform that stands for a brand: 京东物流, but not 京东蒙牛纯牛奶."""
-    if roles().get(words[0]) is not Role.PLATFORM or len(words) > _NAME:
-        return False
-    return not any(roles().get(word) in _BRANDED for word in words)
+    opens = 0 < len(words) <= LONGEST_NAME and roles().get(words[0]) is Role.PLATFORM
+    return opens and not any(roles().get(word) in _BRANDED for word in words)
 
 
 def candidates(words: Sequence[str]) -> dict[int, int | None]:
@@ -364,7 +360,7 @@ def candidates(words: Sequence[str]) -> dict[int, int | None]:
     """
     found: dict[int, int | None] = {}
     after_name = after_brand = False
-    platform = bool(words) and _standing_platform(words)
+    platform = _standing_platform(words)
     for place, word in enumerate(words):
         if roles().get(word) is Role.PLATFORM and (place or not platform):
             after_name = after_brand = False
@@ -399,7 +395,7 @@ def taken_at_its_word(words: Sequence[str]) -> bool:
 def scores_of(words: Sequence[str], odds: Mapping[int, Odds]) -> dict[str, float]:
     """Return how likely each candidate identifies the product, once at its best; 1 is just enough."""
     scores: dict[str, float] = {}
-    name = len(words) <= _NAME
+    name = len(words) <= LONGEST_NAME
     likeliest = (_SOME_PRODUCT, "")
     for place, chances in odds.items():
         score = sum(chances) / _ENOUGH

@@ -7,14 +7,23 @@ brands. The lexicon (``data/lexicon.yaml``) holds what a name leaves out and wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from importlib.resources import files
 
 import yaml
 
-from splitter.tables import data, rows
+
+def data(name: str) -> str:
+    """Return the text of a data file of the splitter."""
+    return files("splitter").joinpath("data", name).read_text("utf-8")
+
+
+def rows(text: str) -> Iterator[list[str]]:
+    """Yield the cells of each line of a table, which stand between tabs; ``#`` opens a comment."""
+    return (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
 
 
 class Role(StrEnum):
@@ -102,8 +111,5 @@ def lexicon() -> Lexicon:
         brand_named={name: brand for brand, names in names_of.items() for name in names},
         same=content["same"],
         noise=frozenset(map(str.lower, content["noise"])),
-        goods=frozenset(content["goods"]),
-        company=frozenset(content["company"]),
-        forms=frozenset(content["forms"]),
-        models=frozenset(content["models"]),
+        **{key: frozenset(content[key]) for key in ("goods", "company", "forms", "models")},
     )

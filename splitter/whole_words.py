@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
-from splitter.lexicon import Role, is_brand, lexicon, roles, title_role
-from splitter.tables import data, rows
+from splitter.lexicon import Role, data, is_brand, lexicon, roles, rows, title_role
 from splitter.words import rarity
 
 _LEAST_ODDS = {False: (1.0, -0.5), True: (2.5, 1.5)}
@@ -21,7 +20,9 @@ _LEAST_ODDS = {False: (1.0, -0.5), True: (2.5, 1.5)}
 _CHINESE = re.compile("[\u4e00-\u9fff]+")
 _OWN = (Role.BRAND, Role.SERIES, Role.NOISE, Role.PLATFORM, Role.PLACE, Role.TRAIT)
 _LONGEST = 6  # characters of a joined word
-_NAME = 8  # more words than so many are a shop's title, where 大 and 新 are mere praise
+LONGEST_NAME = 8
+"""Most words and marks of a name; more are a shop's title, where 大 and 新 are mere praise."""
+
 _AFTER_NUMBER = "系代"
 _RARE = 14.0  # rarity of a word that is hardly met by itself
 
@@ -34,7 +35,7 @@ def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = N
         weights: of traits of two neighbours; None: those that come with the project.
     """
     odds = _odds if weights is None else lambda a, b: join_odds(a, b, weights)
-    title = len(words) > _NAME
+    title = len(words) > LONGEST_NAME
     least = _LEAST_ODDS[title]
     known = roles()
     noise = lexicon().noise if title else frozenset()

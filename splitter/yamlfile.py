@@ -87,7 +87,7 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
     """PyYAML's `CSafeLoader` with two differences: a date stays the text it was written as, and nodes are composed in
     Python, which bounds how deep they nest."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: bytes) -> None:
         CParser.__init__(self, text)
         Composer.__init__(self)
         SafeConstructor.__init__(self)
@@ -108,7 +108,7 @@ def read(text: str, origin: str) -> Document:
         CatalogError: the text is not YAML, holds several documents, or its top is no mapping.
     """
     try:
-        loader = _Loader(text)
+        loader = _Loader(text.encode("utf-8", "replace"))
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
             raise CatalogError(f"{origin}:1: the file must hold keys and values, such as 'version: 1'")
@@ -118,10 +118,7 @@ def read(text: str, origin: str) -> Document:
     except yaml.MarkedYAMLError as error:
         raise CatalogError(_syntax_message(error, origin)) from error
     except yaml.reader.ReaderError as error:
-        line = text.encode("utf-8").count(b"\n", 0, error.position) + 1
-        raise CatalogError(f"{origin}:{line}: not readable as YAML: {error.reason}") from error
-    except UnicodeEncodeError as error:
-        line = text.count("\n", 0, error.start) + 1
+        line = text.encode("utf-8", "replace").count(b"\n", 0, error.position) + 1
         raise CatalogError(f"{origin}:{line}: not readable as YAML: {error.reason}") from error
     except RecursionError as error:
         raise CatalogError(f"{origin}:1: nested too deeply; a catalog has about five levels") from error

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
 from sqlalchemy import Connection
 
-from app.actions.products import RefusedProduct, new_product, period
+from app.actions.products import UNITS, RefusedProduct, new_product, period
 from splitter.errors import InputError
 from tasks.store.content import product_changes, products
 from tasks.store.content.product_changes import Change, ProductSummary
@@ -19,35 +19,26 @@ from tasks.store.queue import notices
 from tasks.store.sql.database import Store, read_now
 
 _NEVER = "never"
-_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}
 _NAMED = 10
 _BATCH = 500
 """Products added in one transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """Wishes for a product from now on; None: as it is.
+class Edit(Change):
+    """Wishes of a person for a product from now on; None: as it is.
 
     Attributes:
         keywords: its AND keywords; empty: those found in its name.
         aliases: its other names, all of them.
-        recrawl_every: zero: no more.
-        pages: result pages of each site.
-        sites: only these; `all_sites`: those of the catalog.
     """
 
     keywords: tuple[str, ...] | None = None
     aliases: tuple[str, ...] | None = None
-    priority: int | None = None
-    recrawl_every: timedelta | None = None
-    pages: int | None = None
-    sites: tuple[str, ...] | None = None
-    all_sites: bool = False
 
     @property
-    def words(self) -> bool:
-        """True where it is looked for anew."""
+    def begins_again(self) -> bool:
+        """True if it is crawled again from the beginning."""
         changed = (self.keywords, self.aliases, self.pages, self.sites)
         return self.all_sites or any(one is not None for one in changed)
 
@@ -61,8 +52,8 @@ def period_text(seconds: float | None) -> str:
     """A period as `period_or_never` reads it, in its greatest whole unit."""
     if not seconds:
         return _NEVER
-    unit = next((unit for unit, length in _UNITS.items() if seconds % length == 0), "m")
-    return f"{max(1, round(seconds / _UNITS[unit]))}{unit}"
+    unit = next((unit for unit, length in UNITS.items() if seconds % length == 0), "m")
+    return f"{max(1, round(seconds / UNITS[unit]))}{unit}"
 
 
 @dataclass(slots=True)
@@ -124,45 +115,31 @@ def record_added(conn: Connection, now: datetime, names: Sequence[str], who: str
         notices.record_action(conn, now, notices.AuditEntry(who, "add products", few, {"count": len(names)}))
 
 
-def remove(store: Store, names: Sequence[str], who: str) -> list[ProductSummary]:
-    """Look for products no more; all of them or, where one is unknown, none.
+def remove(
+    store: Store, names: Sequence[str], who: str, *, delete_reviews: bool = False
+) -> list[tuple[ProductSummary, Removed | None]]:
+    """Look for products no more, and delete what was collected of them if that is wanted; all of them or, if one is
+    unknown, none.
 
     Returns:
-        The work and reviews of each before that.
+        The work and reviews of each before that, and the numbers of what was deleted; None: nothing was.
 
     Raises:
         InputError: there is none of a name.
     """
-    with store.begin() as conn:
-        now = read_now(conn)
-        done = [product_changes.remove(conn, now, name) for name in dict.fromkeys(names)]
-        for was in done:
-            notices.record_action(
-                conn, now, notices.AuditEntry(who, "remove product", was.name, {"cancelled": was.open})
-            )
-    return done
-
-
-def remove_with_reviews(store: Store, names: Sequence[str], who: str) -> list[tuple[ProductSummary, Removed]]:
-    """Look for products no more and delete what was collected of them; all of them or, where one is unknown, none.
-
-    Returns:
-        The work and reviews of each before that, and the numbers of what was deleted.
-
-    Raises:
-        InputError: there is none of a name.
-    """
-    from tasks.jobs.repost_linking import compare_again  # it brings the reading
-
-    done = []
+    done: list[tuple[ProductSummary, Removed | None]] = []
     with store.begin() as conn:
         now = read_now(conn)
         for name in dict.fromkeys(names):
             was = product_changes.remove(conn, now, name)
-            removed = remove_reviews(conn, was.id)
-            compare_again(conn, removed.alone)
-            told = {"cancelled": was.open, "deleted": removed.reviews, "kept": removed.kept}
-            notices.record_action(conn, now, notices.AuditEntry(who, "remove product", name, told))
+            detail, removed = {"cancelled": was.open}, None
+            if delete_reviews:
+                from tasks.jobs.repost_linking import compare_again  # it brings the reading
+
+                removed = remove_reviews(conn, was.id)
+                compare_again(conn, removed.alone)
+                detail |= {"deleted": removed.reviews, "kept": removed.kept}
+            notices.record_action(conn, now, notices.AuditEntry(who, "remove product", was.name, detail))
             done.append((was, removed))
     return done
 
@@ -184,22 +161,15 @@ def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, ProductS
             raise InputError(
                 f"{name} is looked for no more, or came by an import: add it again, with its period"
             )
-        words = None
-        if wanted.words:
+        change: Change = wanted
+        if wanted.begins_again:
             other = new_product(
                 name,
                 keywords=tuple(row.keywords) if wanted.keywords is None else wanted.keywords,
                 aliases=tuple(row.aliases) if wanted.aliases is None else wanted.aliases,
             )
             words = (other.own_keywords, other.keywords, other.aliases, other.alias_keywords)
-        change = Change(
-            priority=wanted.priority,
-            recrawl_every=wanted.recrawl_every,
-            words=words,
-            pages=wanted.pages,
-            sites=wanted.sites,
-            all_sites=wanted.all_sites,
-        )
+            change = replace(wanted, words=words)
         cancelled = product_changes.edit(conn, now, name, change)
         if wanted != Edit():
             notices.record_action(

@@ -26,7 +26,8 @@ _NO_NAMES = {
         r"\d{2,4}[-/.年]\d{1,2}(?:[-/.月]\d{1,2}日?)?(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?"
     ),
 }
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60}
+"""Seconds of the units of a period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def period(text: str) -> timedelta:
     match = _PERIOD.fullmatch(text.strip())
     if match is None:
         raise InputError(f"{text!r} is no period; write a number and m, h, d or w: 12h, 7d")
-    value = timedelta(**{_UNITS[match[2].lower()]: int(match[1])})
+    value = timedelta(seconds=UNITS[match[2].lower()] * int(match[1]))
     if value < _SHORTEST_RECRAWL:
         raise InputError(f"{text!r} is too short a period; the shortest is 1m")
     return value
@@ -120,8 +121,9 @@ def product_of(line: int, cells: Mapping[str, str], why: str = "") -> NewProduct
             name,
             keywords=split_words(cells.get("keywords", "")),
             aliases=split_list(cells.get("aliases", "")),
-            priority=_number(cells, "priority", -_MOST_PRIORITY, _MOST_PRIORITY) or 0,
-            pages=_number(cells, "pages", 1, MOST_PAGES),
+            priority=whole_number(cells.get("priority", ""), "priority", -_MOST_PRIORITY, _MOST_PRIORITY)
+            or 0,
+            pages=whole_number(cells.get("pages", ""), "pages", 1, MOST_PAGES),
             recrawl=period(cells["recrawl"]) if cells.get("recrawl") else None,
             line=line,
         )
@@ -129,9 +131,9 @@ def product_of(line: int, cells: Mapping[str, str], why: str = "") -> NewProduct
         return RefusedProduct(name[:_LONGEST_NAME], str(error), line)
 
 
-def _number(cells: Mapping[str, str], column: str, lowest: int, highest: int) -> int | None:
-    text = cells.get(column, "")
-    if not text:
+def whole_number(text: str, column: str, lowest: int, highest: int) -> int | None:
+    """Read a whole number; None if there is none. Raises InputError."""
+    if not text.strip():
         return None
     try:
         value = int(text)

@@ -68,21 +68,22 @@ def remove(
         deleted: list[int | None] = [None] * len(done)
         if not dry_run and delete_reviews:
             _ask(done, yes)
-            both = product_actions.remove_with_reviews(store, names, person())
-            done, deleted = [was for was, _ in both], [removed.reviews for _, removed in both]
-        elif not dry_run:
-            done = product_actions.remove(store, names, person())
-    told = [
-        {"name": one.name, "cancelled": one.open, "reviews": one.reviews, "was_looked_for": one.looked_for}
-        | ({} if n is None else {"deleted": n})
-        for one, n in zip(done, deleted, strict=True)
-    ]
+        if not dry_run:
+            both = product_actions.remove(store, names, person(), delete_reviews=delete_reviews)
+            done = [was for was, _ in both]
+            deleted = [removed.reviews if removed else None for _, removed in both]
+    told, lines = [], []
     would = "would be " if dry_run else ""
-    lines = [
-        f"{one.name}: {would}removed; {one.open:,} subtasks {would}cancelled, "
-        + _of_reviews(one.reviews, n, delete_reviews)
-        for one, n in zip(done, deleted, strict=True)
-    ]
+    for one, n in zip(done, deleted, strict=True):
+        row = {
+            "name": one.name,
+            "cancelled": one.open,
+            "reviews": one.reviews,
+            "was_looked_for": one.looked_for,
+        }
+        told.append(row if n is None else row | {"deleted": n})
+        said = _of_reviews(one.reviews, n, delete_reviews)
+        lines.append(f"{one.name}: {would}removed; {one.open:,} subtasks {would}cancelled, {said}")
     answer({"removed": told, "dry_run": dry_run}, "\n".join(lines), as_json)
 
 
@@ -173,6 +174,6 @@ def edit(
     with store_there(settings) as store:
         cancelled, summary = product_actions.edit(store, name, wanted, person())
     said = f"{name}: changed" + (
-        f"; {cancelled:,} subtasks cancelled, it is looked for anew" if wanted.words else ""
+        f"; {cancelled:,} subtasks cancelled, it is looked for anew" if wanted.begins_again else ""
     )
     answer({"name": name, "cancelled": cancelled, **asdict(summary)}, said, as_json)

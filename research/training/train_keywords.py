@@ -19,8 +19,7 @@ from splitter.keyword_classifier import (
     Odds,
     opening_trait,
     pair_traits,
-    traits_after,
-    traits_before,
+    traits_beside,
     word_traits,
 )
 from splitter.keywords import candidates, name_words
@@ -89,8 +88,8 @@ def traits_of(words: Sequence[str], places: Sequence[int]) -> list[list[str]]:
             f"of {min(count // 3, 6)}",
             f"from start {min(number, 4)}",
             f"from end {min(count - 1 - number, 3)}",
-            *(traits_before(words[place - 1]) if place else ["before mark"]),
-            *(traits_after(words[place + 1]) if place + 1 < len(words) else ["after mark"]),
+            *(traits_beside("before", words[place - 1]) if place else ["before mark"]),
+            *(traits_beside("after", words[place + 1]) if place + 1 < len(words) else ["after mark"]),
             *pair_traits(
                 words[place - 1] if place else "", word, words[place + 1] if place + 1 < len(words) else ""
             ),

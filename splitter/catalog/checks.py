@@ -38,14 +38,9 @@ _DOMAIN = re.compile(
 )
 _LEAST_REASON = 10
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
-_OWN_HEADERS = {
-    "authorization": "it from sign_in",
-    "cookie": "it from sign_in",
-    "user-agent": "it by its own name and contact",
-    "host": "it from the address",
-} | dict.fromkeys(
-    ("accept-encoding", "connection", "content-length", "transfer-encoding", "te", "range"),
-    "it itself",
+_OWN_HEADER = re.compile(
+    "authorization|cookie|user-agent|host|accept-encoding|connection|content-length|transfer-encoding|te|range",
+    re.IGNORECASE,
 )
 
 
@@ -109,13 +104,8 @@ def _search(engine: Engine) -> Findings:
 def _list(engine: Engine) -> Findings:
     """Yield problems of an engine whose pages list others."""
     yield from problem(("url",), _check_url, engine.url.replace("{page}", "1"))
-    for key, default in (
-        ("site", "{words} site:{site}"),
-        ("times", None),
-        ("redirects", ()),
-        ("extra_words", ()),
-    ):
-        if getattr(engine, key) != default:
+    for key in ("site", "times", "redirects", "extra_words"):
+        if key in engine.model_fields_set:
             yield (key,), "a list is not asked for words; leave it out, or write discover: search"
     for name, value in engine.params.items():
         if "query" in (placeholders(value) or ()):
@@ -144,8 +134,8 @@ def _headers(headers: Mapping[str, str]) -> Findings:
         place: Place = ("headers", name)
         if not _HEADER.fullmatch(name):
             yield place, f"{name!r} is no header name such as X-Requested-With"
-        elif name.lower() in _OWN_HEADERS:
-            yield place, f"reviewloop sets {_OWN_HEADERS[name.lower()]}; leave it out"
+        elif _OWN_HEADER.fullmatch(name):
+            yield place, "reviewloop sets it itself, or takes it from sign_in; leave it out"
         if not value.strip() or not value.isascii() or not value.isprintable():
             yield place, f"{value!r} cannot be sent; write printable ASCII"
 

@@ -25,7 +25,7 @@ TEXT_CHARS = 20_000
 """Characters of a page that are matched."""
 
 _LONGER = (
-    r"(?![\s-]?(?:pro|max|plus|ultra|mini|lite|coupe|turbo|sport|cross|note|fold|flip|air|se)+(?![a-z]))"
+    r"(?!\+)(?![\s-]?(?:pro|max|plus|ultra|mini|lite|coupe|turbo|sport|cross|note|fold|flip|air|se)+(?![a-z]))"
     r"(?!(?![a-d]{1,2}柱|4s|abs|esp|app|suv|mpv|cvt|dct|dsg|led|at(?![a-z])|mt(?![a-z])|vs(?![a-z])|ok)[a-z]{1,3}\d{0,2}(?![a-z\d]))"
 )
 """Marks that make a longer model of one: an affix, or up to three letters right behind it; parts of a car are none."""
@@ -154,24 +154,18 @@ def _has(text: str, word: str, words: tuple[str, ...]) -> bool:
 
 
 def _near(text: str, brand: str, words: tuple[str, ...]) -> bool:
-    """Whether a brand opens a text, or stands near another word of its set: 光明 far from 牛奶 is light."""
-    others = [word for word in words if word != brand]
-    for pattern in _patterns(brand):
-        for found in pattern.finditer(text):
-            around = text[max(0, found.start() - OPENING) : found.end() + OPENING]
-            if found.start() < OPENING or any(contains(around, word) for word in others):
-                return True
-    return not contains(text, brand)
+    """Return True if a brand opens a text, or stands near another word of its set: 光明 far from 牛奶 is light."""
+    return not contains(text, brand) or contains(text[:OPENING], brand) or _beside(text, brand, words)
 
 
 def _beside(text: str, word: str, words: tuple[str, ...]) -> bool:
-    """Whether a word stands somewhere near another one of its set: LA Galaxy far from watch is no Galaxy Watch."""
-    others = [other for other in words if other != word]
+    """Return True if a word stands near another one of its set: LA Galaxy far from watch is no Galaxy Watch."""
     return any(
         contains(text[max(0, found.start() - OPENING) : found.end() + OPENING], other)
         for pattern in _patterns(word)
         for found in pattern.finditer(text)
-        for other in others
+        for other in words
+        if other != word
     )
 
 

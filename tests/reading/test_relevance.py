@@ -79,6 +79,43 @@ def test_other_models_are_other_products():
 
 
 @pytest.mark.parametrize(
+    ("product", "text", "expected"),
+    [
+        # The page names the last of the varieties between brand and kind of goods.
+        ("伊利红枣酸奶", "伊利酸奶里喝出塑料，原味的也敢卖", False),
+        ("伊利红枣酸奶", "买的伊利酸奶，红枣的，喝着发苦", True),
+        ("伊利红枣酸奶", "早上吃红枣，喝伊利纯牛奶", False),
+        ("光明草莓牛奶", "光明牛奶买一送一", False),
+        ("光明草莓牛奶", "光明的草莓奶过期了还在卖", True),
+        ("康师傅红烧牛肉面", "老坛酸菜牛肉面吃出虫子", False),
+        ("康师傅老坛酸菜牛肉面", "老坛酸菜牛肉面吃出虫子", True),
+        ("康师傅老坛酸菜牛肉面", "康师傅牛肉面涨价", False),
+        ("蒙牛早餐奶麦香味", "蒙牛早餐奶麦香的不好喝", True),
+        ("蒙牛早餐奶麦香味", "蒙牛早餐奶胀包", False),
+        ("蒙牛真果粒芦荟", "真果粒草莓的果粒是什么", False),
+        # Earlier ones may be missing.
+        ("飞鹤星飞帆卓睿", "飞鹤卓睿喝了便秘", True),
+        ("飞鹤星飞帆卓睿", "飞鹤星飞帆不溶", False),
+        ("三星Galaxy S25 Ultra", "S25 Ultra的S Pen没蓝牙了", True),
+        ("三星Galaxy S25 Ultra", "三星S25怎么样", False),
+        # An affix stands with the name before it.
+        ("比亚迪秦PLUS DM-i", "秦 plus dm-i油耗高", True),
+        ("比亚迪秦PLUS DM-i", "比亚迪唐DM-i异响", False),
+        ("华为Mate 70 Pro+", "华为mate70 pro+ 发热", True),
+        ("华为Mate 70 Pro", "华为mate70 pro+ 发热", False),
+        # A platform that opens a name is its brand.
+        ("京东物流", "京东物流三天没动", True),
+        ("京东物流", "顺丰物流三天没动", False),
+    ],
+)
+def test_a_page_names_the_variety(product, text, expected):
+    assert (
+        product_match(product_query(product).keyword_sets, matchable_text("", [("", text)])).matches
+        is expected
+    )
+
+
+@pytest.mark.parametrize(
     ("text", "word", "expected"),
     [
         ("iphone 11 用了一年", "11", True),

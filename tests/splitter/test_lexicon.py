@@ -4,8 +4,7 @@ from collections import Counter
 
 import yaml
 
-from splitter.lexicon import Role, lexicon, roles
-from splitter.tables import data, rows
+from splitter.lexicon import Role, data, lexicon, roles, rows
 from splitter.words import words_of
 
 

@@ -110,8 +110,8 @@ def test_when_the_winner_means_something_else_the_other_has_it(world: World) -> 
 def test_what_was_collected_of_the_winner_goes_and_the_other_has_its_page(world: World) -> None:
     for product in (THREE, X1):
         found(world, product)
-    product_actions.remove_with_reviews(world.store, [THREE], "ich")
+    product_actions.remove(world.store, [THREE], "ich", delete_reviews=True)
     assert (of(world), verdicts(world)[X1]) == ({X1}, ("review", 0))
-    product_actions.remove_with_reviews(world.store, [X1], "ich")
+    product_actions.remove(world.store, [X1], "ich", delete_reviews=True)
     assert world.rows(reviews) == []
     assert not world.verification().violations

@@ -53,7 +53,7 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     world.pass_s(reposts.SETTLED.total_seconds())
     step(world, 100)
     assert linked(world).keys() == {FORWARD, EDITED}
-    ((was, removed),) = product_actions.remove_with_reviews(world.store, [OURS], "ich")
+    ((was, removed),) = product_actions.remove(world.store, [OURS], "ich", delete_reviews=True)
     assert (was.reviews, removed.reviews, removed.kept, len(removed.alone)) == (3, 2, 1, 0)
     assert rows_of(world, OURS) == []
     assert (
@@ -65,7 +65,7 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     assert {row.title for row in world.rows(tables.pages, tables.pages.c.url == hit("own"))} == {""}
     assert world.rows(tables.audit_log)[0].detail == {"cancelled": 1, "deleted": 2, "kept": 1}
     assert world.verification().violations == ()
-    ((again, nothing),) = product_actions.remove_with_reviews(world.store, [OURS], "ich")
+    ((again, nothing),) = product_actions.remove(world.store, [OURS], "ich", delete_reviews=True)
     assert (again.reviews, nothing.reviews, again.looked_for) == (0, 0, False)
 
 
@@ -77,7 +77,7 @@ def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
     world.do(pages.save_pages, [PageToStore(lease, page)])
     world.do(lambda conn, _: judge_again(conn, [Link(1, 1, Verdict.WRONG_PRODUCT, ("光明",), 1)]))
     assert (len(world.rows(tables.reviews)), len(world.rows(tables.refused_reviews))) == (1, 1)
-    product_actions.remove_with_reviews(world.store, [OURS, "别的"], "ich")
+    product_actions.remove(world.store, [OURS, "别的"], "ich", delete_reviews=True)
     assert world.rows(tables.reviews) == world.rows(tables.refused_reviews) == []
     assert world.verification().violations == ()
 
@@ -85,7 +85,7 @@ def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
 def test_one_that_is_looked_for_again_gets_its_pages_back(world: World) -> None:
     crawl(world, OURS, {"own": FIRST, "shared": OTHER})
     crawl(world, THEIRS, {"shared": OTHER})
-    product_actions.remove_with_reviews(world.store, [OURS], "ich")
+    product_actions.remove(world.store, [OURS], "ich", delete_reviews=True)
     assert world.do(products.add, NewProduct(name=OURS, keywords=("光明", "牛奶")))
     assert rows_of(world, OURS) == [OTHER]
     (key,) = [bytes(row.url_key) for row in world.rows(tables.pages, tables.pages.c.url == hit("own"))]
@@ -102,7 +102,7 @@ def test_reposts_whose_original_is_gone_are_compared_with_each_other(world: Worl
     crawl(world, THEIRS, {"like": FORWARD, "also": EDITED})
     world.pass_s(reposts.SETTLED.total_seconds())
     step(world, 100)
-    ((_, removed),) = product_actions.remove_with_reviews(world.store, [OURS], "ich")
+    ((_, removed),) = product_actions.remove(world.store, [OURS], "ich", delete_reviews=True)
     assert len(removed.alone) == 2
     assert {body: original for body, (original, _) in linked(world).items()} == {EDITED: FORWARD}
     assert world.verification().violations == ()

@@ -238,6 +238,6 @@ def edit(page: Here, number: Id, wanted: ProductChange) -> ProductChanged:
 @router.delete("/products/{number}", responses=PROBLEMS, dependencies=_CHANGE)
 def remove(page: Here, number: Id) -> ProductChanged:
     """Look for a product no more; what was collected of it stays."""
-    [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
+    [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     page.context.cached.clear()
     return ProductChanged(id=was.id, name=was.name, cancelled=was.open, reviews=was.reviews, looked_for=False)

@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from app.actions import product_actions
 from app.actions.product_actions import Edit, period_or_never, period_text
-from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, product_of
+from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, product_of, whole_number
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
@@ -115,7 +115,7 @@ async def preview(
             "keywords": words,
             "aliases": others,
             "priority": priority,
-            "pages": _pages(pages),
+            "pages": whole_number(pages, "pages", 1, MOST_PAGES),
             "recrawl": period(recrawl) if recrawl.strip() else None,
         }
         return _draft(named_products(lines[:_MOST_NAMES], **options))
@@ -169,14 +169,6 @@ def _draft(read: Sequence[NewProduct | RefusedProduct]) -> Draft:
     )
 
 
-def _pages(text: str) -> int | None:
-    if not text.strip():
-        return None
-    if not text.strip().isascii() or not text.strip().isdigit() or not 1 <= int(text) <= MOST_PAGES:
-        raise InputError(f"pages {text!r} is no whole number from 1 to {MOST_PAGES}")
-    return int(text)
-
-
 @router.post("/products")
 def add(page: Change, draft: Annotated[str, Form(max_length=40)]) -> Response:
     """Add what was previewed."""
@@ -220,7 +212,7 @@ def edit(
 @router.post("/products/{number}/remove")
 def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
     """Look for a product no more; a person has to say that they are sure."""
-    [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
+    [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     said = page.t("{name} is looked for no more; {n} subtasks were cancelled.", name=was.name, n=was.open)
     return page.redirect_with(f"/products/{number}", Notice(said))
 
