@@ -125,8 +125,9 @@ def _check_sites(found: Preflight, catalog: Catalog) -> Iterator[Check]:
     check, reason = (_ok, "all_sites") if asked == sites else (_warning if asked else _failed, "some_sites")
     yield check("sites", reason, asked=asked, sites=sites)
     for site, obstacle in obstacles:
-        if obstacle.kind is ObstacleKind.SIGN_IN:
-            yield _warning("sign-in", "obstacle", why=f"{site}: {obstacle.why}", mend=obstacle.mend)
+        if obstacle.kind in (ObstacleKind.SIGN_IN, ObstacleKind.UNSUPPORTED):
+            what = "sign-in" if obstacle.kind is ObstacleKind.SIGN_IN else site
+            yield _warning(what, "obstacle", why=f"{site}: {obstacle.why}", mend=obstacle.mend)
 
 
 def _check_browser(

@@ -121,13 +121,19 @@ def preflight(
         name: found.get(name) or _unusable(engine.url, f"{engine.url} did not answer in {LONGEST_S:g} s")
         for name, engine in own.items()
     }
+    unusable = {
+        name: Obstacle(kind=ObstacleKind.ENGINE, why=f"{name}: {one.why}", mend=one.mend)
+        for name, one in answers.items()
+        if one.why
+    }
+    unsupported = {
+        name: Obstacle(kind=ObstacleKind.UNSUPPORTED, why=f"{name} is not supported: {engine.unsupported}")
+        for name, engine in catalog.engines.items()
+        if engine.unsupported
+    }
     reachable = Reachability(
         names={host: names.get(host, NameState.UNANSWERED) for host in hosts},
-        engines={
-            name: Obstacle(kind=ObstacleKind.ENGINE, why=f"{name}: {one.why}", mend=one.mend)
-            for name, one in answers.items()
-            if one.why
-        },
+        engines=unusable | unsupported,
         sign_ins=_missing_sign_ins(settings, catalog),
         browser=find_browser(settings),
     )

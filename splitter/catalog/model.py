@@ -97,6 +97,7 @@ class Engine(Entry):
         private: that host may be on a private address (an instance of one's own).
         robots: whether its host's robots.txt is obeyed, and why; None: obeyed, without a word about it.
         sign_in: how it is signed in to; None: it asks nobody to.
+        unsupported: why its answers can't be read; its sites get no task. Empty: they can be.
     """
 
     kind: Kind
@@ -122,6 +123,7 @@ class Engine(Entry):
     private: bool = False
     robots: RobotsDecision | None = None
     sign_in: SignInRules | None = None
+    unsupported: str = ""
 
 
 class Site(Entry):

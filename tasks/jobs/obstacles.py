@@ -19,6 +19,7 @@ class ObstacleKind(StrEnum):
     SIGN_IN = "sign_in"
     ROBOTS = "robots"
     BROWSER = "no_browser"
+    UNSUPPORTED = "unsupported"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class Reachability:
 
     Attributes:
         names: hosts that were looked up.
-        engines: engines of one's own that can't be asked, and why.
+        engines: engines that can't be asked, and why.
         browser: what this machine lacks for pages made by script, and what mends it; None: nothing.
         sign_ins: sites and engines that ask to sign in and nobody has signed in to, with the variables to set.
     """

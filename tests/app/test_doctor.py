@@ -27,6 +27,7 @@ from tasks.store.sql.database import Store, read_now
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DOWN = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
+UNSUPPORTED = Obstacle(kind=ObstacleKind.UNSUPPORTED, why="it is signed")
 SIGN_IN = Obstacle(kind=ObstacleKind.SIGN_IN, why="it asks to sign in", mend="set a variable")
 
 
@@ -53,12 +54,13 @@ def test_nothing_is_missing(checks):
 def test_what_preflight_found_is_told(checks):
     found = Preflight(
         asked=(),
-        unasked={"a.cn": (NO_NETWORK, DOWN), "b.cn": (SIGN_IN,)},
+        unasked={"a.cn": (NO_NETWORK, DOWN), "b.cn": (SIGN_IN,), "c.cn": (UNSUPPORTED,)},
         searxng={"searxng": SearxngAnswer(url="http://x/search", why="it is down", mend="start it")},
     )
     told = checks(found)
     assert told["network"].state is told["searxng"].state is told["sites"].state is CheckState.FAILED
     assert told["searxng"].parameters["mend"] == "start it"
+    assert told["c.cn"].parameters["why"] == "c.cn: it is signed"
     assert told["sign-in"].parameters["why"] == "b.cn: it asks to sign in"
 
 

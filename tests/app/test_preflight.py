@@ -148,6 +148,19 @@ def test_no_network(catalog, names, otherwise):
     assert {those[0].kind for those in found.unasked.values()} == {ObstacleKind.NETWORK}
 
 
+def test_an_engine_that_is_not_supported(catalog, names):
+    names("search.shop.example", "www.b.example", "a.example", "posts.example")
+    given = catalog()
+    engine = given.engines[given.sites["b.example"].engine]
+    engines = given.engines | {
+        given.sites["b.example"].engine: engine.model_copy(update={"unsupported": "it is signed"})
+    }
+    found = preflight(Settings(), given.model_copy(update={"engines": engines}))
+    assert found.asked == ()
+    obstacle = found.unasked["b.example"][0]
+    assert (obstacle.kind, obstacle.why.endswith("it is signed")) == (ObstacleKind.UNSUPPORTED, True)
+
+
 def test_a_name_that_is_gone(catalog, names):
     names("search.shop.example", "a.example", "posts.example")
     found = preflight(Settings(), catalog())

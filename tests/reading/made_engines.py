@@ -51,8 +51,6 @@ SEARXNG_BLIND = {
     "unresponsive_engines": [
         ["baidu", "CAPTCHA"],
         ["sogou", "timeout"],
-        ["quark", "CAPTCHA"],
-        ["bing", "Suspended: CAPTCHA"],
     ],
 }
 
@@ -155,7 +153,7 @@ SOGOU = """<html><body><div class="search-info"><p class="num-tips">搜狗已为
 <div class="results"><div class="vrwrap"><h3 class="vr-title"><a href="/link?url=hed">一<em>二</em></a></h3>
 <div class="fz-mid space-txt">摘要</div><div class="r-sech" data-url="http://a.example.com/1"></div><span class="cite-date">2024-3-1</span></div>
 <div class="rb"><h3 class="pt"><a href="/link?url=xyz">二</a></h3><div class="ft">旧</div><cite>某站 - 2021-1-11</cite></div>
-<div class="vrwrap"><div class="special-wrap">相关搜索</div></div></div>
+<div class="vrwrap"><div class="special-wrap"><h3><a href="/web?query=x">相关搜索</a></h3></div></div></div>
 <div id="pagebar_container"><a id="sogou_next" href="?query=x&amp;page=2">下一页</a></div></body></html>"""
 SOGOU_REFUSED = "<html><title>搜狗搜索</title><body>用户您好，我们的系统检测到您网络中存在异常访问请求。此验证码用于确认这些请求是您的正常行为</body></html>"
 
