@@ -24,9 +24,8 @@ from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.fetching.inflate import unpacked
 from tasks.reading.decode import Decoded, decode
 from tasks.reading.extract import read_page
-from tasks.reading.feeds import is_feed
 from tasks.reading.json_results import JsonRecords
-from tasks.reading.lists import as_results, read_list
+from tasks.reading.lists import as_results, is_feed, read_list
 from tasks.reading.maintext import main_text
 from tasks.reading.markup import collapsed, page_text, parse, select, text_of
 from tasks.reading.page import Page

@@ -1,9 +1,11 @@
-"""Pages made to do harm: how long each is read, what comes of it, and how long it holds the event loop.
+"""Pages made to do harm: how long each is read, what comes of it, how long it holds the event loop and other pages.
 
 Each goes the way of a node's answers (`tasks.worker.page_reader`), while a task on the same loop looks at the clock
 every millisecond: the longest time between two looks is the longest hold. On a machine that is not free other processes
 hold the loop, too: the most CPU time of the loop's thread between two looks leaves them out. The first answer that is
 read apart also starts the process that reads it; that is warmed up first.
+
+A good page waits behind eight copies of the page that takes longest, all of another host.
 """
 
 from __future__ import annotations
@@ -12,35 +14,48 @@ import asyncio
 import sys
 import time
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 from app.run.process import event_loop_runner
 from app.run.version import ROOT
+from splitter.catalog.rules import PageRules
 from splitter.errors import InputError
 from tasks.domain.failures import FetchError
+from tasks.domain.pages import Response
 from tasks.fetching.robots import RobotsRules
+from tasks.reading.page_jobs import PageJob
 from tasks.worker.page_reader import PageReader
 
 _LOOK_S = 0.001
 _SOME = 4
+_BAD = 8
+_GOOD = (
+    "<article><h1>评论</h1><p>"
+    + "这家店的牛奶味道很好，包装也很结实，送货非常快，下次还会再来买。" * 8
+    + "</p></article>"
+)
 
 
 def run(_shared: Path, smallest: bool) -> dict[str, Any]:
     """Read every page; with `smallest`, some.
 
     Returns:
-        ``ratios``: the longest hold of the event loop, on the clock and by CPU time, and the longest page; ``figures``: by page.
+        ``ratios``: the longest hold of the event loop, on the clock and by CPU time, the longest page, and the wait of a good
+        page behind eight bad ones; ``figures``: by page.
     """
     with event_loop_runner() as runner:  # as a node does
         told = runner.run(read_all(_SOME if smallest else None))
+        behind = runner.run(wait_behind(max(told, key=lambda name: told[name]["seconds"])))
     return {
         "bench": "hostile",
         "ratios": {
             "longest_hold_ms": max(one["hold_ms"] for one in told.values()),
             "longest_hold_cpu_ms": max(one["hold_cpu_ms"] for one in told.values()),
             "longest_s": max(one["seconds"] for one in told.values()),
+            "good_page_behind_s": behind,
         },
         "figures": told,
     }
@@ -72,6 +87,24 @@ async def read_all(most: int | None) -> dict[str, dict[str, Any]]:
         for page in pages[:1] + pages:  # the first: once to warm up
             told[page.name] = await read_one(reader, page)
     return told
+
+
+async def wait_behind(bad: str) -> float:
+    """Return the seconds until a good page is read that came after eight bad ones of another host."""
+    page = next(one for one in hostile_pages() if one.name == bad)
+    rules, now = PageRules(main_text=True), datetime(2026, 1, 1, tzinfo=UTC)
+    good = Response(url="http://good.example/", status=200, headers={}, body=_GOOD.encode(), elapsed_s=0.0)
+    with closing(PageReader()) as reader:
+        await reader.read(PageJob.of(good, rules, "", now))  # to warm up
+        waiting = [asyncio.create_task(page.read_by(reader)) for _ in range(_BAD)]
+        await asyncio.sleep(0)  # now they wait for the reader
+        began = time.perf_counter()
+        await reader.read(PageJob.of(good, rules, "", now))
+        seconds = time.perf_counter() - began
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    return round(seconds, 3)
 
 
 async def read_one(reader: PageReader, page: Any) -> dict[str, Any]:

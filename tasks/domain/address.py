@@ -24,7 +24,6 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _AUTHORITY = re.compile(r"[/\\]{2}([^/\\?#]*)")
 _SENDABLE_AUTHORITY = re.compile(r"https?://([^/?]*)")
 _HOST = re.compile(r"[a-z0-9_.-]{1,253}|\[[0-9a-f:.]+\]")
-_FOREIGN_HOST = re.compile(r"(?:https?:)?[/\\]{2}[^/\\?#]*[^/\\?#\x00-\x7f]", re.IGNORECASE)
 _UNSENDABLE = re.compile(r"[^!-~]+")
 _EDGES = "".join(map(chr, range(33)))
 _LINE_BREAKS = str.maketrans("", "", "\t\r\n")
@@ -58,11 +57,6 @@ def joined(base: str, reference: str) -> str:
         return sendable(urljoin(base, path.replace("\\", "/") + mark + query))
     except ValueError as error:
         _refuse(ErrorClass.ADDRESS_REFUSED, reference, f"is no address: {error}")
-
-
-def has_foreign_host(reference: str) -> bool:
-    """Whether a reference names a host with letters outside ASCII: making it sendable takes a millisecond or more."""
-    return not reference.isascii() and _FOREIGN_HOST.match(reference.strip(_EDGES)) is not None
 
 
 def authority_of(url: str) -> str:

@@ -23,9 +23,10 @@ FIRST_REST_S: Mapping[ErrorClass, float] = MappingProxyType(
         ErrorClass.FORBIDDEN: 300.0,
         ErrorClass.CAPTCHA: 600.0,
         ErrorClass.LOGIN_WALL: 900.0,
+        ErrorClass.UNREADABLE: 600.0,
     }
 )
-"""The rest after one refusal, by its cause; each further one in a row doubles it."""
+"""Rest after one refusal, or after unreadable pages in a row, by cause; each further one doubles it."""
 
 LONGEST_REST_S = 6 * 3600.0
 """The most a rest grows to."""
@@ -54,7 +55,7 @@ def rest_s(cause: ErrorClass, times: int, retry_after_s: float | None, rng: Rand
     """How long a host rests for an address it refused.
 
     Args:
-        cause: of the refusal; one that `blocks`.
+        cause: class of a refusal that `blocks`, or UNREADABLE.
         times: refusals in a row, this one included.
         retry_after_s: what the host asked for; the rest is never shorter.
         rng: for the jitter.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -93,10 +93,6 @@ _FOREIGN = 0.2
 """Share of kana and hangul from which on a reading is one of Japanese or Korean."""
 
 
-Guess = Callable[[bytes], str]
-"""The encoding of a page's first bytes, by statistics."""
-
-
 class Decoded(NamedTuple):
     """Text of a page, the encoding it was read with (Python's name), and why that one, for people."""
 
@@ -105,18 +101,17 @@ class Decoded(NamedTuple):
     why: str
 
 
-def decode(body: bytes, headers: Mapping[str, str], hint: str = "", *, guess: Guess | None = None) -> Decoded:
-    """Text of a page, the encoding it was read with, and why that one.
+def decode(body: bytes, headers: Mapping[str, str], hint: str = "") -> Decoded:
+    """Return the text of a page, its encoding, and the reason for that encoding.
 
     gb2312 and gbk are read as gb18030, big5 as big5hkscs, which hold them.
 
     Args:
-        headers: of the answer, lower-case names.
-        hint: the encoding that the catalog gives the site; looked at only where headers and page declare none.
-        guess: what is asked where nothing else helps; None: bs4, which takes tenths of a second.
+        headers: of the answer, with lower-case names.
+        hint: the catalog's encoding of the site; it counts if headers and page declare none.
 
     Raises:
-        FetchError: BAD_CONTENT for what is no text (a picture, a PDF, an archive).
+        FetchError: BAD_CONTENT for a picture, a PDF, an archive and the like.
     """
     content_type = headers.get("content-type", "")
     if body.startswith(_SIGNATURES) or content_type.lower().lstrip().startswith(_NOT_TEXT):
@@ -131,7 +126,7 @@ def decode(body: bytes, headers: Mapping[str, str], hint: str = "", *, guess: Gu
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        return _decode_other(body, content_type, hint, error.start, guess or _guess)
+        return _decode_other(body, content_type, hint, error.start)
     if body.isascii():
         return Decoded(text, "utf-8", "ASCII only")
     if not _THREE_BYTES.search(body):  # UTF-8 perhaps by chance: the first declaration decides, if it fits
@@ -179,7 +174,7 @@ def _utf16(body: bytes) -> str:
     return "utf-16-be" if even > odd else "utf-16-le"
 
 
-def _decode_other(body: bytes, content_type: str, hint: str, valid_to: int, guess: Guess) -> Decoded:
+def _decode_other(body: bytes, content_type: str, hint: str, valid_to: int) -> Decoded:
     """Decode a page that is no strict UTF-8.
 
     Args:
@@ -199,7 +194,7 @@ def _decode_other(body: bytes, content_type: str, hint: str, valid_to: int, gues
     }
     if chosen := _best(broken, tuple(declared)):
         return Decoded(*chosen, f"{_reason(chosen[1], declared)}; with broken characters")
-    guessed = guess(body[:_GUESSED_FROM])
+    guessed = _guess(body[:_GUESSED_FROM])
     return Decoded(body.decode(guessed, "replace"), guessed, "guessed by bs4")
 
 

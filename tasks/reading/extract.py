@@ -8,15 +8,14 @@ from splitter.catalog.rules import PageRules
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead
-from tasks.reading.feeds import is_feed, read_feed
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.json_results import JsonRecords
 from tasks.reading.json_reviews import script_reviews, structured_reviews
+from tasks.reading.lists import is_feed, next_address, read_feed
 from tasks.reading.maintext import covered, read_main_text
 from tasks.reading.markup import first, page_text, parse, text_of
-from tasks.reading.next_part import next_address
 from tasks.reading.page import Page
-from tasks.reading.records import BESIDE_BODY, Records, made_reviews, reviews_of
+from tasks.reading.records import OTHER_FIELDS, Records, made_reviews, reviews_of
 from tasks.reading.thread_pages import read_thread_page
 
 # Of what a page marks, the share its tree must show, too, and how many times as much text in all; or all of it.
@@ -60,8 +59,8 @@ def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRe
 
 def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead:
     answer = JsonRecords(text, url, rules, rules.review)
-    columns = [answer.texts(getattr(rules, name)) for name in BESIDE_BODY]
-    reviews = made_reviews(answer.texts(rules.body), columns, now)
+    columns = [answer.texts(getattr(rules, name)) for name in ("body", *OTHER_FIELDS)]
+    reviews = made_reviews(zip(*columns, strict=True), now)
     if not reviews:
         answer.raise_if_blocked()
         raise FetchError(

@@ -1,21 +1,24 @@
-"""Pages that stand between a request and the page it is for: refusals, and redirects written into a page.
+"""Pages between a request and the page it asks for: refusals, and redirects by page or link.
 
 A refusal is a captcha, a login wall or a "too often", whatever its status. A review may well speak of a captcha, so the
-patterns prove nothing as long as a page has records: readers search for records first, and for a refusal only where
-there are none.
+patterns prove nothing while a page has records: readers search for records first, and for a refusal only if there are
+none.
 
-Search engines list links of their own, to count who follows them. Each is requested once, without following it, so that
-the page behind it is known by its own address however many engines list it.
+Search engines list links of their own, to count who follows them. Such a link may hold the page's address. If not, it
+is requested once, without following it, so that a page has one address however many engines list it.
 """
 
 from __future__ import annotations
 
+import binascii
 import re
+from base64 import urlsafe_b64decode
 from html import unescape
+from urllib.parse import parse_qs, urlsplit
 
 from splitter.catalog.patterns import compile_pattern
 
-from tasks.domain.address import joined
+from tasks.domain.address import joined, sendable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 
@@ -41,11 +44,11 @@ _REDIRECTS = (
 
 
 def check_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> ErrorClass | None:
-    """The class of the refusal a page is, by the first pattern that matches; None for no refusal.
+    """Return the class of a refusal, by the first pattern that matches; `None` if the page is no refusal.
 
     Args:
-        text: of the page, as shown. Of a page that gave no record: see the module.
-        final_url: after redirects; many hosts redirect to their captcha.
+        text: the shown text of a page without records.
+        final_url: the address after redirects; many hosts redirect to their captcha.
         patterns: `blocked` of the result or page rules.
     """
     for pattern in patterns:
@@ -57,24 +60,24 @@ def check_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> Error
 
 
 def refusal(wording: str) -> ErrorClass:
-    """The class of a refusal by its wording; FORBIDDEN where that does not say."""
+    """Return the class of a refusal by its wording; FORBIDDEN if the wording does not show it."""
     return next((error for error, words in _WORDING if words.search(wording)), ErrorClass.FORBIDDEN)
 
 
 def raise_if_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> None:
-    """Raise the FetchError of a refusal, with the beginning of what the page says; nothing if it is none."""
+    """Raise FetchError with the beginning of the page's text if the page is a refusal."""
     error = check_blocked(text, final_url, patterns)
     if error is not None:
         raise FetchError(error, f"{final_url[:200]} answers: {text[:120]}")
 
 
 def redirect_target(response: Response) -> str | None:
-    """The sendable address a response redirects to: by its Location, a meta refresh, or a script.
+    """Return the sendable address that a response redirects to: by its Location, a meta refresh or a script.
 
-    None where it redirects nowhere, or to the address that was requested.
+    `None` if it redirects nowhere, or to the requested address.
 
     Args:
-        response: to one request, its redirect not followed.
+        response: the answer to one request, whose redirect was not followed.
     """
     if 300 <= response.status < 400:
         reference = response.headers.get("location", "")
@@ -89,3 +92,19 @@ def redirect_target(response: Response) -> str | None:
     except FetchError:
         return None
     return address if address != response.url else None
+
+
+def address_in(link: str) -> str:
+    """Return the sendable address that a link of an engine holds; empty if it holds none.
+
+    Bing's `/ck/a?...&u=a1aHR0cHM6Ly9...` holds one: behind `a1`, in base64url without padding.
+    """
+    try:
+        value = parse_qs(urlsplit(link).query).get("u", [""])[0]
+        if not value.startswith("a1"):
+            return ""
+        encoded = value[2:]
+        address = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+        return sendable(address) if address.startswith(("http://", "https://")) else ""
+    except (binascii.Error, ValueError, FetchError):
+        return ""

@@ -1,7 +1,7 @@
 """Pages of one text whose site has no rules: which text, by whom, of which day; and which pages are lists.
 
 The text is the densest one (`tasks.reading.density`), or that of the page's JSON-LD if both agree, or if it alone holds
-what the page's description says. Feeds are read by `tasks.reading.feeds`.
+what the page's description says. Feeds are read by `tasks.reading.lists`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.authors import editors, element_author, line_author, sections
 from tasks.reading.day_order import read_dates
-from tasks.reading.feeds import is_feed, read_feed
 from tasks.reading.goods import is_goods
 from tasks.reading.interstitials import raise_if_blocked
+from tasks.reading.lists import is_feed, read_feed
 from tasks.reading.markup import page_text, parse
 from tasks.reading.metadata import Metadata, byline_date
 from tasks.reading.page import Page

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import accumulate, count, repeat
-from operator import sub
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
@@ -35,14 +33,6 @@ del _block
 # Pages below both can't be bad enough to matter, whatever their shape; they cost one count.
 _SMALL_CHARS = 65_536
 _SMALL_TAGS = 2000
-
-# Pages that may be read on an event loop are below these, too. With few tags, a page costs little however deep it is.
-_FEW_TAGS = 600
-_USUAL_TAGS = 1500
-_USUAL_OPEN = 100
-_USUAL_DEPTH = 25
-_USUAL_TAG = 4096
-_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{4096}")
 
 _MAX_DEPTH = 1000
 _MAX_ATTRIBUTES = 1000
@@ -172,32 +162,6 @@ def _separated(node: LexborNode | None, end: int = 0) -> str:
                 parts.append(" ")
             node = closed.next
     return "".join(parts)
-
-
-def is_usual(text: str) -> bool:
-    """Whether a page is as pages are: not large, not deep, no tag very long. Reading it takes milliseconds."""
-    tags = text.count("<")
-    if len(text) > _SMALL_CHARS or tags > _USUAL_TAGS:
-        return False
-    if tags > _FEW_TAGS:
-        # Before each end tag: how many tags came, less the end tags; those without one count as open, too.
-        came = accumulate(map(str.count, text.split("</"), repeat("<")))
-        if max(map(sub, came, count())) > _USUAL_OPEN and _deepest(text) > _USUAL_DEPTH:
-            return False
-    # A tag twice as long as a block fills one: most pages are through after a search in each.
-    blocks = range(0, len(text) - _USUAL_TAG, _USUAL_TAG)
-    filled = any(text.find(">", start, start + _USUAL_TAG) < 0 for start in blocks)
-    return not filled or not _LONG_TAG.search(text)
-
-
-def _deepest(text: str) -> int:
-    """How deep elements are nested."""
-    depth = deepest = 0
-    for closing, name, _ in _TAG.findall(text):
-        if name.lower() not in _NEVER_NESTED:
-            depth = max(0, depth - 1) if closing else depth + 1
-            deepest = max(deepest, depth)
-    return deepest
 
 
 def _bad_selector(css: str) -> FetchError:

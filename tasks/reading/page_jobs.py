@@ -1,7 +1,7 @@
-"""Jobs that read one answer, bytes in and records out, in any process.
+"""Jobs that read one answer: bytes in, records out, in any process.
 
-A usual page is read where it came in: it takes a millisecond. What may take longer (a large page, one of an unusual
-shape) is read in a process apart, which can be ended (`tasks.worker.page_reader`).
+There are two places to read. A small answer that has rules takes a millisecond in a thread. Every other one is read in
+a process of its own (`reader_process`), which can be ended.
 """
 
 from __future__ import annotations
@@ -18,16 +18,11 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import ListPage, PageRead, Response, ResultPage
 from tasks.reading.add_voices import voiced
 from tasks.reading.decode import decode
-from tasks.reading.event_loop import NeedsReaderProcess, on_event_loop
 from tasks.reading.extract import read_page
 from tasks.reading.lists import read_list
-from tasks.reading.markup import is_usual
 from tasks.reading.results import read_results
 
-USUAL_BYTES = 65_536
-"""Of an answer that may be read where it came in."""
-_FEW_BYTES = 8_192
-"""Hold few reviews: the voice of one takes up to 0.3 ms, for some 400 characters."""
+_SMALL_BYTES = 65_536
 
 log = logging.getLogger("reviewloop.reading")
 
@@ -35,28 +30,25 @@ Read = TypeVar("Read", covariant=True)
 
 
 class ReadingJob(Protocol[Read]):
-    """An answer and what it is to be read as."""
+    """An answer, and how it is read.
+
+    Attributes:
+        body: the answer as it came.
+        url: its final address.
+        is_quick: reading it takes milliseconds, whatever it holds.
+    """
 
     @property
-    def body(self) -> bytes:
-        """The answer, as it came."""
-        ...
+    def body(self) -> bytes: ...
 
     @property
-    def in_thread(self) -> bool:
-        """Whether it is read in a thread: it takes milliseconds, in which other answers would wait."""
-        ...
+    def url(self) -> str: ...
 
-    def read(self, *, apart: bool) -> Read:
-        """Read it.
+    @property
+    def is_quick(self) -> bool: ...
 
-        Args:
-            apart: this process can be ended.
-
-        Raises:
-            FetchError: it can't be read, with its class.
-            NeedsReaderProcess: it is not usual, and this process is not apart.
-        """
+    def read(self) -> Read:
+        """Read the answer. Raises FetchError if it can't be read."""
         ...
 
 
@@ -67,7 +59,7 @@ class PageJob:
     Attributes:
         url: final address.
         hint: the catalog's encoding of the site.
-        now: aware; what relative dates count from.
+        now: aware; relative dates count from it.
     """
 
     body: bytes
@@ -79,25 +71,24 @@ class PageJob:
 
     @classmethod
     def of(cls, response: Response, rules: PageRules, hint: str, now: datetime) -> PageJob:
-        """The job of reading a response."""
-        headers = _needed(response.headers)
+        """Make the job of a response."""
+        headers = _content_type(response.headers)
         return cls(body=response.body, headers=headers, url=response.url, rules=rules, hint=hint, now=now)
 
     @property
-    def in_thread(self) -> bool:
-        """True for a main text, and where there may be many reviews: their voices take milliseconds, too."""
-        return self.rules.main_text or len(self.body) > _FEW_BYTES
+    def is_quick(self) -> bool:
+        return len(self.body) <= _SMALL_BYTES and not self.rules.main_text
 
-    def read(self, *, apart: bool) -> tuple[PageRead, str]:
-        """The page, and the encoding it was in. Raises FetchError, NeedsReaderProcess."""
-        text, encoding = _text(self.body, self.headers, self.hint, apart=apart)
+    def read(self) -> tuple[PageRead, str]:
+        """Return the page and its encoding. Raises FetchError."""
+        text, encoding, _ = decode(self.body, self.headers, self.hint)
         read = read_page(text, self.url, self.rules, now=self.now)
         return replace(read, reviews=voiced(read.reviews)), encoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultJob:
-    """A result page of an engine; attributes as of `PageJob`."""
+    """A result page of an engine; attributes as in `PageJob`."""
 
     body: bytes
     headers: Mapping[str, str]
@@ -107,18 +98,17 @@ class ResultJob:
 
     @classmethod
     def of(cls, response: Response, rules: ResultRules, now: datetime) -> ResultJob:
-        """The job of reading a response."""
-        headers = _needed(response.headers)
+        """Make the job of a response."""
+        headers = _content_type(response.headers)
         return cls(body=response.body, headers=headers, url=response.url, rules=rules, now=now)
 
     @property
-    def in_thread(self) -> bool:
-        """True where there may be many whole posts: their voices take milliseconds."""
-        return self.rules.post is not None and len(self.body) > _FEW_BYTES
+    def is_quick(self) -> bool:
+        return len(self.body) <= _SMALL_BYTES
 
-    def read(self, *, apart: bool) -> ResultPage:
-        """The result page. Raises FetchError, NeedsReaderProcess."""
-        text, _ = _text(self.body, self.headers, "", apart=apart)
+    def read(self) -> ResultPage:
+        """Return the result page. Raises FetchError."""
+        text = decode(self.body, self.headers).text
         read = read_results(text, self.url, self.rules, now=self.now)
         if self.rules.post is None:
             return read
@@ -128,7 +118,7 @@ class ResultJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListJob:
-    """A page that lists others; attributes as of `PageJob`."""
+    """A page that lists others; attributes as in `PageJob`."""
 
     body: bytes
     headers: Mapping[str, str]
@@ -137,54 +127,36 @@ class ListJob:
     now: datetime
 
     @property
-    def in_thread(self) -> bool:
-        """True: a sitemap takes milliseconds."""
-        return True
+    def is_quick(self) -> bool:
+        return len(self.body) <= _SMALL_BYTES
 
-    def read(self, *, apart: bool) -> ListPage:
-        """The page of the list. Raises FetchError, NeedsReaderProcess."""
-        text, _ = _text(self.body, self.headers, "", apart=apart)
+    def read(self) -> ListPage:
+        """Return the page of the list. Raises FetchError."""
+        text = decode(self.body, self.headers).text
         return read_list(text, self.url, self.rules, self.now)
 
 
-def done(job: ReadingJob[Read], *, apart: bool) -> Read:
-    """Do a job; what no reader foresaw is an outcome, too.
+def run(job: ReadingJob[Read]) -> Read:
+    """Read the answer of a job; an error that no reader foresaw becomes UNREADABLE and is logged.
 
     Raises:
-        FetchError: as the job; UNREADABLE for an error of the reader itself, which is logged.
-        NeedsReaderProcess: as the job.
-        MemoryError: it takes more than this process may have.
+        FetchError: as the job.
+        MemoryError: reading takes more than this process may have.
     """
-    before = on_event_loop.set(not apart)
     try:
-        return job.read(apart=apart)
-    except (FetchError, NeedsReaderProcess, MemoryError):
+        return job.read()
+    except (FetchError, MemoryError):
         raise
     except Exception as error:
         log.exception("a page of %d bytes can't be read", len(job.body))
         raise unreadable(f"{type(error).__name__}: {error}") from error
-    finally:
-        on_event_loop.reset(before)
 
 
 def unreadable(why: str) -> FetchError:
-    """The error of a page that no reader can read in its time and memory."""
+    """Return the error of a page that no reader can read in its time and memory."""
     return FetchError(ErrorClass.UNREADABLE, why[:500])
 
 
-def _needed(headers: Mapping[str, str]) -> dict[str, str]:
-    """Of an answer's headers those that say how it is read."""
+def _content_type(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the header that decides how an answer is read."""
     return {name: value for name, value in headers.items() if name == "content-type"}
-
-
-def _text(body: bytes, headers: Mapping[str, str], hint: str, *, apart: bool) -> tuple[str, str]:
-    if not apart and len(body) > USUAL_BYTES:
-        raise NeedsReaderProcess
-    text, encoding, _ = decode(body, headers, hint, guess=None if apart else _not_here)
-    if not apart and not is_usual(text):
-        raise NeedsReaderProcess
-    return text, encoding
-
-
-def _not_here(*_asked: object) -> str:
-    raise NeedsReaderProcess

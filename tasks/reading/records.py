@@ -1,8 +1,8 @@
-"""Records of a page and the fields of each, by CSS selectors.
+"""Records of a page with their fields, by CSS selectors.
 
-Each field is selected once for all records. A CSS selector matches an element or not, whatever the search started from
-(lexbor has no ``:scope``). So the first match inside a record is the first of the page's matches that has the record
-among its ancestors, or is the record. A search from every record would find the same and cost five times as much.
+Each field is selected once for all records. Whether an element matches a CSS selector does not depend on where the
+search starts (lexbor has no ``:scope``). So the first match inside a record is the page's first match that is the
+record or has it as an ancestor. A search from every record would find the same at five times the cost.
 """
 
 from __future__ import annotations
@@ -18,64 +18,61 @@ from splitter.catalog.rules import PageRules
 
 from tasks.domain.pages import Review
 from tasks.reading.dates import read_date
-from tasks.reading.event_loop import NeedsReaderProcess, on_event_loop
 from tasks.reading.markup import select, texts_of
 
 LONGEST_ID = 200
-"""Characters of a record's id: what is longer is none, and no database takes it."""
+"""Maximum characters of a record's id. A longer one counts as none, because no database takes it."""
 MOST_RECORDS = 1000
-"""Records taken from one page; real ones have a hundred at most."""
+"""Maximum records taken from one page; real pages have a hundred."""
+OTHER_FIELDS = ("id", "title", "author", "date", "rating", "variant")
+"""Fields of a review in page rules, other than its body, in the order that `made_reviews` takes them."""
 
 _FIELD = re.compile(r"(.*?)(?:@([\w:-]+))?", re.DOTALL)
 _NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
 
 def reviews_of(records: Records, rules: PageRules, now: datetime) -> tuple[Review, ...]:
-    """The reviews of these records; those without a body are dropped.
+    """Read reviews from records; a record without a body gives none.
 
     Args:
-        now: aware; what relative dates (3小时前) count from.
+        now: aware; relative dates (3小时前) count from it.
     """
     bodies = records.values(rules.body)
     if not any(bodies):
         return ()
-    return made_reviews(bodies, [records.values(getattr(rules, name)) for name in BESIDE_BODY], now)
+    columns = [records.values(getattr(rules, name)) for name in OTHER_FIELDS]
+    return made_reviews(zip(bodies, *columns, strict=True), now)
 
 
-BESIDE_BODY = ("id", "title", "author", "date", "rating", "variant")
-"""The fields of a review's rules but its text, in the order that `made_reviews` takes them."""
-
-
-def made_reviews(
-    bodies: Sequence[str], columns: Iterable[Sequence[str]], now: datetime
-) -> tuple[Review, ...]:
-    """Reviews of the values of their fields (`BESIDE_BODY`); those without a body are dropped."""
+def made_reviews(rows: Iterable[Iterable[str]], now: datetime) -> tuple[Review, ...]:
+    """Make reviews from rows of a body and its `OTHER_FIELDS`; a row without a body gives none."""
     reviews: dict[str, Review] = {}
-    rows = zip(bodies, *columns, strict=True)
+    dates: dict[str, datetime | None] = {}
     for place, (body, key, title, author, date, rating, variant) in enumerate(rows):
         if not body:
             continue
         if not key or key in reviews or len(key) > LONGEST_ID:
             key = f"#{place}"
-        at, stars = read_date(date, now), rating_of(rating)
-        reviews[key] = Review(key, title, body, author, date, at, stars, variant)
+        if date not in dates:
+            dates[date] = read_date(date, now)
+        reviews[key] = Review(key, title, body, author, date, dates[date], rating_of(rating), variant)
     return tuple(reviews.values())
 
 
 @lru_cache(maxsize=1024)
 def rating_of(text: str) -> float | None:
-    """The first number in a rating's text; None where there is none."""
+    """Return the first number in a rating's text, if there is one."""
     match = _NUMBER.search(text)
     return float(match.group()) if match else None
 
 
 class _Field(NamedTuple):
-    """A field's rule (see splitter.catalog.rules), taken apart.
+    """The parts of a field's rule (see splitter.catalog.rules).
 
     Attributes:
-        css: selector within the record; empty: the record itself.
-        attribute: whose value is read; empty: the text.
-        otherwise: rule that is read where this one is empty; empty: none.
+        css: selector within the record; empty for the record itself.
+        attribute: the attribute to read; empty for the text.
+        otherwise: rule that is read if this one finds nothing; empty for none.
     """
 
     css: str
@@ -94,7 +91,7 @@ def _field_of(rule: str) -> _Field | None:
 
 
 def _values(nodes: Sequence[LexborNode | None], attribute: str) -> list[str]:
-    """The collapsed texts of elements, or values of an attribute; empty for None."""
+    """Return the collapsed texts of elements, or the values of an attribute; empty for None."""
     if not attribute:
         return texts_of(nodes)
     read = [node.attrs.get(attribute) if node is not None else None for node in nodes]
@@ -109,28 +106,24 @@ class Records:
     """
 
     def __init__(self, tree: LexborHTMLParser, css: str) -> None:
-        """Raises FetchError(BAD_RULE) for what is no selector; NeedsReaderProcess for nested ones on an event loop."""
+        """Raises FetchError(BAD_RULE) if `css` is no selector."""
         self.nodes = select(tree, css)[:MOST_RECORDS]
         self._ids = [node.mem_id for node in self.nodes]
         self._places = {node_id: place for place, node_id in enumerate(self._ids)}
         self._scope: LexborHTMLParser | LexborNode = tree
         self._nested = False
         self._found: dict[str, Sequence[LexborNode | None]] = {}
-        parents = [node.parent for node in self.nodes]
-        if (
-            len({parent.mem_id if parent is not None else 0 for parent in parents}) == 1
-            and parents[0] is not None
+        parent = self.nodes[0].parent if self.nodes else None
+        if parent is not None and all(
+            other is not None and other.mem_id == parent.mem_id
+            for other in (node.parent for node in self.nodes)
         ):
-            self._scope = parents[0]
+            self._scope = parent
         else:
             self._nested = self._any_nested()
-            if (
-                self._nested and on_event_loop.get()
-            ):  # the texts of inner records are read once for each around them
-                raise NeedsReaderProcess
 
     def values(self, rule: str) -> list[str]:
-        """A rule's collapsed value in every record; empty where it finds nothing, or where the rule is empty."""
+        """Return a rule's collapsed value in every record; empty if it finds nothing, or if the rule is empty."""
         if " & " in rule:
             return self._joined(rule)
         field = _field_of(rule)
@@ -142,7 +135,7 @@ class Records:
         return [value or other for value, other in zip(values, self.values(field.otherwise), strict=True)]
 
     def _joined(self, rule: str) -> list[str]:
-        """The values of a rule with parts that are joined: of each record the first alternative that is not empty."""
+        """Return the values of a rule with joined parts: for each record the first alternative that is not empty."""
         values = [""] * len(self.nodes)
         for alternative in rule.split(" | "):
             parts = zip(*map(self.values, alternative.split(" & ")), strict=True)
@@ -151,7 +144,7 @@ class Records:
         return values
 
     def _first_matches(self, css: str) -> Sequence[LexborNode | None]:
-        """For every record its first match of a selector; fields often share one (a@href, a)."""
+        """Return each record's first match of a selector; fields often share one (a@href, a)."""
         if css not in self._found:
             self._found[css] = self._search(css)
         return self._found[css]
@@ -168,7 +161,7 @@ class Records:
         return found
 
     def _one_in_each(self, nodes: list[LexborNode]) -> bool:
-        """True where the matches are one in each record, all equally deep: pages made from a template."""
+        """Return True if each record has one match, all equally deep, as in pages made from a template."""
         if len(nodes) != len(self.nodes):
             return False
         level: list[LexborNode | None] = list(nodes)
@@ -177,7 +170,7 @@ class Records:
         return [node.mem_id for node in level if node is not None] == self._ids
 
     def _records_around(self, node: LexborNode) -> list[int]:
-        """Places of the records a node is in: one at most, unless records are nested."""
+        """Return the places of the records around a node: at most one, unless records are nested."""
         places: list[int] = []
         above: LexborNode | None = node
         while above is not None:
@@ -190,7 +183,7 @@ class Records:
         return places
 
     def _any_nested(self) -> bool:
-        """True where a record has another among its ancestors."""
+        """Return True if a record has another one among its ancestors."""
         passed: set[int] = set()
         for node in self.nodes:
             above = node.parent

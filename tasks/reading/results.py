@@ -14,11 +14,10 @@ from datetime import datetime
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PostRules, ResultRules
 
-from tasks.domain.address import has_foreign_host, joined
+from tasks.domain.address import joined
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.reading.dates import read_date
-from tasks.reading.event_loop import NeedsReaderProcess, on_event_loop
 from tasks.reading.interstitials import raise_if_blocked, refusal
 from tasks.reading.json_results import JsonAnswer, number_of
 from tasks.reading.markup import first, page_text, parse
@@ -108,8 +107,6 @@ def _address(reference: str, url: str) -> str:
     """The absolute address of a hit; empty where it has none that leads to another page."""
     if not reference or reference.startswith("#"):
         return ""
-    if on_event_loop.get() and has_foreign_host(reference):  # hundreds of them are a tenth of a second
-        raise NeedsReaderProcess
     try:
         return joined(url, reference)
     except FetchError:  # javascript:, mailto:, an address that can't be requested

@@ -20,6 +20,9 @@ _UNREACHABLE_AFTER = 3
 """Requests in a row left without an answer after which a host counts as unreachable; one is enough where it refused the
 connection, or did not answer for its robots.txt, and has answered this attempt nothing before."""
 
+_UNREADABLE_AFTER = 3
+"""Unreadable pages in a row after which a host rests: each takes seconds of the reader that all hosts share."""
+
 _OF_RESULT_PAGE: Mapping[ErrorClass, FailureReason] = {
     ErrorClass.CONNECT: FailureReason.HOST_UNREACHABLE,
     ErrorClass.BAD_RULE: FailureReason.BAD_RULE,
@@ -47,6 +50,7 @@ class Failures:
         self._deps = deps
         self._stopped: set[str] = set()
         self._unanswered: Counter[str] = Counter()
+        self._unreadable: Counter[str] = Counter()
         self._answered: set[str] = set()
         self._failed_at: set[str] = set()
         self.result_error: ErrorClass | None = None
@@ -74,6 +78,7 @@ class Failures:
         """Its host gave a page: it is reachable, and does not refuse the address."""
         host = self._deps.hosts.name(url)
         self.page_hosts.add(host)
+        self._unreadable.pop(host, None)
         self._note_answer(host)
 
     async def note_error(self, url: str, error: FetchError) -> None:
@@ -83,7 +88,9 @@ class Failures:
         self.last_response = _described(url, error)
         host = deps.hosts.name(url)
         self._failed_at.add(host)
-        if kind.blocks:
+        unreadable = kind is ErrorClass.UNREADABLE
+        self._unreadable[host] += unreadable
+        if kind.blocks or (unreadable and self._unreadable[host] >= _UNREADABLE_AFTER):
             rest = Rest(host, kind, self._rest_s(kind, error.retry_after_s))
             self._stopped.add(host)
             self.rests[host] = rest

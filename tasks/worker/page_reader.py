@@ -1,4 +1,4 @@
-"""Reads answers: usual ones where they came in, others in a process apart, which is ended where one takes too long."""
+"""Reads answers: small ones with rules in a thread, others in a process that is killed if one takes too long."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ import socket
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from tasks.domain.failures import FetchError
 from tasks.reading import reader_process
-from tasks.reading.event_loop import NeedsReaderProcess
-from tasks.reading.page_jobs import ReadingJob, done, unreadable
+from tasks.reading.page_jobs import ReadingJob, run, unreadable
 from tasks.reading.voice import network as voice_network
 
 PATIENCE_S = 4.5
-"""For one page, read apart: with sending it there and ending the process, no page takes longer than 5 s."""
+"""CPU seconds for one page. With sending it and replacing the process, a page takes at most 5 s of a free core."""
+LONGEST_S = 120.0
+"""Seconds after which a page is given up, however little CPU time the machine gave its reader."""
 _START_S = 60.0
 _END_S = 2.0
 
@@ -30,96 +34,126 @@ log = logging.getLogger("reviewloop.reading")
 Read = TypeVar("Read")
 
 
+class Turns:
+    """Jobs that wait for the process. Hosts take turns, so that pages of one host don't hold up those of others."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._by_host: dict[str, deque[tuple[ReadingJob[Any], Future[Any]]]] = {}
+        self._last = ""
+
+    def add(self, job: ReadingJob[Any]) -> Future[Any]:
+        """Let a job wait for the turn of its host; the result comes as a future."""
+        future: Future[Any] = Future()
+        with self._lock:
+            self._by_host.setdefault(urlsplit(job.url).netloc, deque()).append((job, future))
+        return future
+
+    def take(self) -> tuple[ReadingJob[Any], Future[Any]] | None:
+        """Return the first job of the host whose turn it is; `None` if no job waits."""
+        with self._lock:
+            if not self._by_host:
+                return None
+            others = (host for host in self._by_host if host != self._last)
+            self._last = host = next(others, self._last)
+            jobs = self._by_host.pop(host)
+            first = jobs.popleft()
+            if jobs:
+                self._by_host[host] = jobs
+            return first
+
+
 class PageReader:
     """Reads for all nodes of a process; close it at the end.
 
-    The process apart is one: its answers are read in their turn. The first answer that needs it starts it, which takes
-    half a second of CPU time that a crawl of usual pages does without; so does the next one where it has ended, being
-    idle.
+    One process reads what may take long. The first such answer starts it, which takes half a second of CPU time. It
+    ends when it is idle, and the next such answer starts another.
 
     Args:
-        patience_s: seconds after which a page is given up.
+        patience_s: CPU seconds after which a page is given up.
     """
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
+        self._turns = Turns()
         self._apart: _Apart | None = None
-        # One thread waits for the process; it makes the turns, too.
-        self._turns: ThreadPoolExecutor | None = None
+        # One thread waits for the process.
+        self._asking = ThreadPoolExecutor(1, thread_name_prefix="reader")
 
     def start(self) -> None:
-        """Begin to load the network of voices, so that the first page does not wait for them; returns at once."""
-        self._pool().submit(voice_network)
+        """Begin to load the network of voices, so that the first page does not wait for it; returns at once."""
+        self._asking.submit(voice_network)
 
     async def read(self, job: ReadingJob[Read]) -> Read:
-        """Reads by a job.
+        """Read the answer of a job.
 
         Raises:
-            FetchError: as the job; UNREADABLE where it took too long, or ended the process that read it.
+            FetchError: as the job; UNREADABLE if it took too long, or ended the process that read it.
         """
-        try:
-            if job.in_thread:
-                return await asyncio.to_thread(done, job, apart=False)
-            return done(job, apart=False)
-        except NeedsReaderProcess:
-            return await self._read_apart(job)
-
-    async def _read_apart(self, job: ReadingJob[Read]) -> Read:
-        read: Read = await asyncio.get_running_loop().run_in_executor(self._pool(), self._ask, job)
+        if job.is_quick:
+            return await asyncio.to_thread(run, job)
+        answer = self._turns.add(job)
+        self._asking.submit(self._serve)
+        read: Read = await asyncio.wrap_future(answer)
         return read
 
-    def _pool(self) -> ThreadPoolExecutor:
-        if self._turns is None:
-            self._turns = ThreadPoolExecutor(1, thread_name_prefix="reader")
-        return self._turns
+    def _serve(self) -> None:
+        """Have the next job done, in the one thread that does this."""
+        turn = self._turns.take()
+        if turn is None or not turn[1].set_running_or_notify_cancel():
+            return
+        job, future = turn
+        try:
+            future.set_result(self._ask(job))
+        except BaseException as error:
+            future.set_exception(error)
 
     def _ask(self, job: ReadingJob[Any]) -> Any:
-        """Have a job done apart; in the one thread that does this."""
         message = pickle.dumps((self._patience_s, job), pickle.HIGHEST_PROTOCOL)
         for _ in range(2):
             if (
                 self._apart is not None and self._apart.ended
-            ):  # idle, or somebody ended it: no page is to blame
+            ):  # idle, or killed from outside: no page is to blame
                 self._end()
             if self._apart is None:
                 self._apart = _Apart()
             try:
-                answer = self._apart.answer(message, self._patience_s)
+                answer = self._apart.answer(message)
             except TimeoutError:
                 self._apart.kill()
                 self._end()
-                raise self._too_long(job) from None
+                raise unreadable(f"reading {len(job.body)} bytes took longer than {LONGEST_S:g} s") from None
             if answer is not None:
                 fine, read = pickle.loads(answer)
                 if not fine:
                     raise FetchError(*read)
                 return read
             status = self._end()
-            if status == -signal.SIGALRM:  # its own limit, before ours was looked at
-                raise self._too_long(job)
+            if status == -signal.SIGPROF:
+                raise unreadable(
+                    f"reading {len(job.body)} bytes took more than {self._patience_s:g} s of CPU"
+                )
             if status:  # not by itself: idle, or after its last job
                 raise unreadable(f"reading {len(job.body)} bytes ended the reader with {_said(status)}")
         raise unreadable("the reader ended twice before it had read the page")
 
-    def _too_long(self, job: ReadingJob[Any]) -> FetchError:
-        return unreadable(f"reading {len(job.body)} bytes took longer than {self._patience_s:g} s")
-
     def _end(self) -> int:
-        """End the process apart; the status it had ended with before, 0 where it ended by itself."""
+        """End the process; return the status it had ended with before, 0 if it ended by itself."""
         apart, self._apart = self._apart, None
         return apart.end() if apart is not None else 0
 
     def close(self) -> None:
-        """End the process apart. What it is reading is given up."""
+        """End the process. The job it is reading and those that wait are given up."""
         if self._apart is not None:
             self._apart.kill()
-        if self._turns is not None:
-            self._turns.shutdown(cancel_futures=True)
+        while (turn := self._turns.take()) is not None:
+            turn[1].cancel()
+        self._asking.shutdown()
         self._end()
 
 
 class _Apart:
-    """The process, as its parent sees it. Raises OSError where it can't be started."""
+    """The process, as its parent sees it. Raises OSError if it can't be started."""
 
     def __init__(self) -> None:
         began = time.monotonic()
@@ -146,12 +180,12 @@ class _Apart:
             raise
         log.debug("the reader %d started in %.1f s", self._process.pid, time.monotonic() - began)
 
-    def answer(self, message: bytes, patience_s: float) -> bytes | None:
-        """The answer to a message; None where the process has ended. Raises TimeoutError."""
-        self._connection.settimeout(patience_s)
+    def answer(self, message: bytes) -> bytes | None:
+        """Return the answer to a message; `None` if the process has ended. Raises TimeoutError."""
+        self._connection.settimeout(LONGEST_S)
         try:
             reader_process.send(self._connection, message)
-            return reader_process.received(self._connection)
+            return reader_process.receive(self._connection)
         except TimeoutError:
             raise
         except OSError:  # broken off in the middle
@@ -159,15 +193,15 @@ class _Apart:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended by itself."""
+        """Return True if the process has ended by itself."""
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """End it now, from any thread."""
+        """Kill the process, from any thread."""
         self._process.kill()
 
     def end(self) -> int:
-        """End it and take its leave; the status it had ended with by itself, 0 where it had not."""
+        """Close the connection and wait for the process; return the status it ended with by itself, otherwise 0."""
         self._connection.close()
         status: int | None = None
         with contextlib.suppress(subprocess.TimeoutExpired):

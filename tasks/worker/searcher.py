@@ -14,9 +14,8 @@ from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.fetching.permits import WaitTooLong
-from tasks.reading.interstitials import check_blocked
+from tasks.reading.interstitials import address_in, check_blocked
 from tasks.reading.page_jobs import ResultJob
-from tasks.reading.redirect_links import address_in
 from tasks.store.queue.result_pages import FoundHit
 from tasks.worker.fetcher import Dependencies, Fetcher, NotAsked
 

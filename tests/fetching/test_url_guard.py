@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from tasks.domain.address import authority_of, has_foreign_host, joined, sendable
+from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.guard import address_allowed, check_authority
 
@@ -91,22 +91,6 @@ def test_addresses_without_a_usable_host(url):
     with pytest.raises(FetchError) as caught:
         check_authority(authority_of(sendable(url)), allow_loopback=True)
     assert caught.value.error is ErrorClass.ADDRESS_REFUSED
-
-
-@pytest.mark.parametrize(
-    ("reference", "foreign"),
-    [
-        ("http://光明.cn/a", True),
-        (" HTTPS:\\\\a.光明.cn", True),
-        ("//a光?q", True),
-        ("http://example.cn/光明", False),
-        ("http://example.cn?光明", False),
-        ("/光明//光明", False),
-        ("光明", False),
-    ],
-)
-def test_hosts_with_letters_outside_ascii_are_told(reference, foreign):
-    assert has_foreign_host(reference) is foreign
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "gopher://a.cn/", "//a.cn/", "a.cn", "", "http"])

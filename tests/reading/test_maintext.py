@@ -16,7 +16,7 @@ from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page
-from tasks.reading.feeds import is_feed
+from tasks.reading.lists import is_feed
 from tasks.reading.maintext import Choice, covered, main_text
 from tasks.reading.metadata import read_metadata
 from tasks.reading.outline import outline_of

@@ -90,6 +90,8 @@ def _pages() -> list[tuple[str, bytes, PageRules, dict[str, str]]]:
     made: list[tuple[str, str | bytes, PageRules, dict[str, str]]] = [
         ("paragraphs, 20,000", "<p>光，明。" * 20_000, _MAIN, none),
         ("paragraphs, 100,000", "<p>光，明。" * 100_000, _MAIN, none),
+        ("XML declaration of 60,000 blanks", "<?xml " + " " * 60_000, _MAIN, none),
+        ("the same, not in UTF-8", b"<?xml " + b" " * 60_000 + bytes(range(128, 256)), _MAIN, none),
         ("paragraphs, 1,900 short ones, in doubt", "<p>光明</p>" * 900, _MAIN, none),
         ("table cells, 30,000, nested in twos", "<table><tr><td>x" * 15_000, _MAIN, none),
         ("RSS author of 3,000 @", rss.format(item.format("bb", "@" * 3000, "1")), _MAIN, none),

@@ -7,7 +7,6 @@ import signal
 from dataclasses import dataclass
 
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.reading.event_loop import NeedsReaderProcess
 
 
 @dataclass(frozen=True)
@@ -16,18 +15,20 @@ class Job:
 
     does: str
     body: bytes = b"body"
+    url: str = "http://a.cn/"
 
-    in_thread = False
+    is_quick = False
 
-    def read(self, *, apart: bool) -> str:
-        if not apart:
-            raise NeedsReaderProcess
+    def read(self) -> str:
         match self.does:
             case "never ends":
                 while True:
                     pass
+            case "timers":
+                timers = signal.ITIMER_REAL, signal.ITIMER_PROF
+                return " ".join(str(signal.getitimer(timer)[0]) for timer in timers)
             case "is late":
-                os.kill(os.getpid(), signal.SIGALRM)
+                os.kill(os.getpid(), signal.SIGPROF)
             case "crashes":
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "eats memory":

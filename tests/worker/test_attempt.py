@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -17,6 +18,7 @@ from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import LocalPermits
+from tasks.reading.page_jobs import ReadingJob, run
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
@@ -32,6 +34,7 @@ from tasks.store.sql.tables import attempts, host_rests, pages, pair_stats, revi
 from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
+from tasks.worker.page_reader import PageReader
 from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
@@ -112,6 +115,13 @@ def hit(n: int) -> str:
     return f"http://{SITE}/c/{n}.html"
 
 
+class ReaderInPlace(PageReader):
+    """Reads without a thread, so that requests come in the same order every time."""
+
+    async def read(self, job: ReadingJob[Any]) -> Any:
+        return run(job)
+
+
 class World:
     """A store with one subtask, and everything an attempt needs."""
 
@@ -160,6 +170,7 @@ class World:
             now=lambda: NOW,
             seen=SeenPages(None),
             sleep=self.clock.sleep,
+            reader=ReaderInPlace(),
         )
         attempt = Attempt(lease, deps, self.catalog, writer, within, clock=self.clock)
         if during is None:

@@ -89,8 +89,9 @@ class Desk:
     ) -> None:
         self.timing = Timing(lambda: 0.0)
         self.fetched = Fetched(self.timing, answers, signs_in=signs_in)
+        self.reader = PageReader()
         deps: Any = SimpleNamespace(
-            settings=CrawlSettings(list_parts=parts), now=lambda: NOW, reader=PageReader()
+            settings=CrawlSettings(list_parts=parts), now=lambda: NOW, reader=self.reader
         )
         catalog: Any = SimpleNamespace(
             engine_of=lambda _: SimpleNamespace(results=RESULTS, headers={}, redirects=(), discover="search"),
@@ -129,6 +130,7 @@ class Desk:
         try:
             return asyncio.run(ask())  # type: ignore[arg-type]
         finally:
+            self.reader.close()
             assert not self.timing.under_way, "however it ended, nothing is active any more"
 
 

@@ -62,6 +62,28 @@ def test_the_reason_names_what_stood_in_the_way(result_error, hit_errors, reason
     assert reason_of(0, 2, result_error, hit_errors) is reason
 
 
+def test_a_host_whose_pages_can_t_be_read_rests():
+    """Each of them takes seconds of the reader that all hosts share."""
+
+    async def rests(*answers: str) -> dict[str, str]:
+        permits, hosts = LocalPermits(lambda: 100.0), HostCatalog(builtin("paper-2014"))
+        deps: Any = SimpleNamespace(
+            permits=permits, hosts=hosts, address="127.0.0.2", settings=CrawlSettings(), rng=Random(0)
+        )
+        failures = Failures(deps)
+        for answer in answers:
+            if answer == "page":
+                failures.note_page("http://s.cn/1")
+            else:
+                await failures.note_error("http://s.cn/1", FetchError(ErrorClass(answer), "by the reader"))
+        assert failures.stopped("http://s.cn/2") == bool(failures.rests)
+        return {rest.host: rest.cause for rest in failures.rests.values()}
+
+    assert asyncio.run(rests(*["unreadable"] * 3, "bad_rule")) == {"s.cn": "unreadable"}
+    assert asyncio.run(rests("unreadable", "page", "unreadable", "unreadable")) == {}
+    assert asyncio.run(rests("unreadable", "unreadable", "bad_rule")) == {}
+
+
 @pytest.mark.parametrize("kind", [ErrorClass.CAPTCHA, ErrorClass.FORBIDDEN, ErrorClass.RATE_LIMITED])
 def test_a_refusal_that_looks_like_a_page_tells_what_the_host_bears(kind):
     async def share_after_it() -> float:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.reading.page_jobs import PageJob
 from tasks.worker import page_reader
-from tasks.worker.page_reader import PageReader
+from tasks.worker.page_reader import PageReader, Turns
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -74,7 +74,7 @@ def test_what_can_t_be_read_has_its_outcome_and_the_next_page_is_read(reader, do
 def test_a_page_that_takes_too_long_has_its_outcome_and_the_next_one_is_read():
     with closing(PageReader(patience_s=0.5)) as hasty:
         error, detail = outcome(hasty, "never ends")
-        assert (error, "longer than 0.5 s" in detail) == (ErrorClass.UNREADABLE, True)
+        assert (error, "more than 0.5 s of CPU" in detail) == (ErrorClass.UNREADABLE, True)
         hasty._patience_s = PATIENCE_S
         assert read(hasty, "pid").isdigit()
 
@@ -83,8 +83,60 @@ def test_a_page_that_its_own_process_gave_up_first_took_too_long_as_well():
     with closing(PageReader(PATIENCE_S)) as reader:
         assert outcome(reader, "is late") == (
             ErrorClass.UNREADABLE,
-            f"reading 4 bytes took longer than {PATIENCE_S:g} s",
+            f"reading 4 bytes took more than {PATIENCE_S:g} s of CPU",
         )
+
+
+def test_cpu_time_counts_and_waiting_does_not():
+    """On a busy machine, an ordinary page waits for the CPU longer than it computes."""
+    with closing(PageReader(patience_s=PATIENCE_S)) as reader:
+        on_the_clock, of_cpu = map(float, read(reader, "timers").split())
+    assert on_the_clock == 0
+    assert 0 < of_cpu <= PATIENCE_S + 1  # the kernel rounds up
+
+
+def test_hosts_take_turns():
+    turns = Turns()
+    for number in range(8):
+        turns.add(Job(f"bad {number}", url="http://bad.cn/"))
+    turns.add(Job("good", url="http://good.cn/"))
+    turns.add(Job("bad 8", url="http://bad.cn/"))
+    done = []
+    while (turn := turns.take()) is not None:
+        done.append(turn[0].does)
+    assert done == ["bad 0", "good", *(f"bad {number}" for number in range(1, 9))]
+
+
+def test_a_host_that_was_just_served_waits_for_the_others():
+    turns = Turns()
+    turns.add(Job("bad 0", url="http://bad.cn/"))
+    assert turns.take() is not None
+    turns.add(Job("bad 1", url="http://bad.cn/"))
+    turns.add(Job("good", url="http://good.cn/"))
+    assert [turn[0].does for _ in range(2) if (turn := turns.take()) is not None] == ["good", "bad 1"]
+    assert turns.take() is None
+
+
+@pytest.mark.slow
+def test_a_good_page_behind_8_bad_ones_waits_for_one_of_them():
+    """Each bad page takes all of its CPU time; with 4.5 s for a page, the good one waits for at most 5 s."""
+    done: list[str] = []
+
+    async def one(job: Job) -> None:
+        with suppress(FetchError):
+            await reader.read(job)
+        done.append(job.does)
+
+    async def all_of_them() -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(8):
+                group.create_task(one(Job("never ends", url="http://bad.cn/")))
+            group.create_task(one(Job("pid", url="http://good.cn/")))
+
+    with closing(PageReader(patience_s=0.1)) as reader:
+        asyncio.run(all_of_them())
+    assert done.index("pid") == 1
+    assert len(done) == 9
 
 
 def test_errors_of_a_page_come_back_as_they_are(reader):
@@ -99,7 +151,7 @@ def test_the_first_page_that_needs_it_starts_it(monkeypatch):
     )
     with closing(PageReader(PATIENCE_S)) as reader:
         reader.start()
-        reader._pool().submit(lambda: None).result(PATIENCE_S)
+        reader._asking.submit(lambda: None).result(PATIENCE_S)
         assert not started
         assert read(reader, "pid").isdigit()
         assert len(started) == 1

@@ -22,8 +22,7 @@ from tasks.domain.pages import Response
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import WaitTooLong
-from tasks.reading.interstitials import redirect_target
-from tasks.reading.redirect_links import address_in
+from tasks.reading.interstitials import address_in, redirect_target
 from tasks.worker.counters import Timing
 from tasks.worker.failures import Failures
 from tasks.worker.fetcher import Fetcher, NotAsked
