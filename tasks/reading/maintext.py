@@ -11,21 +11,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from selectolax.lexbor import LexborHTMLParser
 from splitter.catalog.rules import PageRules
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Review
-from tasks.reading.authors import editors, element_author, line_author, sections
-from tasks.reading.day_order import read_dates
+from tasks.reading.days import read_dates
 from tasks.reading.goods import is_goods
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.lists import is_feed, read_feed
 from tasks.reading.markup import page_text, parse
 from tasks.reading.metadata import Metadata, byline_date
 from tasks.reading.page import Page
+from tasks.reading.people import editors, element_author, line_author, posted_by, sections
 from tasks.reading.site_text import without_controls, without_site_lines
-from tasks.reading.threads import posted_by
 
 # A text shorter than this may be a refusal.
 _REFUSAL_CHARS = 200
@@ -127,7 +125,7 @@ def main_text(page: Page) -> MainText:
     before, after = (dense.before, dense.after) if dense else ((), ())
     whole = without_controls(_without_title(text, metadata.title))
     body = without_controls(without_site_lines(whole))
-    author = _author(tree, metadata, before, after, whole)
+    author = _author(page, before, after, whole)
     if author:  # who published it stands behind the title, too
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
     lines_above = tuple(reversed(_not_joined(before)))
@@ -162,17 +160,14 @@ def _not_joined(lines: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _author(
-    tree: LexborHTMLParser, metadata: Metadata, before: tuple[str, ...], after: tuple[str, ...], body: str
-) -> str:
-    """The author of the text: as lines around it say, as the page says of itself, as its elements are called."""
-    nobody = editors("\n".join((*before, *after, body[-_REFUSAL_CHARS:]))) | sections(tree)
-    called, source = element_author(tree, "\n".join(before))
-    said, published = line_author(before, after, body, metadata.title)
-    named = (metadata.author, called, said, source, published)
-    return next(
-        (name for name in named if name and name not in nobody and not is_title(name, metadata.title)), ""
-    )
+def _author(page: Page, before: tuple[str, ...], after: tuple[str, ...], body: str) -> str:
+    """Return the author of the text, by the page's metadata, by elements above it, or by lines around it."""
+    title = page.metadata.title
+    nobody = editors("\n".join((*before, *after, body[-_REFUSAL_CHARS:]))) | sections(page.tree)
+    called, source = element_author(page.outline, body)
+    labelled, published = line_author(before, after, body, title)
+    named = (page.metadata.author, called, labelled, source, published)
+    return next((name for name in named if name and name not in nobody and not is_title(name, title)), "")
 
 
 def is_title(name: str, title: str) -> bool:

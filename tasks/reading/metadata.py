@@ -11,9 +11,9 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
-from tasks.reading.authors import elsewhere, person
 from tasks.reading.dates import DATE
 from tasks.reading.markup import collapsed, text_of
+from tasks.reading.people import elsewhere, person
 
 _MAX_JSON_CHARS = 500_000
 _MAX_JSON_DEPTH = 8

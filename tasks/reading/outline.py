@@ -7,7 +7,7 @@ is asked of many elements (how many characters, how many dates) is a difference 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
@@ -118,6 +118,12 @@ class Outline:
     def dated(self, element: int) -> int:
         """How many of its texts look like dates."""
         return self.dates_before[self.last_text[element]] - self.dates_before[self.first_text[element]]
+
+    def above(self, element: int) -> Iterator[int]:
+        """Yield an element and those around it, the root left out."""
+        while element > 0:
+            yield element
+            element = self.parents[element]
 
     def text_range(self, start: int, end: int) -> tuple[int, int]:
         """The range of the texts in elements beside each other, from `start` up to the one before `end`."""

@@ -14,21 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from tasks.reading.bylines import (
-    LONGEST_BYLINE,
-    LONGEST_NAME,
-    NOT_ITS_DAY,
-    bare_name,
-    date_of,
-    in_sentence,
-    is_role,
-    may_be_name,
-    name_of,
-    person_strength,
-)  # fmt: skip
 from tasks.reading.dates import read_date
+from tasks.reading.days import LONGEST_BYLINE, NOT_ITS_DAY, date_of, in_sentence
 from tasks.reading.element_kinds import Quotes, called_content, kind_of
 from tasks.reading.outline import Outline
+from tasks.reading.people import LONGEST_NAME, bare_name, is_role, may_be_name, name_of, person_strength
 from tasks.reading.repeated import Span
 from tasks.reading.roles import roles
 from tasks.reading.site_text import is_site_text, without_controls

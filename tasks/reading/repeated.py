@@ -13,9 +13,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tasks.reading.bylines import SURELY, in_sentence, is_person
+from tasks.reading.days import in_sentence
 from tasks.reading.element_kinds import called_content
 from tasks.reading.outline import Outline
+from tasks.reading.people import SURELY, is_person
 from tasks.reading.records import MOST_RECORDS
 from tasks.reading.roles import is_called, roles
 

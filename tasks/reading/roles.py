@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Literal
 
 Role = Literal[
-    "person", "perhaps person", "of person", "name", "day", "content", "quote", "answer", "signature", "beside", "post",
-    "reply", "topic", "aside", "foot", "list", "notice", "link back", "look",
+    "person", "perhaps person", "author", "source", "of person", "name", "day", "content", "quote", "answer",
+    "signature", "beside", "post", "reply", "topic", "aside", "foot", "list", "notice", "link back", "look",
 ]  # fmt: skip
 """What elements are called after; most names have none of these, some several.
 
@@ -28,6 +28,10 @@ _PATTERNS: dict[Role, str] = {
     "of person": r"(?<!no-)(?<!has-)(?:user|member|author|poster|profile|customer)s?[-_]?(?:title|rank|role|badge"
     r"|banner|level|group|stats?|counts?|posts|location|joined|karma|points|score|blurb|reputation|signature|fields?"
     r"|extras?)",
+    "author": r"(?:^|[-_\s])(?:(?:post|entry|article|news|content|item|meta|the|blog)[-_]*)?"
+    r"(?:authors?|by-?line|autor(?:en|in)?|auteurs?|verfasser|writers?|redakteur|vcard)"
+    r"(?:[-_]*(?:names?|links?|title|label|text|info|meta|url|vcard|fn))?(?:$|[-_\s])",
+    "source": r"(?:^|[-_\s])(?:ne_article|art|article|news|post|info)?[-_]?source(?:$|[-_\s])",
     "name": r"name|nick|author|poster",
     "day": r"date|time|posted|created|publish|ago|when|stamp|permalink",
     "content": r"content|(?:^|[-_])(?:body|text|txt|cnt|message|msg|markdown|prose|entry|desc|description|summary"

@@ -8,16 +8,16 @@ from datetime import datetime
 from statistics import median
 
 from tasks.domain.pages import PageRead, Review
-from tasks.reading.bylines import LONGEST_BYLINE
 from tasks.reading.dates import DATE
-from tasks.reading.day_order import read_dates
+from tasks.reading.days import LONGEST_BYLINE, read_dates
 from tasks.reading.density import dense_text
 from tasks.reading.goods import is_goods
 from tasks.reading.maintext import MainText, covered, is_home, is_title, main_text
 from tasks.reading.page import Page
+from tasks.reading.people import signer
 from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.site_text import is_site_text
-from tasks.reading.threads import Opening, Thread, next_part, read_thread, signed
+from tasks.reading.threads import Opening, Thread, next_part, read_thread
 
 _THERE, _MISSING = 0.5, 0.2
 _BEGINNING, _END = 200, 20
@@ -139,7 +139,9 @@ def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
         return None
     if _is_byline(body, thread) or thread.noticed(body):
         return None
-    opening = signed(thread.page, thread.page.first_text[thread.records[0].element], body, now)
+    opening = Opening(
+        body, *signer(thread.page, thread.page.first_text[thread.records[0].element], body, now)
+    )
     if apart:
         author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
         author = "" if is_title(author, title) else author

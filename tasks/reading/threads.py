@@ -16,9 +16,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import FetchError
-from tasks.reading.bylines import SURELY, as_name, date_of, in_sentence, is_its_day, is_person, name_of
-from tasks.reading.dates import read_date
+from tasks.reading.days import in_sentence
 from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline
+from tasks.reading.people import is_person, place_of
 from tasks.reading.record_fields import Record, read_records
 from tasks.reading.records import LONGEST_ID
 from tasks.reading.repeated import HEADLINE_CHARS, Group, Span, is_reply, record_groups, width
@@ -34,10 +34,6 @@ _FIRST_LINE, _AROUND, _ABOVE = 3, 3, 8
 _TITLE_TEXTS, _FIRST_ELEMENTS = 4, 40
 _NEXT = re.compile(r"(?:下一?[页頁]|后一?页|next(?: page)?)?\s*[›»>→]*", re.IGNORECASE)
 _CONTROL = re.compile(r"登录|登錄|注册|发表|评论|回复|浏览|点击|log ?in|sign in|reply|comment", re.IGNORECASE)
-_POST_PATH = re.compile(
-    r"/(?:threads?|topics?|forums?|bbs|questions?|discussions?|discuss|posts?|status|answers?|t|p)(?:[/-]|$)",
-    re.IGNORECASE,
-)
 _DIGITS = re.compile(r"\d+")
 _PAGE_OF_PATH = re.compile(r"/page[-/]?\d+/?$", re.IGNORECASE)
 _PAGE_PARAMETER = re.compile(
@@ -108,7 +104,7 @@ class Thread:
     def noticed(self, body: str) -> bool:
         """Whether a text in front of the records is a notice of the site, as its element is called."""
         page = self.page
-        at = _place_of(page, page.first_text[self.records[0].element], body)
+        at = place_of(page, page.first_text[self.records[0].element], body)
         element = page.texts[at].owner if at is not None else 0
         for _ in range(_AROUND):
             if element <= 0:
@@ -266,71 +262,6 @@ def _key_of(page: Outline, record: Record) -> str:
         if _NUMBERED_ID.search(value) and len(value) <= LONGEST_ID:
             return value
     return ""
-
-
-def signed(page: Outline, end: int, body: str, now: datetime) -> Opening:
-    """A text with the author and the day that stand nearest to it, before the text with the number `end`."""
-    at = _place_of(page, end, body)
-    if at is None:
-        return Opening(body, "", "")
-    near = [*range(at - 1, max(-1, at - _NEAR), -1), *range(at, end)]
-    date = next((n for n in near if is_its_day(page, n) and read_date(date_of(page, n, now), now)), None)
-    names = {n: as_name(page, n) / (_CLOSE + order) for order, n in enumerate(near)}
-    author = max(names, key=lambda n: names[n], default=at)
-    named = names.get(author, 0.0) > 0
-    return Opening(
-        body, name_of(page, author) if named else "", date_of(page, date, now) if date is not None else ""
-    )
-
-
-def posted_by(page: Outline, url: str, body: str) -> str:
-    """Who posted the only text of a forum's page: what surely names a person above it, or in its first line.
-
-    Empty where nothing does, and where neither the address nor the elements around the text say that it is a post.
-    """
-    at = _place_of(page, len(page.texts), body)
-    if at is None or not (_POST_PATH.search(urlsplit(url).path) or _in_post(page, at)):
-        return ""
-    near = [*range(at - 1, max(-1, at - _NEAR), -1), *range(at, min(at + _FIRST_LINE, len(page.texts)))]
-    names = {n: as_name(page, n) / (_CLOSE + order) for order, n in enumerate(near) if _surely(page, n)}
-    handles = {n for n in names if page.texts[n].text.strip().startswith("@")}
-    called = {n for n in names if names[n] and "name" in roles(*page.names[page.texts[n].owner])}
-    author = max(names, key=lambda n: (n not in handles, n in called, names[n]), default=at)
-    return name_of(page, author) if names.get(author, 0.0) > 0 else ""
-
-
-def _in_post(page: Outline, number: int) -> bool:
-    element = page.texts[number].owner
-    for _ in range(_ABOVE):
-        if element <= 0:
-            break
-        if "topic" in roles(*page.names[element]):
-            return True
-        element = page.parents[element]
-    return False
-
-
-def _surely(page: Outline, number: int) -> bool:
-    element = page.texts[number].owner
-    for _ in range(_AROUND):
-        if is_person(page, element) == SURELY:
-            return True
-        element = max(0, page.parents[element])
-    return False
-
-
-def _place_of(page: Outline, end: int, body: str) -> int | None:
-    """The number of the text that a body begins with, before `end`; None where it is not there."""
-    beginning = body.partition("\n")[0][:_BEGINNING]
-    return next(
-        (
-            n
-            for n in range(end)
-            if page.texts[n].text.strip()
-            and beginning.startswith(" ".join(page.texts[n].text.split())[:_BEGINNING])
-        ),
-        None,
-    )
 
 
 def next_part(page: Outline, url: str) -> str:

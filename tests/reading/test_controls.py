@@ -8,9 +8,8 @@ import pytest
 
 from splitter.catalog.rules import PageRules
 from tasks.domain.pages import Review
-from tasks.reading.authors import is_name
-from tasks.reading.bylines import may_be_name
 from tasks.reading.extract import read_page
+from tasks.reading.people import is_name, may_be_name
 from tasks.reading.site_text import without_controls
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from tasks.reading.dates import read_date
-from tasks.reading.day_order import read_dates
+from tasks.reading.days import read_dates
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 SIXTH_OF_MARCH, THIRD_OF_JUNE = date(2023, 3, 6), date(2023, 6, 3)

@@ -8,8 +8,8 @@ import pytest
 
 from splitter.catalog.rules import PageRules
 from tasks.domain.pages import PageRead, Review
-from tasks.reading.authors import is_name, person
 from tasks.reading.extract import read_page
+from tasks.reading.people import is_name, person
 from tasks.reading.site_text import without_site_lines
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)

@@ -9,9 +9,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from splitter.catalog.rules import PageRules
 from tasks.domain.pages import PageRead
-from tasks.reading.bylines import may_be_name
 from tasks.reading.extract import read_page
 from tasks.reading.outline import MOST_ELEMENTS, outline_of
+from tasks.reading.people import may_be_name
 from tasks.reading.relevance import screen_reviews
 from tasks.reading.threads import read_thread
 

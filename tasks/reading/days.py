@@ -1,7 +1,8 @@
-"""Dates in digits that may begin with the day or with the month (06/03/2024): which of both a page means.
+"""Which text says the day of a post, and what a day means whose digits may begin with the day or with the month.
 
-A page writes all its dates alike. So another date on it may tell (a 25 stands for no month), a reading that lies in
-the future can't be meant, posts stand in the order of their days, and last the page's language says what is usual.
+A page writes all its dates alike. So another date on it may show whether 06/03/2024 begins with the day (a 25 is no
+month), a reading that lies in the future can't be meant, posts stand in the order of their days, and last the language
+of the page decides.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from tasks.reading.dates import read_date
+from tasks.reading.dates import DATE, read_date
+from tasks.reading.outline import Outline
 
 _DIGITS = re.compile(r"(?<![\d./-])(\d{1,2})([/-])(\d{1,2})\2((?:19|20)\d\d)(?![\d./-])", re.ASCII)
 _MONTHS = 12
@@ -28,6 +30,50 @@ _DAY_FIRST = frozenset((
     "ar", "bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "he", "hr", "id", "it", "ms", "nb", "nl", "no",
     "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "th", "tr", "uk", "vi",
 ))  # fmt: skip
+NOT_ITS_DAY = re.compile(
+    r"\bjoin|regist|\bsince\b|注册|註冊|加入|入会|入站|来到|最后|最後|\blast|(?<![(（])edit|编辑|編輯|修改|更新|seen|active|活动|在线|在線",
+    re.IGNORECASE,
+)
+"""Words in or around a date that say another day than a record's: joined, last edited."""
+_SENTENCE = re.compile(r"[，。；！？]|[a-z]{2}[,;]\s[a-z]{1,20}\s[a-z]{1,20}\s[a-z]|[a-z]{3}[.!?]$")
+LONGEST_BYLINE = 120
+"""Characters of a text with a name or a date and what stands around it."""
+_LONGEST_DAY, _SHORT_DATE, _BESIDE_DAY = 40, 40, 20
+
+
+def date_of(page: Outline, number: int, now: datetime) -> str:
+    """A date as the page writes it: in full, where the element around the text says so, else the text."""
+    element = page.texts[number].owner
+    for _ in range(2):
+        attributes = page.attributes[element]
+        for name in ("datetime", "content", "title", "data-time", "data-timestamp"):
+            value = attributes.get(name, "")
+            if value and read_date(value, now) is not None and (name == "datetime" or DATE.search(value)):
+                return value
+        element = max(0, page.parents[element])
+    text = page.texts[number].text
+    match = DATE.search(text)
+    return " ".join(text[match.start() if match and len(text) > _SHORT_DATE else 0 :].split())[:60]
+
+
+def is_its_day(page: Outline, number: int) -> bool:
+    """Whether a text is a date, and not one of something else (last reply, joined)."""
+    said = "".join(page.texts[n].text for n in range(max(0, number - 1), number + 1))
+    text, owner = page.texts[number].text, page.texts[number].owner
+    said += "".join(page.attributes[one].get("title", "") for one in (owner, max(0, page.parents[owner])))
+    beside = len(DATE.sub("", text))
+    return (
+        page.dates[number]
+        and len(text) <= _LONGEST_DAY
+        and beside <= _BESIDE_DAY
+        and not NOT_ITS_DAY.search(said)
+    )
+
+
+def in_sentence(text: str) -> bool:
+    """Whether a date stands in a sentence: it tells of a day, and is not the day it was said."""
+    around = DATE.sub("", text[:LONGEST_BYLINE])
+    return len(around) > _BESIDE_DAY and _SENTENCE.search(around) is not None
 
 
 def read_dates(texts: Sequence[str], page: str, now: datetime) -> list[datetime | None]:

@@ -1,0 +1,442 @@
+"""Who wrote a text: elements that are called a person or link to one, and names with a label (作者：, 记者, By).
+
+A person comes before who published the text (来源), and both before the site itself. Editors (责编) are no authors, nor
+are ids, addresses and what stands next to names (关注, Share).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from itertools import islice
+from urllib.parse import urlsplit
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from tasks.reading.dates import DATE, read_date
+from tasks.reading.days import LONGEST_BYLINE, date_of, is_its_day
+from tasks.reading.markup import collapsed, text_of
+from tasks.reading.outline import Outline
+from tasks.reading.roles import is_called, roles
+from tasks.reading.site_text import COUNTER
+
+_AUTHOR_LINK = re.compile(r"/(?:authors?|autor(?:en)?|auteur|redakteur)/", re.IGNORECASE)
+_PERSON_LINK = re.compile(
+    r"(?:^|[/?&.])(?:[\w-]+[-_])?(?:users?|members?|profiles?|authors?|people|person|userinfo"
+    r"|user_profile|memberlist|customer|account)(?:[/?=.&-]|$)"
+    r"|(?:^|[/.])(?:u|space|i|home\.php|home/main|index\.php\?action=profile)(?:[/?=&-]|$)|/@\w|/~\w"
+    r"|space-uid-\d|weibo\.com/(?:u/)?\d",
+    re.IGNORECASE,
+)
+_NO_NAME = re.compile(
+    r"^(?:[\W_]*+(?:\d{1,4}[\W_]*+)?|楼主|作者|沙发|板凳|地板|回复|引用|举报|只看\S*|发[表布]于?.*|.*发布|posted.*|author|op"
+    r"|reply|by|says?:?|said:?|asked|answered|edited|commented|posted"
+    r"|wrote:?|user|username|name"
+    r"|(?:赞|顶|踩|回复|举报|收藏|转发|评论|支持|反对|有用|没用|关注|推荐|最新评论|热门)\S{0,2}[\s\[(（]*\d*.?"
+    r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|create an account|我的.*"
+    r"|about(?: me| us)?|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
+    r"|阅读|浏览|(?:written|article|words|story|reviewed) by|联系(?:作者|我们|客服).*|.*扫码.*"
+    r"|.*(?:客户端|网页版|手机版|专业版)|精华帖?|加精|置顶|热帖|精品|悬赏|公告|(?:已|未)(?:解决|采纳)|最佳答案"
+    r"|pinned|sticky|solved|featured|closed|locked|best answer"
+    r"|level.*|lv\.?\s*\d+|#\d+|(?:post|reply|comment)\s*+#?\s*+\d.*"
+    r"|share|分享|report|quote|like|edit|link|permalink|(?:read |see |show )?(?:more|less)|更多|查看\S*|全部\S*"
+    r"|\d+\s?(?:楼|人|条|个|赞).*|.*(?:回复|关注|粉丝|点赞)|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\.?)?|\d{1,2}[時时点]\d{1,2}分?|(?:on|off)line|在线|离线"
+    r"|最后由|最后(?:编辑|回复).*|.*[?？])$",
+    re.IGNORECASE,
+)
+_ROLE = re.compile(
+    r"管理员|版主|会员|贵宾|新手|等级|注册|论坛元老|(?:(?:new|eminent|active|senior|junior|full|trusted|noble|honorable|famed"
+    r"|reputable|estimable)\s+)?members?"
+    r"|guest|admin|administrator|moderator|participant|keymaster|staff|owner|topic author"
+    r"|topic starter|thread starter|original poster|verified|newbie|regular",
+    re.IGNORECASE,
+)
+_AROUND_NAME = re.compile(
+    r"^[-–—・•\s]++|^(?:(?:posted |started |asked |answered |created )?by\s+|作者[:：]?\s*|楼主[:：]?\s*|来自[:：]?\s*"
+    r"|用户[:：]?\s*|[(（]?@)"
+    r"|(?<![\s:：,，·»)）])(?:\s++(?:says|said|wrote|发表于|回复|评论|楼主))?[\s:：,，·»)）]*+$",
+    re.IGNORECASE,
+)
+_ID = re.compile(r"\d{8,}")
+LONGEST_NAME = 40
+# Elements around a text whose names are its own; a whole post may be called by the rank of its author.
+_OWN = 2
+_LETTER_WORTH = 0.2  # it stands for a portrait
+
+SURELY = 100
+"""The score that `is_person` gives an element that can be nothing else; many that perhaps are one add up to less."""
+# Texts above another that may name its author; the nearer counts for more.
+_NEAR, _FIRST_TEXTS, _CLOSE, _AROUND, _ABOVE = 40, 3, 5, 3, 8
+_LEAST_STRENGTH = 0.9
+_BEGINNING = 60
+_POST_PATH = re.compile(
+    r"/(?:threads?|topics?|forums?|bbs|questions?|discussions?|discuss|posts?|status|answers?|t|p)(?:[/-]|$)",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(
+    r"(?<!no-)(?<!has-)(?<!with-)(?<!right-)(?<!left-)(?<![a-z])(?:comments?(?!-?(?:s-)?(?:open"
+    r"|closed|link|count|meta))|respond|repl(?:y|ies)|side-?bar"
+    r"|relat(?:ed|ion)|recommend|teaser|pop-?up|modal|dialog|envelope|red-?packet|most-?read|navi\b|nav\b|navigation|menu)",
+    re.IGNORECASE,
+)
+_OF_TEXT = re.compile(r"post|entry|article|meta|content", re.IGNORECASE)
+_CRUMBS = ", ".join(
+    f'[{where}*="{name}" i]'
+    for where in ("class", "id")
+    for name in ("crumb", "curpos", "cur-pos", "weizhi", "current-location")
+)
+_MOST_CRUMBS, _MOST_UP, _FEW = 10, 8, 3
+_LONGEST, _MOST_WORDS = 60, 6
+
+# Words before a name, and marks where it ends.
+_BEFORE = re.compile(
+    r"^.{0,40}?\b(?:by|von|par|por|autore?(?:in|en)?|authors?|auteurs?|text|verfasst von|beitrag von)\b\s*:?\s+(?=\S)"
+    r"|^(?:原创|beitragvon |von |作\s*者|撰\s*文|文|来\s*源|稿源|记\s*者|采\s*写|执\s*笔)\s*[:：/|｜︱丨]?\s*"
+    r"|^(?:(?:本[报刊网台社]|\S{2,6}[报网社])(?:见习|实习|特约)?记\s*者)\s*[:：/|｜︱丨]?\s*",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(
+    r"[|•·»/\n(（\[【©@]|\s[-–—]\s|\s(?:am|on|vom|le|at|in|für|for)\b"
+    r"|\s(?:und interview|illustration|kategorien|symbolbild)\b"
+    r"|[\s,](?:mon?|die?|tue|mit?|wed|don?|thu|fri?|sat?|sam|son?|sun)[a-z]{0,8}[.,]?\s\d"
+    r"|\s\d|\d{1,2}[.:/-]\d|\d{4}|责任编辑|责编|编辑|发布时间|发表(?:时间|于)|发布于|(?<![\s\u200b])[\s\u200b]++(?:(?:企鹅|头条|百家|搜狐|网易|大鱼)号|关注)(?:$|\s)|\u200b",
+    re.IGNORECASE,
+)
+_NOBODY = re.compile(
+    r"(?:\w{0,12}admin|(?:企鹅|头条|百家|搜狐|网易|大鱼)号|"
+    r"administrator|staff|user|publisher|editor|root|webmaster|super user|anonymous|an[oó]nimo"
+    r"|unknown|autor(?:in)?|author|artikel|beitrag\w*|pressemitteilung|news|datum|redacción|gast"
+    r"|guest|name|e-?mail|posted|text|source"
+    r"|未知|佚名|匿名|无|不详|网络|互联网|本站|原创|本站原创|本网|本报|本刊|本台|网友|转载|作者|来源|记者|时间|反馈|日期|\S{0,4}下载\S{0,4}|客户端|.*[!！?？…。]|最后由.*"
+    r"|(?:选稿|選稿|编辑|編輯|责编|責編|校对|审核)\s*[:：].*)",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"https?:|\S@\S|^\S+\.[a-z]{2,6}$", re.IGNORECASE)
+_ALL_NUMBERS = re.compile(r"[\d\W_]+")
+
+_SPACED_NAME = re.compile(r"(?<![\u4e00-\u9fff])([\u4e00-\u9fff])\s([\u4e00-\u9fff])(?![\u4e00-\u9fff])")
+_HAN_NAME = r"[\u4e00-\u9fff·]{2,4}"
+# Words behind a name: what else somebody did, or how a text begins.
+_NEXT_NAME = r"(?!报道|通讯员|摄影|摄像|整理|发自|编辑|责编|[近日昨今][日天前来年]|记者|本报|最近|近期|目前)"
+_NEXT_NAME += rf"{_HAN_NAME}(?![\u4e00-\u9fff])"
+_HAN_NAMES = rf"{_HAN_NAME}(?:(?:[、,，&]|[^\S\n]|和)+{_NEXT_NAME}){{0,4}}"
+_VALUE = (
+    r"[^\s:：,，;；。()（）|/<>\[\]【】]{2,20}?"
+    r"(?=$|[\s:：,，;；。()（）|/<>\[\]【】]|记者|作者|编辑|责任|责编|发布|时间|日期|浏览|阅读|点击|字号)"
+)
+_LABELLED = re.compile(
+    rf"(?:记\s*者(?=\s*[:：])|(?<=[网报社刊])作者(?=[:：])|(?<![\u4e00-\u9fff])(?:作\s*者|撰\s*文|采\s*写|执\s*笔|投诉人|楼主"
+    rf"|发布者|发布人|文(?:/图)?))\s*[:：/|｜︱丨]\s*"
+    rf"(?:\S{{0,10}}(?:记者|作者)\s*)?({_HAN_NAMES}(?=\s|$|[，,;；()（）|/\]】])|{_VALUE})"
+)
+_SIGNED_LINE = re.compile(
+    rf"(?<![\u4e00-\u9fff])作者(?!简介|介绍|声明|观点|授权|认为|其他|最新|单位|原创)({_HAN_NAME})(?=$|[\s|｜])|(?:^"
+    rf"|\n)(?:《[^》\n]{{1,10}}》)?(?:作\s?者|撰文|文)\s+({_HAN_NAME}(?:[\s、]{_HAN_NAME}){{0,4}})(?=\n|$)"
+)
+_UNLABELLED_TITLE = re.compile(rf"(?:^|\n)作者\n({_VALUE})(?:\n|$)")
+_REPORTER = re.compile(
+    rf"(?:[（(]\S{{0,6}}|^\S{{0,8}}|\n\S{{0,8}}|\s)记\s*者[:：\s]*({_HAN_NAMES})(?=[)）\s]|$|报道|通讯员|摄)"
+)
+_SOURCE = re.compile(rf"(?<!图片)(?<!数据)(?<!资料)(?:来\s*源于?|出处|稿源)\s*[:：|]\s*({_VALUE})")
+_EDITOR = re.compile(
+    r"(?:责任编辑|责编|编\s*辑|校对)\s{0,3}[:：|/]?\s{0,3}([^\s:：,，;；()（）|/<>\[\]【】_]{2,20})"
+)
+_WESTERN = re.compile(
+    r"(?:^|(?<=\d)\s|[|•·,]\s?"
+    r"|\b(?:posted|written|published|geschrieben|veröffentlicht|verfasst|erstellt|publié|text|beitrag)\s)\s?"
+    r"(?:[Bb]y|BY|[Vv]on|VON|[Pp]ar|PAR|[Pp]or|POR|[Tt]ext|[Aa]uth?or(?:in)?|[Aa]uteur)\s?:?\s"
+    r"((?:[A-ZÀ-Þ][\w’'.-]{0,24}|d[aeiu]l?|van|von|der|zu)(?:\s(?:[A-ZÀ-Þ][\w’'.-]{0,24}|d[aeiu]l?"
+    r"|van|von|der|zu)){0,4})"
+    r"(?=$|\s?(?:[,|•·(/]|\s[-–—]\s|\d|am\s|on\s|vom\s|le\s))"
+)
+_LINE_CHARS, _HEAD, _TAIL = 120, 200, 120
+_NOT_A_NAME = re.compile(
+    r"分享|评论|字号|阅读|浏览|关注|首页|正文|收藏|举报|打印|点击|时间|日期|来源|字体|大小|参与|条|回复|登录|视频|专栏|频道|新闻$|下载|客户端|更新|编辑|最后|facebook|twitter|whatsapp|微博|微信|google|^(?:e-?mail|print|share)$|[:：。？！?!]",
+    re.IGNORECASE,
+)
+_NEAR_DATE = 4
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+
+
+def is_person(page: Outline, element: int) -> int:
+    """How an element is called like a person's name, or links to a person's page: 0 not, 1 perhaps, SURELY."""
+    attributes = page.attributes[element]
+    if attributes.get("itemprop") in ("author", "creator") or attributes.get("rel") == "author":
+        return SURELY
+    if element in page.pictured:
+        return SURELY
+    if page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", "")):
+        return SURELY
+    found = roles(*page.names[element])
+    if "person" in found:
+        return SURELY
+    return int(attributes.get("itemprop") == "name" or "perhaps person" in found)
+
+
+def person_strength(page: Outline, owner: int, record: int) -> float:
+    """Return how much an element and the three around it, inside a record, are called a person; 0 if not at all."""
+    element, strength = owner, 0.0
+    for step in range(4):
+        attributes = page.attributes[element]
+        person = is_person(page, element)
+        if step < _OWN and (_is_of_person(page, element) or (page.tags[element] == "dd" and not person)):
+            return 0.0
+        if person:
+            link = page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", ""))
+            strong = "author" in (attributes.get("itemprop"), attributes.get("rel"))
+            strength += (1.5 if link else 1.0) / (step + 1) + strong
+        element = page.parents[element]
+        if element < record:
+            break
+    return strength
+
+
+def _is_of_person(page: Outline, element: int) -> bool:
+    return page.attributes[element].get("itemprop") == "jobTitle" or "of person" in roles(
+        *page.names[element]
+    )
+
+
+def as_name(page: Outline, number: int) -> float:
+    """How surely a text names a person, by what its elements are called and link to; 0: it does not."""
+    text = page.texts[number]
+    name = bare_name(text.text)
+    if page.dates[number] or not may_be_name(name) or is_role(name):
+        return 0.0
+    return person_strength(page, text.owner, 0) * (_LETTER_WORTH if len(name) == 1 else 1.0)
+
+
+def may_be_name(text: str) -> bool:
+    """Whether a text could be a name: short, and no label or control that stands beside names."""
+    return 0 < len(text) <= LONGEST_NAME and _NO_NAME.match(text) is None and not COUNTER.fullmatch(text)
+
+
+def is_role(name: str) -> bool:
+    """Whether a text is a role or rank of a forum (版主, New Member); somebody may be called so, too."""
+    return _ROLE.fullmatch(name) is not None
+
+
+def bare_name(text: str) -> str:
+    """A text without what stands around names (by, 作者, a colon)."""
+    text = text.strip()
+    return _AROUND_NAME.sub("", text) if len(text) <= LONGEST_BYLINE else text
+
+
+def name_of(page: Outline, number: int) -> str:
+    """The name in a text, without what stands around names (by, 作者); empty where it is an id."""
+    name = " ".join(bare_name(page.texts[number].text).split())
+    return "" if _ID.fullmatch(name) else name
+
+
+def element_author(page: Outline, body: str) -> tuple[str, str]:
+    """Return the name above a text, or in its first lines, in an element called its author, and the one of its source.
+
+    Elements in comments, sidebars and lists of other pages are passed over.
+    """
+    authors: dict[float, str] = {}
+    sources: dict[float, str] = {}
+    for order, number in enumerate(_near(page, body, len(page.texts))):
+        owner = page.texts[number].owner
+        name = person(page.texts[number].text)
+        if not name:
+            continue
+        strength = _author_strength(page, owner)
+        if strength >= _LEAST_STRENGTH and not elsewhere(page.nodes[owner]):
+            authors.setdefault(strength / (_CLOSE + order), name)
+        if any(is_called("source", page.called[one]) for one in islice(page.above(owner), _AROUND)):
+            sources.setdefault(1 / (_CLOSE + order), name)
+    return authors.get(max(authors, default=0.0), ""), sources.get(max(sources, default=0.0), "")
+
+
+def _author_strength(page: Outline, owner: int) -> float:
+    """Return how much an element and the three around it are called an author; other persons count less."""
+    element, strength = owner, 0.0
+    for step in range(4):
+        if element < 0 or (step < _OWN and _is_of_person(page, element)):
+            break
+        attributes = page.attributes[element]
+        author = (
+            {attributes.get("itemprop"), attributes.get("rel")} & {"author", "creator"}
+            or is_called("author", page.called[element])
+            or (page.tags[element] == "a" and _AUTHOR_LINK.search(attributes.get("href", "")))
+        )
+        strength += (2.0 if author else 0.5 if is_person(page, element) == SURELY else 0.0) / (step + 1)
+        element = page.parents[element]
+    return strength
+
+
+def signer(page: Outline, end: int, body: str, now: datetime) -> tuple[str, str]:
+    """Return the author and the day that stand nearest to a text, before the text with the number `end`."""
+    near = _near(page, body, end, most=end)
+    dates = (date_of(page, n, now) for n in near if is_its_day(page, n))
+    date_text = next((date for date in dates if read_date(date, now)), "")
+    author = _best_name(page, {n: as_name(page, n) / (_CLOSE + order) for order, n in enumerate(near)})
+    return author, date_text
+
+
+def posted_by(page: Outline, url: str, body: str) -> str:
+    """Return who posted the only text of a forum's page: a person above it for sure, or in its first lines.
+
+    Empty unless the address or the elements around the text say that it is a post.
+    """
+    near = _near(page, body, len(page.texts))
+    at = place_of(page, len(page.texts), body)
+    if at is None or not (_POST_PATH.search(urlsplit(url).path) or _is_in_topic(page, at)):
+        return ""
+    names = {n: as_name(page, n) / (_CLOSE + order) for order, n in enumerate(near) if _is_sure(page, n)}
+    plain = {n: score for n, score in names.items() if not page.texts[n].text.strip().startswith("@")}
+    called = {n: score for n, score in names.items() if "name" in roles(*page.names[page.texts[n].owner])}
+    handles = {n: score for n, score in names.items() if n not in plain}
+    return next(filter(None, (_best_name(page, one) for one in (handles, called, plain))), "")
+
+
+def _best_name(page: Outline, scores: Mapping[int, float]) -> str:
+    best = max(scores, key=lambda n: scores[n], default=-1)
+    return name_of(page, best) if scores.get(best) else ""
+
+
+def _is_in_topic(page: Outline, number: int) -> bool:
+    return any(
+        "topic" in roles(*page.names[one]) for one in islice(page.above(page.texts[number].owner), _ABOVE)
+    )
+
+
+def _is_sure(page: Outline, number: int) -> bool:
+    around = islice(page.above(page.texts[number].owner), _AROUND)
+    return any(is_person(page, element) == SURELY for element in around)
+
+
+def _near(page: Outline, body: str, end: int, most: int = _FIRST_TEXTS) -> list[int]:
+    """Return the texts above a body from the nearest, then its first ones; none if it does not begin before `end`."""
+    at = place_of(page, end, body)
+    return [] if at is None else [*range(at - 1, max(-1, at - _NEAR), -1), *range(at, min(at + most, end))]
+
+
+def place_of(page: Outline, end: int, body: str) -> int | None:
+    """Return the number of the text that a body begins with; None if it does not begin before `end`."""
+    beginning = body.partition("\n")[0][:_BEGINNING]
+    texts = ((n, " ".join(page.texts[n].text.split())[:_BEGINNING]) for n in range(end))
+    return next((n for n, text in texts if text and beginning.startswith(text)), None)
+
+
+def elsewhere(node: LexborNode) -> bool:
+    """Whether an element stands in comments, a sidebar, a menu or a list of other pages."""
+    current: LexborNode | None = node
+    for _ in range(_MOST_UP):
+        if current is None or current.tag in ("body", "article", "main"):
+            return False
+        names = f"{current.attributes.get('class') or ''} {current.attributes.get('id') or ''}"
+        if current.tag in ("aside", "nav", "footer") and not _OF_TEXT.search(names):
+            return True
+        if _ELSEWHERE.search(names):
+            return True
+        if "hentry" in names:
+            return False
+        current = current.parent
+    return False
+
+
+def person(text: str) -> str:
+    """The name in a text that holds little else; empty where it holds none."""
+    text = collapsed(text)
+    if len(text) > 2 * _LONGEST or _ADDRESS.search(text):
+        return ""
+    name = bare_name(_BEHIND.split(_BEFORE.sub("", text), maxsplit=1)[0])
+    first, *others = re.split(r"[,，;；]\s*", name)
+    first = _SPACED_NAME.sub(r"\1\2", first)
+    name = ", ".join([first, *(one for one in others if " " in one)]).strip(" ,.:：-")
+    return name if is_name(name) else ""
+
+
+def is_name(name: str) -> bool:
+    """Whether a text can be an author's name: no address, id, label or role, and not long."""
+    return (
+        1 < len(name) <= _LONGEST
+        and len(name.split()) <= _MOST_WORDS
+        and may_be_name(name[:40])
+        and not is_role(name)
+        and not _NOBODY.fullmatch(name)
+        and not _ADDRESS.search(name)
+        and not _ALL_NUMBERS.fullmatch(name)
+    )
+
+
+def line_author(before: Iterable[str], after: Iterable[str], body: str, title: str) -> tuple[str, str]:
+    """The author that lines around a text, or its own first and last words, name; and who published it, as they say.
+
+    Args:
+        before, after: the lines around the text, in the order of the page.
+        title: of the page, below which its author stands beside the day.
+    """
+    lines = _below(list(before), title)
+    short = [line for line in [*lines, *after] if len(line) <= _LINE_CHARS]
+    said = "\n".join(short)
+    ends = f"{body[:_HEAD]}\n{body[-_TAIL:]}"
+    for pattern, text in (
+        (_LABELLED, said),
+        (_UNLABELLED_TITLE, said),
+        (_LABELLED, ends),
+        (_SIGNED_LINE, f"{said}\n{body[:_HEAD]}\n{body[-_TAIL:]}"),
+        (_REPORTER, said),
+        (_REPORTER, ends),
+    ):
+        if name := _first(pattern, text):
+            return name, ""
+    western = (
+        name
+        for line in [*short, *ends.split("\n")]
+        if len(line) <= _LINE_CHARS and (name := _first(_WESTERN, line))
+    )
+    published = _first(_SOURCE, said) or _beside_day(lines, title) or _first(_SOURCE, ends)
+    return next(western, ""), published
+
+
+def sections(tree: LexborHTMLParser) -> set[str]:
+    """The sections of a site that a page stands in, as the way there (首页 > 新闻 > 国内) and its metadata say."""
+    texts = (text_of(link) for crumbs in tree.css(_CRUMBS)[:_FEW] for link in crumbs.css("a")[:_MOST_CRUMBS])
+    said = (node.attributes.get("content") or "" for node in tree.css('meta[property="article:section"]'))
+    return {collapsed(text) for text in (*texts, *said)} - {""}
+
+
+def editors(text: str) -> set[str]:
+    """The editors that a text names."""
+    return set(_EDITOR.findall(text))
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    named = (match[1] or match[match.lastindex or 1] for match in pattern.finditer(text))
+    return next((name for one in named if is_name(name := collapsed(DATE.sub("", one)))), "")
+
+
+def _below(lines: list[str], title: str) -> list[str]:
+    """The lines below a page's heading, heading included; all where it is not among them."""
+    squeezed = "".join(title.split())
+    headings = [place for place, line in enumerate(lines) if squeezed and squeezed in "".join(line.split())]
+    return lines[headings[-1] :] if headings else lines
+
+
+def _beside_day(lines: list[str], title: str) -> str:
+    """A short text beside the day below the heading: who published it, where nothing says so."""
+    if not lines or not _HAN.search(title) or "".join(title.split()) not in "".join(lines[0].split()):
+        return ""
+    dated = next(
+        (
+            place
+            for place, line in enumerate(lines[: 2 * _NEAR_DATE])
+            if place and DATE.search(line) and len(line) <= 60
+        ),
+        None,
+    )
+    if dated is None:
+        return ""
+    for line in [DATE.sub(" ", lines[dated]), *reversed(lines[1:dated]), *lines[dated + 1 : dated + 2]]:
+        for part in re.split(r"[\s/|\[\]【】]+", line):
+            if (
+                2 <= len(part) <= 16
+                and (part := person(part))
+                and re.search(r"[\u4e00-\u9fff]|^[A-Za-z]{4,}$", part)
+                and not _NOT_A_NAME.search(part)
+            ):
+                return part
+    return ""
