@@ -58,9 +58,14 @@ class Contestant:
 
 
 OURS = Contestant("ours", "ours", "", 4 * PAGES_OF_A_PRODUCT, PAGES_OF_A_SITE)
+# It finds the records by itself, with other keys, so it is not compared field by field.
+WITHOUT_RULES = Contestant(
+    "ours", "ours", "without_rules", 2 * PAGES_OF_A_SITE, PAGES_OF_A_SITE, stores=False
+)
 SERVER = Contestant("pageserver", "limit", "fetch", _SERVED, _SERVED_SMALLEST, stores=False)
 CONTESTANTS = (
     OURS,
+    WITHOUT_RULES,
     Contestant("scrapy", "scrapy_crawl", "selectolax", 2400),
     Contestant("scrapy", "scrapy_crawl", "aiohttp", 2400),
     Contestant("crawlee", "crawlee_crawl", "", 2400),
@@ -69,11 +74,13 @@ CONTESTANTS = (
     SERVER,
 )
 RATIOS = {
-    "vs_scrapy": "scrapy",
-    "vs_crawlee": "crawlee",
-    "vs_requests_bs4": "requests_bs4",
-    "of_limit": "limit",
+    "vs_scrapy": (OURS, "scrapy"),
+    "vs_crawlee": (OURS, "crawlee"),
+    "vs_requests_bs4": (OURS, "requests_bs4"),
+    "of_limit": (OURS, "limit"),
+    "of_limit_without_rules": (WITHOUT_RULES, "limit"),
 }
+_TIMED_ROUNDS, _TIMED_SMALLEST = 10, 1
 Turns = Mapping[str, Sequence[Figures]]
 """Figures of each round, by contestant."""
 
@@ -86,6 +93,7 @@ def run(_shared: Path, smallest: bool) -> dict[str, Any]:
         that is not installed. ``figures``: by contestant pages a second, CPU milliseconds a page, share of the core it had,
         resident memory and seconds to the first page, each as median, least and most, and the pages of a turn;
         ``by_cpu_time`` the ratios in pages a CPU second. If these two differ, the machine was not free, or one waited.
+        ``page_time``: CPU milliseconds of reading one page (`page_times`).
 
     Raises:
         InputError: there is only one core.
@@ -113,6 +121,8 @@ def run(_shared: Path, smallest: bool) -> dict[str, Any]:
             f"the page server gave {slowest:.0f} pages/s: below {_SLOWEST_SERVER_PER_S} it limits; free its core"
         )
     figures: dict[str, Any] = {name: _figures(of_one) for name, of_one in turns.items()}
+    rounds = str(_TIMED_SMALLEST if smallest else _TIMED_ROUNDS)
+    figures |= {"page_time": printed_by("research.bench.crawl_peers.page_time", rounds, core=core)}
     figures |= {"by_cpu_time": ratios(turns, _per_cpu_s), "rounds": len(turns[OURS.name])}
     figures |= {"not_installed": missing} if missing else {}
     return {"bench": "crawl", "ratios": ratios(turns, _per_s), "figures": figures}
@@ -130,12 +140,12 @@ def _per_cpu_s(turn: Figures) -> float:
 def ratios(turns: Turns, rate: Callable[[Figures], float]) -> dict[str, float | None]:
     """Return our rate over that of each peer's fastest variant in the same round; the median of the rounds."""
     found: dict[str, float | None] = {}
-    for name, peer in RATIOS.items():
+    for name, (mine, peer) in RATIOS.items():
         variants = [turns[one.name] for one in CONTESTANTS if one.peer == peer and one.name in turns]
         if not variants:
             found[name] = None
             continue
-        rounds = zip(turns[OURS.name], *variants, strict=True)
+        rounds = zip(turns[mine.name], *variants, strict=True)
         found[name] = round(statistics.median(rate(o) / max(map(rate, peers)) for o, *peers in rounds), 3)
     return found
 

@@ -7,6 +7,7 @@ and reviews into a SQLite file and prints `Figures` as JSON.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import sys
 import time
@@ -77,7 +78,7 @@ class Figures:
     Attributes:
         pages: stored (of the limit: read).
         seconds: from the first step of the crawl to the last commit; the start of the process is not in it.
-        cpu_s: of this process in these seconds, all threads, user and system.
+        cpu_s: of this process and its children in these seconds, all threads, user and system.
         rss_mb: peak of its resident memory.
         first_page_at: Unix time of the first page stored.
     """
@@ -93,12 +94,17 @@ class Watch:
     """Measures one crawl from its making to `figures`."""
 
     def __init__(self) -> None:
-        self._began_s, self._began_cpu_s = time.perf_counter(), time.process_time()
+        self._began_s, self._began_cpu_s = time.perf_counter(), cpu_s()
 
     def figures(self, pages: int, first_page_at: float) -> Figures:
         """Return what was measured up to now."""
-        seconds, cpu_s = time.perf_counter() - self._began_s, time.process_time() - self._began_cpu_s
-        return Figures(pages, seconds, cpu_s, peak_mb(), first_page_at)
+        seconds = time.perf_counter() - self._began_s
+        return Figures(pages, seconds, cpu_s() - self._began_cpu_s, peak_mb(), first_page_at)
+
+
+def cpu_s() -> float:
+    """Return the CPU seconds of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def take_part(crawl: Callable[[Call], Figures]) -> None:

@@ -2,6 +2,7 @@
 
 Planning, admission, allocation, leases, robots.txt, send times, result pages, duplicates, node-run control and
 recall are all in the seconds measured; nothing is switched off. Limits of the hosts are as high as a catalog allows.
+Variant `without_rules`: the same pages, of sites without rules.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from research.bench.crawl_peers.web import (
     keyword,
     site,
 )
-from research.tools.pages import catalog_of
+from research.tools.pages import RULES, catalog_of
 from splitter.catalog.model import Catalog
+from splitter.catalog.rules import PageRules
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.sql.database import Store, read_now
@@ -35,13 +37,14 @@ SLOTS = 4
 _LONGEST_S = 120.0
 
 
-def catalog(pages: int) -> Catalog:
-    """One engine and the first sites that have `pages` pages."""
+def catalog(pages: int, rules: PageRules = RULES) -> Catalog:
+    """Return a catalog of one engine and the first sites that have `pages` pages."""
     sites = [site(n) for n in range(min(SITES, pages // PAGES_OF_A_SITE))]
     params = {"q": "{query}", "page": "{page}"}
-    return catalog_of(
+    made = catalog_of(
         sites, pages=PAGES_OF_A_TASK, params=params, paging_params=("page",), hits_per_page=HITS
     )
+    return made.model_copy(update={"rules": dict.fromkeys(made.rules, rules)})
 
 
 def crawl(call: Call) -> Figures:
@@ -59,7 +62,8 @@ def crawl(call: Call) -> Figures:
 async def _run(settings: Settings, store: Store, call: Call) -> None:
     nodes = numbered_nodes(NODES, settings.slots, lab=True)
     until = Until(done=True, seconds=_LONGEST_S)
-    await EmbeddedRunner(settings, catalog(call.pages), store, nodes, until).run()
+    rules = PageRules(main_text=True) if call.variant == "without_rules" else RULES
+    await EmbeddedRunner(settings, catalog(call.pages, rules), store, nodes, until).run()
 
 
 def _add_products(store: Store, count: int) -> None:

@@ -51,7 +51,7 @@ def test_a_ratio_is_taken_against_the_best_variant_of_the_same_round():
     turns = turns_of(ours=[600, 400], scrapy__aiohttp=[100, 50], scrapy__selectolax=[60, 200])
     found = ratios(turns, _per_s)
     assert found["vs_scrapy"] == pytest.approx((600 / 100 + 400 / 200) / 2)
-    assert set(found) == {"vs_scrapy", "vs_crawlee", "vs_requests_bs4", "of_limit"}
+    assert set(found) == {"vs_scrapy", "vs_crawlee", "vs_requests_bs4", "of_limit", "of_limit_without_rules"}
     there = {name: of for name, of in turns.items() if not name.startswith("scrapy")}
     assert ratios(there, _per_s)["vs_scrapy"] is None
     # By CPU time it does not count that others had the core.
