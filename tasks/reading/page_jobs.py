@@ -7,10 +7,11 @@ a process of its own (`reader_process`), which can be ended.
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from splitter.catalog.rules import PageRules, ResultRules
 
@@ -29,85 +30,65 @@ log = logging.getLogger("reviewloop.reading")
 Read = TypeVar("Read", covariant=True)
 
 
-class ReadingJob(Protocol[Read]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingJob(ABC, Generic[Read]):
     """An answer, and how it is read.
 
     Attributes:
         body: the answer as it came.
         url: its final address.
-        is_quick: reading it takes milliseconds, whatever it holds.
-    """
-
-    @property
-    def body(self) -> bytes: ...
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def is_quick(self) -> bool: ...
-
-    def read(self) -> Read:
-        """Read the answer. Raises FetchError if it can't be read."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageJob:
-    """A page of a site.
-
-    Attributes:
-        url: final address.
-        hint: the catalog's encoding of the site.
         now: aware; relative dates count from it.
     """
 
     body: bytes
     headers: Mapping[str, str]
     url: str
-    rules: PageRules
-    hint: str
     now: datetime
 
     @classmethod
-    def of(cls, response: Response, rules: PageRules, hint: str, now: datetime) -> PageJob:
-        """Make the job of a response."""
-        headers = _content_type(response.headers)
-        return cls(body=response.body, headers=headers, url=response.url, rules=rules, hint=hint, now=now)
+    def of(cls, response: Response, now: datetime, **how: Any) -> Self:
+        """Make the job of a response; of its headers only the content type matters."""
+        headers = {name: value for name, value in response.headers.items() if name == "content-type"}
+        return cls(body=response.body, headers=headers, url=response.url, now=now, **how)
+
+    @property
+    def is_quick(self) -> bool:
+        """Return True if reading takes milliseconds, whatever the answer holds."""
+        return len(self.body) <= _SMALL_BYTES
+
+    @abstractmethod
+    def read(self) -> Read:
+        """Read the answer. Raises FetchError if it can't be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageJob(ReadingJob[tuple[PageRead, str]]):
+    """A page of a site; it is read with its encoding.
+
+    Attributes:
+        hint: the catalog's encoding of the site.
+    """
+
+    rules: PageRules
+    hint: str
 
     @property
     def is_quick(self) -> bool:
         return len(self.body) <= _SMALL_BYTES and not self.rules.main_text
 
     def read(self) -> tuple[PageRead, str]:
-        """Return the page and its encoding. Raises FetchError."""
         text, encoding, _ = decode(self.body, self.headers, self.hint)
         read = read_page(text, self.url, self.rules, now=self.now)
         return replace(read, reviews=voiced(read.reviews)), encoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResultJob:
-    """A result page of an engine; attributes as in `PageJob`."""
+class ResultJob(ReadingJob[ResultPage]):
+    """A result page of an engine."""
 
-    body: bytes
-    headers: Mapping[str, str]
-    url: str
     rules: ResultRules
-    now: datetime
-
-    @classmethod
-    def of(cls, response: Response, rules: ResultRules, now: datetime) -> ResultJob:
-        """Make the job of a response."""
-        headers = _content_type(response.headers)
-        return cls(body=response.body, headers=headers, url=response.url, rules=rules, now=now)
-
-    @property
-    def is_quick(self) -> bool:
-        return len(self.body) <= _SMALL_BYTES
 
     def read(self) -> ResultPage:
-        """Return the result page. Raises FetchError."""
         text = decode(self.body, self.headers).text
         read = read_results(text, self.url, self.rules, now=self.now)
         if self.rules.post is None:
@@ -117,23 +98,13 @@ class ResultJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListJob:
-    """A page that lists others; attributes as in `PageJob`."""
+class ListJob(ReadingJob[ListPage]):
+    """A page that lists others."""
 
-    body: bytes
-    headers: Mapping[str, str]
-    url: str
     rules: ResultRules
-    now: datetime
-
-    @property
-    def is_quick(self) -> bool:
-        return len(self.body) <= _SMALL_BYTES
 
     def read(self) -> ListPage:
-        """Return the page of the list. Raises FetchError."""
-        text = decode(self.body, self.headers).text
-        return read_list(text, self.url, self.rules, self.now)
+        return read_list(decode(self.body, self.headers).text, self.url, self.rules, self.now)
 
 
 def run(job: ReadingJob[Read]) -> Read:
@@ -155,8 +126,3 @@ def run(job: ReadingJob[Read]) -> Read:
 def unreadable(why: str) -> FetchError:
     """Return the error of a page that no reader can read in its time and memory."""
     return FetchError(ErrorClass.UNREADABLE, why[:500])
-
-
-def _content_type(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the header that decides how an answer is read."""
-    return {name: value for name, value in headers.items() if name == "content-type"}

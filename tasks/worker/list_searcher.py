@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
 from splitter.catalog.model import Engine
@@ -98,12 +99,10 @@ class ListSearcher:
 
     async def _file(self, url: str, *, search: bool) -> ListPage:
         response = await self._fetcher.page(url, self._engine.headers, search=search)
-        body = unpacked(response.body)
-        headers = {name: value for name, value in response.headers.items() if name == "content-type"}
-        job = ListJob(
-            body=body, headers=headers, url=response.url, rules=self._engine.results, now=self._deps.now()
+        response = replace(response, body=unpacked(response.body))
+        return await self._deps.reader.read(
+            ListJob.of(response, self._deps.now(), rules=self._engine.results)
         )
-        return await self._deps.reader.read(job)
 
 
 def _path(url: str) -> str:

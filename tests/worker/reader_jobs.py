@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from tasks.domain.failures import ErrorClass, FetchError
+from tasks.reading.page_jobs import ReadingJob
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, slots=True)
+class Job(ReadingJob[str]):
     """What is done apart."""
 
     does: str
-    body: bytes = b"body"
-    url: str = "http://a.cn/"
+    body: bytes = field(default=b"body", kw_only=True)
+    headers: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    url: str = field(default="http://a.cn/", kw_only=True)
+    now: datetime = field(default=datetime(2026, 1, 1, tzinfo=UTC), kw_only=True)
 
-    is_quick = False
+    @property
+    def is_quick(self) -> bool:
+        return False
 
     def read(self) -> str:
         match self.does:
