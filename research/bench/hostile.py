@@ -95,11 +95,11 @@ async def wait_behind(bad: str) -> float:
     rules, now = PageRules(main_text=True), datetime(2026, 1, 1, tzinfo=UTC)
     good = Response(url="http://good.example/", status=200, headers={}, body=_GOOD.encode(), elapsed_s=0.0)
     with closing(PageReader()) as reader:
-        await reader.read(PageJob.of(good, now, rules=rules, hint=""))  # to warm up
+        await reader.read(PageJob.from_response(good, now, rules=rules, hint=""))  # to warm up
         waiting = [asyncio.create_task(page.read_by(reader)) for _ in range(_BAD)]
         await asyncio.sleep(0)  # now they wait for the reader
         began = time.perf_counter()
-        await reader.read(PageJob.of(good, now, rules=rules, hint=""))
+        await reader.read(PageJob.from_response(good, now, rules=rules, hint=""))
         seconds = time.perf_counter() - began
         for one in waiting:
             one.cancel()

@@ -1,8 +1,8 @@
 """Bytes of a page to its text, whatever encoding is declared, wrongly declared or not declared at all.
 
-In this order: byte order mark; UTF-8 where the bytes prove it; UTF-16 by its zero bytes; the declarations (HTTP, then
-meta or XML; the catalog's hint where there are none), each believed where it reads as Chinese or nothing reads better;
-GB18030 or Big5, whichever reads as Chinese; the guess of bs4. A plain UTF-8 page costs one strict decoding.
+In this order: byte order mark; UTF-8 if the bytes prove it; UTF-16 by its zero bytes; the declarations (HTTP, then
+meta or XML; the catalog's hint if there are none), each if it reads as Chinese or nothing reads better; GB18030 or
+Big5, whichever reads as Chinese; the guess of bs4. A plain UTF-8 page costs one strict decoding.
 
 GB18030 and Big5 share most of their byte pairs, so a text in one often decodes in the other without error. Both tables
 put the common characters into their first level (GB 2312-80, level 1: 3,755; Big5, level 1: 5,401). About 99 % of any
@@ -35,7 +35,7 @@ _THREE_BYTES = re.compile(rb"[\xe0-\xef]")
 _NUL_WITHIN = 512
 _GUESSED_FROM = 65_536
 _MAX_BROKEN = 0.1
-"""Broken characters by characters outside ASCII, up to which a reading is accepted."""
+"""Maximum share of broken characters among those outside ASCII in an accepted reading."""
 
 _NOT_TEXT = (
     "image/",
@@ -59,7 +59,7 @@ _SIGNATURES = (
 
 _DECLARED_WITHIN = 4096
 _HTTP_CHARSET = re.compile(r"charset\s*+=\s*+[\"']?\s*+([\w.:-]+)", re.IGNORECASE)
-# Only <meta> and the XML declaration count: other tags (script, link) name the charset of what they point to.
+# Only <meta> and the XML declaration count: other tags (script, link) name the charset of their targets.
 _META_CHARSET = re.compile(rb"<meta\s[^<>]*?charset\s*+=\s*+[\"']?\s*+([\w.:-]+)", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"\s*<\?xml\s[^>]*?encoding\s*+=\s*+[\"']\s*+([\w.:-]+)", re.IGNORECASE)
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -77,24 +77,20 @@ _WIDER = {
 }
 
 _SAMPLE_CHARS = 4000
-# A reading of so many characters, with so many outside ASCII and nearly all of them common, can only be right.
-_CERTAIN_CHARS, _CERTAIN_OUTSIDE, _CERTAIN_SHARE = 2000, 20, 0.9
-_ASCII_BYTES = bytes(range(128))
 _ASCII = re.compile(r"[\x00-\x7f]+")
-_OUTSIDE = re.compile(r"[^\x00-\x7f]")
 # Kana and hangul mark Japanese and Korean pages, whose own tables have no levels here.
 _KANA_HANGUL = re.compile(r"[\u3041-\u30fa\uac00-\ud7a3]")
 # Lead bytes of symbols and level 1 (GB 2312-80, 4; Big5, levels by lead byte).
 _GB_COMMON = bytes([*range(0xA1, 0xAA), *range(0xB0, 0xD8)])
 _BIG5_COMMON = bytes(range(0xA1, 0xC7))
 _MARGIN = 0.1
-"""How much better another reading must be to be believed over a declaration."""
+"""Lead in score that another reading needs over a declared one."""
 _FOREIGN = 0.2
-"""Share of kana and hangul from which on a reading is one of Japanese or Korean."""
+"""Minimum share of kana and hangul in a Japanese or Korean text."""
 
 
 class Decoded(NamedTuple):
-    """Text of a page, the encoding it was read with (Python's name), and why that one, for people."""
+    """Text of a page, its encoding (Python's name), and the reason for that encoding, for people."""
 
     text: str
     encoding: str
@@ -138,10 +134,10 @@ def decode(body: bytes, headers: Mapping[str, str], hint: str = "") -> Decoded:
 
 
 def declarations(body: bytes, content_type: str, hint: str = "") -> dict[str, str]:
-    """Declared encodings (Python's names) and where each was: the HTTP header first, then XML or meta.
+    """Return declared encodings (Python's names) with their places: the HTTP header first, then XML or meta.
 
     Args:
-        hint: the catalog's encoding of the site, which counts where header and page declare none; empty: none.
+        hint: the catalog's encoding of the site, which counts if header and page declare none; empty for none.
     """
     found: dict[str, str] = {}
     if (match := _HTTP_CHARSET.search(content_type)) and (name := _python_name(match[1])):
@@ -178,7 +174,7 @@ def _decode_other(body: bytes, content_type: str, hint: str, valid_to: int) -> D
     """Decode a page that is no strict UTF-8.
 
     Args:
-        valid_to: bytes up to the first that is no UTF-8.
+        valid_to: number of bytes before the first invalid one.
     """
     if _THREE_BYTES.search(body, 0, valid_to):  # Chinese in UTF-8 up to there
         text = body.decode("utf-8", "replace")
@@ -212,29 +208,27 @@ def _reason(name: str, declared: Mapping[str, str]) -> str:
 
 
 def _broken(text: str) -> float:
-    """Broken characters as a share of those outside ASCII."""
+    """Return the share of broken characters among those outside ASCII."""
     outside = len(text) - len(text.encode("ascii", "ignore"))
     return text.count("\ufffd") / max(1, outside)
 
 
 def _decodings(body: bytes, names: Iterable[str]) -> dict[str, str]:
-    """Texts by encoding, of those encodings that decode the bytes without error, up to the first certain one."""
+    """Return the texts by encoding, for the encodings that decode the bytes without an error."""
     texts: dict[str, str] = {}
     for name in dict.fromkeys(names):
         try:
             texts[name] = body.decode(name)
         except UnicodeError:
             continue
-        if name == "gb18030" and _is_certain(texts[name]):
-            break
     return texts
 
 
 def _best(texts: Mapping[str, str], declared: tuple[str, ...]) -> tuple[str, str] | None:
-    """The text that reads most like Chinese, and its encoding; a declared one unless another is clearly better.
+    """Return the text that reads most like Chinese, with its encoding; a declared one unless another is clearly better.
 
     Args:
-        texts: by encoding, in the order in which they are believed where they read alike.
+        texts: texts by encoding; the first wins if they read alike.
         declared: encodings that the page declares, most binding first.
     """
     if len(texts) <= 1:
@@ -249,7 +243,7 @@ def _best(texts: Mapping[str, str], declared: tuple[str, ...]) -> tuple[str, str
 
 
 def _common_share(text: str, encoding: str) -> float:
-    """Share of the characters outside ASCII that are common in the encoding's language: 0 to 1, of a sample."""
+    """Return the share (0 to 1) of a sample's characters outside ASCII that are common in the encoding's language."""
     sample = _ASCII.sub("", text[: _SAMPLE_CHARS * 5])[:_SAMPLE_CHARS] or _ASCII.sub("", text)[:_SAMPLE_CHARS]
     if not sample:
         return 1.0
@@ -263,13 +257,3 @@ def _common_share(text: str, encoding: str) -> float:
     # Single bytes: accented letters stand alone between ASCII ones.
     runs = re.findall(r"[^\x00-\x7f]+", text[: _SAMPLE_CHARS * 10])
     return sum(len(run) == 1 for run in runs) / max(1, len(runs))
-
-
-def _is_certain(text: str) -> bool:
-    """Whether a reading as GB18030 can only be right. Without a loop over characters: every GBK page pays for it."""
-    first = _OUTSIDE.search(text)
-    head = text[first.start() : first.start() + _CERTAIN_CHARS] if first else ""
-    outside = len(head) - len(head.encode("ascii", "ignore"))
-    leads = head.encode("gb2312", "ignore").translate(None, _ASCII_BYTES)[::2]
-    common = len(leads) - len(leads.translate(None, _GB_COMMON))
-    return outside >= _CERTAIN_OUTSIDE and common > _CERTAIN_SHARE * outside

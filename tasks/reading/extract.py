@@ -15,7 +15,7 @@ from tasks.reading.lists import is_feed, next_address, read_feed
 from tasks.reading.maintext import covered, read_main_text
 from tasks.reading.markup import first, page_text, parse, text_of
 from tasks.reading.page import Page
-from tasks.reading.records import OTHER_FIELDS, Records, made_reviews, reviews_of
+from tasks.reading.records import OTHER_FIELDS, Records, make_reviews, reviews_of
 from tasks.reading.thread_pages import read_thread_page
 
 # Of what a page marks, the share its tree must show, too, and how many times as much text in all; or all of it.
@@ -60,7 +60,7 @@ def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRe
 def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead:
     answer = JsonRecords(text, url, rules, rules.review)
     columns = [answer.texts(getattr(rules, name)) for name in ("body", *OTHER_FIELDS)]
-    reviews = made_reviews(zip(*columns, strict=True), now)
+    reviews = make_reviews(zip(*columns, strict=True), now)
     if not reviews:
         answer.raise_if_blocked()
         raise FetchError(

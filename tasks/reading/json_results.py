@@ -1,6 +1,6 @@
-"""Pages that are JSON, or hold it in script elements, read by the catalog's paths (splitter.catalog.paths).
+"""Pages in JSON, whole or in script elements, read by the catalog's paths (splitter.catalog.paths).
 
-Strangers write these documents. So their length, depth and number of hits are limited, and characters that no database
+Strangers write these documents, so their length, depth and number of hits are limited, and characters that no database
 takes are dropped.
 """
 
@@ -32,7 +32,7 @@ from tasks.reading.markup import collapsed, page_text, parse, parse_whole, selec
 from tasks.reading.records import MOST_RECORDS
 
 _LONGEST = 4_000_000
-"""Characters of one document: real answers have some hundred thousand; in memory it may be fifty times as much."""
+"""Maximum characters of a document. Real ones have some hundred thousand; memory may take fifty times as much."""
 _SCANNED = 200_000
 _MAX_FOUND_DIGITS = 15
 _MARKUP = re.compile(r"[<&]")
@@ -46,54 +46,56 @@ class JsonRecords:
     """A page in JSON, before its records are read as hits or reviews.
 
     Attributes:
-        records: the objects that a rule finds.
+        records: the objects that the rule matches.
     """
 
     def __init__(self, text: str, url: str, rules: ResultRules | PageRules, rule: str) -> None:
-        """Raises FetchError for what is no JSON, too large, or a refusal in its place."""
+        """Raises FetchError if the answer is no JSON, too large, or a refusal in its place."""
         self._text, self._url, self._blocked = text[:_SCANNED], url, rules.blocked
-        self._document = _embedded(text, rules.embedded) if rules.embedded else _document(text, url, rules)
-        found = (record for path in _compiled(paths_of, rule) for record in _walk(self._document, path))
+        self._document = (
+            _load_embedded(text, rules.embedded) if rules.embedded else _document(text, url, rules)
+        )
+        found = (record for path in _compile(paths_of, rule) for record in _walk(self._document, path))
         self.records = list(islice((record for record in found if isinstance(record, dict)), MOST_RECORDS))
 
     def values(self, rule: str) -> list[str]:
-        """A rule's value in every record; empty where it finds nothing, or where the rule is empty."""
+        """Return a rule's value in every record; empty if it finds nothing, or if the rule is empty."""
         return [_value(record, rule) for record in self.records]
 
     def texts(self, rule: str) -> list[str]:
-        """The same, as a reader sees it: without markup."""
+        """Return a rule's value in every record without its markup."""
         return [_shown(value) for value in self.values(rule)]
 
     def everywhere(self, path: str) -> list[str]:
-        """The values at a path of the whole document, without empty ones; none for the empty path."""
+        """Return the filled values at a path of the whole document; none for the empty path."""
         return [text for value in self._walk(path) if (text := _text(value))]
 
     def first(self, rule: str) -> str:
-        """A rule's value from the top of the document; empty where it finds nothing."""
+        """Return a rule's value from the top of the document; empty if it finds nothing."""
         return _value(self._document, rule)
 
     def raise_if_blocked(self) -> None:
-        """Raise the refusal that it is, by the patterns and conditions of its rules; nothing if it is none."""
+        """Raise FetchError if the rules' patterns and conditions show a refusal."""
         for pattern in self._blocked:
             tests = condition_of(pattern)
             if tests is None:
                 error, says = check_blocked(self._text, self._url, (pattern,)), f"answers: {self.begins}"
             else:
                 error = refusal(f"{pattern} {self._text[:500]}") if self._holds(pattern) else None
-                says = "; ".join(map(self._said, tests))[:300]
+                says = "; ".join(map(self._describe, tests))[:300]
             if error is not None:
                 raise FetchError(error, f"{says} ({self._url[:200]})")
 
     @property
     def begins(self) -> str:
-        """The beginning of the answer."""
+        """Return the beginning of the answer."""
         return collapsed(self._text[:120])
 
     def _walk(self, path: str) -> Iterator[Any]:
         return _walk(self._document, path_of(path)) if path else iter(())
 
-    def _said(self, test: Comparison) -> str:
-        """The value that a condition looks at, in words; of a list's member the whole list."""
+    def _describe(self, test: Comparison) -> str:
+        """Describe the value in a condition; for a member of a list, the whole list."""
         path = test.path[:-1] if place_of(test.path[-1]) is not None else test.path
         values = [" ".join(_texts(value)) for value in _walk_members(self._document, path)]
         return f"{'.'.join(path)}: {', '.join(filter(None, values)) or 'nothing'}"
@@ -117,15 +119,15 @@ class JsonAnswer(JsonRecords):
         self._rules = rules
 
     def found(self) -> int | None:
-        """The number of hits it reports; None where it reports none."""
+        """Return the reported number of hits, if there is one."""
         return next((number_of(_text(value)) for value in self._walk(self._rules.found)), None)
 
     def has_next(self) -> bool:
-        """Whether there is a next page."""
+        """Return True if there is a next page."""
         return any(value and value not in ("0", "false") for value in self._walk(self._rules.next))
 
     def raise_unless_empty(self) -> None:
-        """Of an answer without hits: raise a refusal (often an empty list) or BAD_RULE; not if it is proven empty."""
+        """Raise a refusal (often an empty list) or BAD_RULE unless this answer without hits is proven empty."""
         rules = self._rules
         self.raise_if_blocked()
         if any(map(self._holds, rules.empty)):
@@ -138,7 +140,7 @@ class JsonAnswer(JsonRecords):
 
 
 def number_of(text: str) -> int | None:
-    """A number of hits as a page writes it, without its commas; None for what is none."""
+    """Convert a number as a page writes it, with commas; `None` if the text is no number."""
     digits = re.sub(r"[,，\s]", "", text)
     return int(digits) if digits.isdecimal() and len(digits) <= _MAX_FOUND_DIGITS else None
 
@@ -148,37 +150,37 @@ def _document(text: str, url: str, rules: ResultRules | PageRules) -> Any:
     if not stripped:
         raise FetchError(ErrorClass.BAD_CONTENT, "an empty answer where JSON was due")
     if stripped[0] not in "{[":
-        # A page where JSON was due is a refusal, whatever it says: these addresses have no pages.
+        # These addresses have no pages: a page in place of JSON is a refusal.
         shown = page_text(parse(stripped))
         error = check_blocked(shown, url, rules.blocked) or refusal(f"{url} {shown[:2000]}")
         raise FetchError(error, f"{url[:200]} answers no JSON: {shown[:120]}")
-    return _loaded(stripped)
+    return _load(stripped)
 
 
-def _loaded(text: str) -> Any:
+def _load(text: str) -> Any:
     if len(text) > _LONGEST:
         raise FetchError(ErrorClass.TOO_LARGE, f"{len(text)} characters of JSON; {_LONGEST} are read")
     try:
         return json.loads(text, strict=False)
     except RecursionError:
         raise FetchError(ErrorClass.TOO_LARGE, "JSON nested too deeply") from None
-    except ValueError as error:  # numbers of thousands of digits, too
+    except ValueError as error:  # also raised for numbers of thousands of digits
         raise FetchError(ErrorClass.BAD_CONTENT, f"broken JSON: {error}") from None
 
 
-def _embedded(text: str, selector: str) -> list[Any]:
-    """The documents in script elements, of those that hold JSON."""
+def _load_embedded(text: str, selector: str) -> list[Any]:
+    """Return the documents in the script elements that hold JSON."""
     documents = []
     for node in select(parse_whole(text), selector):
         try:
-            documents.append(_loaded(node.text(deep=True).strip()))
+            documents.append(_load(node.text(deep=True).strip()))
         except FetchError as error:
             if error.error is ErrorClass.TOO_LARGE:
                 raise
     return documents
 
 
-def _compiled(compiler: Callable[[str], tuple[_Compiled, ...]], rule: str) -> tuple[_Compiled, ...]:
+def _compile(compiler: Callable[[str], tuple[_Compiled, ...]], rule: str) -> tuple[_Compiled, ...]:
     try:
         return compiler(rule)
     except ValueError as error:
@@ -186,11 +188,11 @@ def _compiled(compiler: Callable[[str], tuple[_Compiled, ...]], rule: str) -> tu
 
 
 def _value(record: Any, rule: str) -> str:
-    """The first alternative of a value that is not empty; a template is empty where one of its paths is."""
-    return next(filter(None, (_filled_in(one, record) for one in _compiled(values_of, rule))), "")
+    """Return the first filled alternative of a value; a template is empty if one of its paths is."""
+    return next(filter(None, (_fill_in(one, record) for one in _compile(values_of, rule))), "")
 
 
-def _filled_in(template: Template, record: Any) -> str:
+def _fill_in(template: Template, record: Any) -> str:
     text = ""
     for literal, path in template.parts:
         text += literal
@@ -203,7 +205,7 @@ def _filled_in(template: Template, record: Any) -> str:
 
 
 def _walk(value: Any, path: Path) -> Iterator[Any]:
-    """The values at a path, in the order of the document."""
+    """Yield the values at a path, in the order of the document."""
     if not path:
         yield value
     elif path[0] == EACH:
@@ -217,19 +219,19 @@ def _walk(value: Any, path: Path) -> Iterator[Any]:
 
 
 def _walk_members(value: Any, path: Path) -> Iterator[Any]:
-    """The values at a path; the members of what is a list there."""
+    """Yield the values at a path; for a list, its members."""
     for found in _walk(value, path):
         yield from found if isinstance(found, list) else [found]
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts of a value and of the members of a list."""
+    """Yield the text of a value, or the texts of a list's members."""
     for one in value if isinstance(value, list) else [value]:
         yield _text(one)
 
 
 def _text(value: Any) -> str:
-    """A value as text; empty for null, lists and objects."""
+    """Return a value as text; empty for null, lists and objects."""
     if isinstance(value, str):
         return _SURROGATES.sub("", value)
     if isinstance(value, bool):
@@ -240,7 +242,7 @@ def _text(value: Any) -> str:
 
 
 def _shown(text: str) -> str:
-    """A text of an answer as a reader sees it: without its markup, lines kept apart by blanks."""
+    """Return a text of an answer without its markup, with blanks between lines."""
     if not _MARKUP.search(text):
         return collapsed(text)
     try:

@@ -1,4 +1,4 @@
-"""Pages of entries: sitemaps, their index files, feeds (RSS, Atom) and pages of links; and where a list goes on.
+"""Pages of entries: sitemaps, their index files, feeds (RSS, Atom), pages of links; and the next part of a list.
 
 Sitemaps (sitemaps.org, 0.9) and feeds are read by the HTML parser: it accepts malformed ones, which no XML parser does,
 and expands no entities of their own. As a page, a feed gives a review for every entry with a text.
@@ -19,7 +19,7 @@ from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, ListPage, PageRead, ResultPage
 from tasks.reading.dates import read_date
 from tasks.reading.markup import check_markup, collapsed
-from tasks.reading.records import MOST_RECORDS, made_reviews
+from tasks.reading.records import MOST_RECORDS, make_reviews
 from tasks.reading.results import read_results
 
 MOST_LISTED = 50_000
@@ -80,14 +80,14 @@ def read_list(text: str, url: str, rules: ResultRules, now: datetime) -> ListPag
 
 
 def read_feed(text: str, url: str, now: datetime) -> PageRead:
-    """Read a feed: its title, a review for every entry with a text, and where it goes on.
+    """Read a feed: its title, a review for every entry with a text, and its next part.
 
     Raises:
         FetchError: TOO_LARGE for markup made to choke a parser.
     """
     tree = _parse(text)
     title, following = tree.css_first("title"), tree.css_first(_NEXT)
-    reviews = made_reviews(map(_fields, tree.css(_ENTRIES)[:MOST_RECORDS]), now)
+    reviews = make_reviews(map(_fields, tree.css(_ENTRIES)[:MOST_RECORDS]), now)
     reference = (following.attrs.get("href") or "").strip() if following is not None else ""
     return PageRead(_plain(title.text()) if title is not None else "", reviews, next_address(reference, url))
 
@@ -118,10 +118,10 @@ def next_address(reference: str, url: str) -> str:
 def _parse(text: str) -> LexborHTMLParser:
     check_markup(text)
     # To an HTML parser <link> has no content, and the address of an entry would be lost.
-    return LexborHTMLParser(_without_cdata(text).replace("<link>", "<loc>").replace("</link>", "</loc>"))
+    return LexborHTMLParser(_escape_cdata(text).replace("<link>", "<loc>").replace("</link>", "</loc>"))
 
 
-def _without_cdata(text: str) -> str:
+def _escape_cdata(text: str) -> str:
     """Write the CDATA sections of a document as escaped text, which an HTML parser reads."""
     first, *sections = text.split(_CDATA)
     parts = [first]

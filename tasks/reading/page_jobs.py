@@ -46,7 +46,7 @@ class ReadingJob(ABC, Generic[Read]):
     now: datetime
 
     @classmethod
-    def of(cls, response: Response, now: datetime, **how: Any) -> Self:
+    def from_response(cls, response: Response, now: datetime, **how: Any) -> Self:
         """Make the job of a response; of its headers only the content type matters."""
         headers = {name: value for name, value in response.headers.items() if name == "content-type"}
         return cls(body=response.body, headers=headers, url=response.url, now=now, **how)

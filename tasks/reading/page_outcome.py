@@ -1,7 +1,7 @@
-"""The outcome of a result page in which an engine's rules find no hit: a refusal, an empty answer, or a page of hits.
+"""Judges a result page in which an engine's rules find no hit: a refusal, an empty answer, or a page with hits.
 
-One classifier over all engines: multinomial logistic regression over traits that no engine owns (lengths, links, forms,
-scripts, repeated structure, words of refusals and of empty answers in Chinese and English). Its weights are data
+One classifier serves all engines: multinomial logistic regression over traits that belong to no engine (lengths, links,
+forms, scripts, repeated structure, words of refusals and of empty answers). Its weights are data
 (`page-outcome-weights.txt`), made by `python -m research.training.train_outcome`; docs/formats.md has its scores.
 """
 
@@ -74,12 +74,12 @@ _SIGNS = (
 
 
 def traits(text: str, tree: LexborHTMLParser, url: str) -> dict[str, float]:
-    """Features of a page, by name; counts as their logarithms.
+    """Return the features of a page by name; counts are logarithms.
 
     Args:
-        text: its markup, as it came.
-        tree: of it, without scripts and hidden elements.
-        url: its address.
+        text: the page's markup as it came.
+        tree: the page without scripts and hidden elements.
+        url: the page's address.
     """
     host = urlsplit(url).hostname or ""
     links = tree.css("a[href]")
@@ -121,7 +121,7 @@ def traits(text: str, tree: LexborHTMLParser, url: str) -> dict[str, float]:
 
 
 def _groups(links: Sequence[LexborNode]) -> list[list[LexborNode]]:
-    """Blocks around links that are alike, as groups: of one tag and class, side by side; the largest group first."""
+    """Return groups of similar blocks around links (one tag, class and parent), the largest group first."""
     groups: dict[tuple[str, str, int], dict[int, LexborNode]] = defaultdict(dict)
     for link in links[:_MOST_LINKS]:
         block = link.parent
@@ -134,7 +134,7 @@ def _groups(links: Sequence[LexborNode]) -> list[list[LexborNode]]:
 
 
 def _records(groups: Sequence[Sequence[LexborNode]]) -> tuple[int, int]:
-    """How many blocks of one group tell something beside their links, at most, and the characters of that group."""
+    """Return the number of records in the group that has the most, and their characters."""
     best = (0, 0)
     for blocks in groups[:_MOST_GROUPS]:
         if len(blocks) < _LEAST_ALIKE:
@@ -146,11 +146,11 @@ def _records(groups: Sequence[Sequence[LexborNode]]) -> tuple[int, int]:
 
 
 Weights = Mapping[str, tuple[float, float, float, float, float]]
-"""By trait: its mean and its spread in training, then a weight for each of `OUTCOMES`."""
+"""Mean and spread of each trait in training, then its weight for each of `OUTCOMES`."""
 
 
 def chances(found: Mapping[str, float], weights: Weights) -> dict[Outcome, float]:
-    """How likely each outcome is."""
+    """Return the probability of each outcome."""
     sums = [0.0, 0.0, 0.0]
     for name, (mean, spread, *of) in weights.items():
         value = (found.get(name, 1.0) - mean) / spread
@@ -161,10 +161,10 @@ def chances(found: Mapping[str, float], weights: Weights) -> dict[Outcome, float
 
 
 def outcome(text: str, tree: LexborHTMLParser, url: str) -> tuple[Outcome, float]:
-    """The likeliest outcome of a page without hits, and how likely it is.
+    """Return the likeliest outcome of a page without hits, with its probability.
 
-    A refusal is told only of a page with a word or a name of one, or that asks to sign in, and only if it is likely:
-    its host will rest.
+    A page is a refusal only if that is likely and the page has a word or a name of one, or asks to sign in, because its
+    host will rest.
     """
     found = traits(text, tree, url)
     likely = chances(found, page_weights())
@@ -177,12 +177,12 @@ def outcome(text: str, tree: LexborHTMLParser, url: str) -> tuple[Outcome, float
 
 @cache
 def page_weights() -> Weights:
-    """The weights that come with the project."""
+    """Return the weights that come with the project."""
     return parse_weights(files("tasks.reading").joinpath("page-outcome-weights.txt").read_text("utf-8"))
 
 
 def parse_weights(text: str) -> Weights:
-    """Reads weights: a line ``trait<tab>mean<tab>spread<tab>weights`` each; ``#`` opens a comment."""
+    """Read weights from lines ``trait<tab>mean<tab>spread<tab>weights``; ``#`` begins a comment."""
     found = {}
     for line in text.splitlines():
         if not line.startswith("#"):

@@ -25,7 +25,7 @@ LONGEST_ID = 200
 MOST_RECORDS = 1000
 """Maximum records taken from one page; real pages have a hundred."""
 OTHER_FIELDS = ("id", "title", "author", "date", "rating", "variant")
-"""Fields of a review in page rules, other than its body, in the order that `made_reviews` takes them."""
+"""Fields of a review in page rules, other than its body, in the order that `make_reviews` takes them."""
 
 _FIELD = re.compile(r"(.*?)(?:@([\w:-]+))?", re.DOTALL)
 _NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
@@ -41,10 +41,10 @@ def reviews_of(records: Records, rules: PageRules, now: datetime) -> tuple[Revie
     if not any(bodies):
         return ()
     columns = [records.values(getattr(rules, name)) for name in OTHER_FIELDS]
-    return made_reviews(zip(bodies, *columns, strict=True), now)
+    return make_reviews(zip(bodies, *columns, strict=True), now)
 
 
-def made_reviews(rows: Iterable[Iterable[str]], now: datetime) -> tuple[Review, ...]:
+def make_reviews(rows: Iterable[Iterable[str]], now: datetime) -> tuple[Review, ...]:
     """Make reviews from rows of a body and its `OTHER_FIELDS`; a row without a body gives none."""
     reviews: dict[str, Review] = {}
     dates: dict[str, datetime | None] = {}
@@ -125,7 +125,7 @@ class Records:
     def values(self, rule: str) -> list[str]:
         """Return a rule's collapsed value in every record; empty if it finds nothing, or if the rule is empty."""
         if " & " in rule:
-            return self._joined(rule)
+            return self._join_values(rule)
         field = _field_of(rule)
         if field is None or not self.nodes:
             return [""] * len(self.nodes)
@@ -134,7 +134,7 @@ class Records:
             return values
         return [value or other for value, other in zip(values, self.values(field.otherwise), strict=True)]
 
-    def _joined(self, rule: str) -> list[str]:
+    def _join_values(self, rule: str) -> list[str]:
         """Return the values of a rule with joined parts: for each record the first alternative that is not empty."""
         values = [""] * len(self.nodes)
         for alternative in rule.split(" | "):

@@ -1,8 +1,8 @@
-"""Result pages of search engines, read into hits by the catalog's rules, whatever their format.
+"""Result pages of search engines, read into hits by the catalog's rules, in HTML or JSON.
 
-Empty, blocked and broken are three answers: an engine that says it has nothing gives an empty ResultPage, one
-that refuses gives the refusal's error, and a page in which the rules find nothing gives BAD_RULE. What no pattern of
-the engine knows is judged by traits that no engine owns (`page_outcome`).
+Empty, blocked and broken are three answers. An engine that reports no hits gives an empty ResultPage, a refusal raises
+its error, and a page in which the rules find nothing raises BAD_RULE. If no pattern of the engine fits, traits that
+belong to no engine decide (`page_outcome`).
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _SEEMS: Mapping[Outcome, str] = {
 def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | None = None) -> ResultPage:
     """Read a result page.
 
-    Marks of an empty answer and of a refusal are searched only where there is no hit: a hit's text may hold them.
+    Marks of an empty answer and of a refusal are searched only if there is no hit, because a hit's text may hold them.
 
     Args:
-        text: of the answer, decoded.
-        url: its final address, which hits are resolved against.
-        now: aware; what relative times (3小时前) count from; None: no times are read.
+        text: the decoded answer.
+        url: its final address; hits are resolved against it.
+        now: aware; relative times (3小时前) count from it. `None` reads no times.
 
     Raises:
-        FetchError: the refusal's class; BAD_RULE with what the selectors matched; of JSON, BAD_CONTENT for
-            what broke off, TOO_LARGE for what is made to choke a parser.
+        FetchError: with the refusal's class; BAD_RULE with the numbers of matches; in JSON, BAD_CONTENT if it is cut
+            off; TOO_LARGE if it would choke a parser.
     """
     answer = JsonAnswer(text, url, rules) if rules.format == "json" else _HtmlAnswer(text, url, rules)
     hits = _hits(answer, rules, url, now)
@@ -62,7 +62,7 @@ def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | Non
 def _hits(
     answer: JsonAnswer | _HtmlAnswer, rules: ResultRules, url: str, now: datetime | None
 ) -> tuple[Hit, ...]:
-    """The hits of an answer, each address once. A record without an address, or a post without a text, is no hit."""
+    """Return the hits of an answer, each address once. A record without an address or a post without text is none."""
     links, titles = answer.values(rules.link), answer.texts(rules.title)
     posts = _posts(answer, rules.post, titles, now) if rules.post is not None else [None] * len(links)
     rows = zip(links, titles, answer.texts(rules.abstract), answer.values(rules.time), posts, strict=True)
@@ -77,7 +77,7 @@ def _hits(
 def _posts(
     answer: JsonAnswer | _HtmlAnswer, rules: PostRules, titles: Sequence[str], now: datetime | None
 ) -> list[Review]:
-    """The posts of an engine whose hits are whole posts."""
+    """Return the posts of an engine whose hits are whole posts."""
     rows = zip(
         answer.values(rules.id),
         titles,
@@ -104,7 +104,7 @@ def _posts(
 
 
 def _address(reference: str, url: str) -> str:
-    """The absolute address of a hit; empty where it has none that leads to another page."""
+    """Return the absolute address of a hit; empty if it leads to no other page."""
     if not reference or reference.startswith("#"):
         return ""
     try:
@@ -131,7 +131,7 @@ class _HtmlAnswer:
     texts = values
 
     def found(self) -> int | None:
-        """The number before the first hit, where engines print it, or else anywhere on the page."""
+        """Return the reported number of hits: before the first hit, the usual place, or anywhere on the page."""
         if not self._rules.found:
             return None
         search = compile_pattern(self._rules.found).search

@@ -101,7 +101,7 @@ class ListSearcher:
         response = await self._fetcher.page(url, self._engine.headers, search=search)
         response = replace(response, body=unpacked(response.body))
         return await self._deps.reader.read(
-            ListJob.of(response, self._deps.now(), rules=self._engine.results)
+            ListJob.from_response(response, self._deps.now(), rules=self._engine.results)
         )
 
 

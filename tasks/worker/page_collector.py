@@ -154,7 +154,7 @@ class PageCollector:
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
-        job = PageJob.of(response, self._deps.now(), rules=self._rules, hint=self._encoding_hint)
+        job = PageJob.from_response(response, self._deps.now(), rules=self._rules, hint=self._encoding_hint)
         return await self._deps.reader.read(job)
 
     async def _further_parts(self, first: PageRead, asked: set[str]) -> list[tuple[PageRead, bytes]]:

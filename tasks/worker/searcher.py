@@ -57,7 +57,9 @@ class Searcher:
     async def read(self, url: str) -> SearchResult:
         """A result page. Raises FetchError, WaitTooLong."""
         response = await self._fetcher.page(url, self._headers, blocked=self._blocked, search=True)
-        page = await self._deps.reader.read(ResultJob.of(response, self._deps.now(), rules=self._rules))
+        page = await self._deps.reader.read(
+            ResultJob.from_response(response, self._deps.now(), rules=self._rules)
+        )
         return by_address(await self._resolved(page))
 
     async def _resolved(self, page: ResultPage) -> ResultPage:

@@ -52,12 +52,12 @@ def hostile_pages() -> list[HostilePage]:
 
 def _page(body: bytes, rules: PageRules, headers: dict[str, str]) -> Callable[[PageReader], Awaitable[Any]]:
     response = Response(url=_URL, status=200, headers=headers, body=body, elapsed_s=0.0)
-    return lambda reader: reader.read(PageJob.of(response, _NOW, rules=rules, hint=""))
+    return lambda reader: reader.read(PageJob.from_response(response, _NOW, rules=rules, hint=""))
 
 
 def _results(body: bytes, rules: ResultRules) -> Callable[[PageReader], Awaitable[Any]]:
     response = Response(url=_URL, status=200, headers={}, body=body, elapsed_s=0.0)
-    return lambda reader: reader.read(ResultJob.of(response, _NOW, rules=rules))
+    return lambda reader: reader.read(ResultJob.from_response(response, _NOW, rules=rules))
 
 
 def _redirect(body: bytes) -> Callable[[PageReader], Awaitable[Any]]:

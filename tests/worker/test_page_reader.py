@@ -185,7 +185,7 @@ def test_a_process_that_ended_while_idle_is_replaced(reader):
 def test_usual_pages_are_read_where_they_came_in(reader):
     response = Response(url="http://a.cn/", status=200, headers={}, body=REVIEW * 30, elapsed_s=0.0)
     with closing(PageReader(patience_s=0.0)) as here:  # who has no patience can read nothing apart
-        page, encoding = asyncio.run(here.read(PageJob.of(response, NOW, rules=RULES, hint="")))
+        page, encoding = asyncio.run(here.read(PageJob.from_response(response, NOW, rules=RULES, hint="")))
     assert (len(page.reviews), encoding) == (30, "utf-8")
 
 

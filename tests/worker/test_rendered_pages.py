@@ -122,7 +122,7 @@ def test_the_lab_sees_a_page_s_requests_as_the_node_s_own(tmp_path, monkeypatch)
             await lab.stop()
 
     made, tried, timing, lab = asyncio.run(run())
-    read, _ = PageJob.of(made, NOW, rules=CATALOG.rules_of("app.example"), hint="").read()
+    read, _ = PageJob.from_response(made, NOW, rules=CATALOG.rules_of("app.example"), hint="").read()
     assert read.reviews, "read like a downloaded page"
     entries = lab.log.entries()
     assert {entry.client for entry in entries} == {"127.0.0.5"}, "from the node's own address"
