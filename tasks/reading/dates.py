@@ -120,10 +120,10 @@ def _day(match: re.Match[str], now: datetime) -> datetime | None:
     if month > 12 and match.string[match.end("m")] in "/-" and match.start("m") < match.start("y"):
         month, day = day, month  # 16/5/2013
     if year:
-        return _at_clock(datetime(_year(year, now), month, day, tzinfo=now.tzinfo), found)
+        return _set_clock(datetime(_year(year, now), month, day, tzinfo=now.tzinfo), found)
     for past in range(now.year, now.year - 9, -1):  # 2月29日 may be eight years back
         if day <= monthrange(past, month)[1]:
-            moment = _at_clock(datetime(past, month, day, tzinfo=now.tzinfo), found)
+            moment = _set_clock(datetime(past, month, day, tzinfo=now.tzinfo), found)
             if moment <= now + _AHEAD:
                 return moment
     return None
@@ -143,18 +143,18 @@ def _day_word(match: re.Match[str], now: datetime) -> datetime:
     word, clock = match["word"].lower(), match.groupdict()
     if word == "昨晚" and clock["part"] is None:
         clock["part"] = "晚上"
-    return _at_clock(now - timedelta(days=_DAYS_BACK[word[0]]), clock)
+    return _set_clock(now - timedelta(days=_DAYS_BACK[word[0]]), clock)
 
 
 def _weekday(match: re.Match[str], now: datetime) -> datetime:
     day = now - timedelta(days=now.weekday() - _WEEKDAYS[match["weekday"].lower()])
-    moment = _at_clock(day, match.groupdict())
+    moment = _set_clock(day, match.groupdict())
     last = match.groupdict().get("last") or moment > now + _AHEAD
     return moment - timedelta(days=7) if last else moment
 
 
 def _time(match: re.Match[str], now: datetime) -> datetime:
-    moment = _at_clock(now, match.groupdict())
+    moment = _set_clock(now, match.groupdict())
     return moment if moment <= now + _AHEAD else moment - timedelta(days=1)
 
 
@@ -187,7 +187,7 @@ def _now(_match: re.Match[str], now: datetime) -> datetime:
     return now
 
 
-def _at_clock(day: datetime, clock: dict[str, str | None]) -> datetime:
+def _set_clock(day: datetime, clock: dict[str, str | None]) -> datetime:
     hour, part, half, zone = map(clock.get, ("hour", "part", "half", "zone"))
     if hour is None:
         return day.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -209,97 +209,53 @@ def _zone(text: str) -> tzinfo:
     return timezone(-offset if text[0] == "-" else offset)
 
 
+# A form is a date everywhere, only with a clock, or only if a date is expected.
+_ALWAYS, _CLOCKED, _EXPECTED = 2, 1, 0
+
+
 class _Form(NamedTuple):
-    """A form of dates.
-
-    Attributes:
-        first: pattern of its first character.
-        pattern: of the day; a clock may follow it.
-        found: 2 if the form is a date wherever it stands, 1 if only with a clock, 0 if only where a date is expected.
-    """
-
-    first: str
-    pattern: str
-    reader: Callable[[re.Match[str], datetime], datetime | None]
     found: int
+    first: str  # pattern of its first character
+    reader: Callable[[re.Match[str], datetime], datetime | None]
+    pattern: str  # of the day; a clock may follow
 
 
 _DIGIT, _LETTER, _EITHER = r"\d", r"[^\W\d_]", r"\w"
 # The least ambiguous first.
+# fmt: off
 _FORMS = (
-    _Form(
-        _DIGIT,
-        r"(?<!\d)(?P<y>(?:19|2\d)\d\d)\s?[-/.年]\s?(?P<m>\d{1,2})\s?[-/.月]\s?(?P<d>\d{1,2})(?!\d)\s?[日号號]?",
-        _day,
-        2,
-    ),
-    _Form(
-        _EITHER,
-        r"(?P<number>[半几幾一二两兩三四五六七八九十]|(?<!\d)\d{1,5})\s*+多?\s*+(?:[个個]半?)?多?\s*+"
-        r"(?P<unit>秒[钟鐘]?|分[钟鐘]?|小[时時]|[钟鐘][头頭]|天|日|[周週]|星期|月|年)\s*+[多半]?\s*+[之以]?前",
-        _ago,
-        2,
-    ),
-    _Form(_EITHER, r"[刚剛][刚剛才]|just now|(?:moments?|few seconds) ago", _now, 2),
-    _Form(
-        _EITHER,
-        rf"(?<![^\W_])(?P<number>\d{{1,5}}|half an?|an?|{'|'.join(_NUMERALS)})\s?"
-        r"(?P<unit>s|m|h|d|w|y|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|wks?|weeks?|mos?|mths?|months?|yrs?|years?)\.?"
-        r"\sago\b",
-        _ago,
-        2,
-    ),
-    _Form(_DIGIT, r"^(?P<number>\d{1,2})\s?(?P<unit>mo|hr|min|yr|m|h|d|w|y)$", _ago, 0),
-    _Form(
-        _DIGIT,
-        rf"(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s-](?:of\s|de\s)?{_MONTH},?(?P<y>(?:[\s-](?:de\s)?)\d{{4}}(?!\d)|-\d\d(?![\d:])|\s?['’]\d\d)",
-        _day,
-        2,
-    ),
-    _Form(
-        _LETTER,
-        rf"(?<![^\W\d_])(?=[^\W\d_]{{3,10}}\.?\s\d)(?!(?-i:may)\s\d+\s[a-z]){_MONTH}\s(?P<d>\d{{1,2}})(?!\d|:){_ORDINAL}(?P<y>,?\s\d{{4}}(?!\d)|,?\s?['’]\d\d)?,?",
-        _day,
-        2,
-    ),
-    _Form(
-        _DIGIT,
-        rf"(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s-](?:of\s|de\s)?(?!(?-i:may)\s[a-z]){_MONTH}",
-        _day,
-        2,
-    ),
-    _Form(_EITHER, r"(?P<word>今天|今日|(?<![a-z])today(?![a-z]))", _day_word, 1),
-    _Form(_EITHER, r"(?P<word>大前天|昨天|昨日|前天|前日|昨晚|(?<![a-z])yesterday(?![a-z]))", _day_word, 2),
-    _Form(_DIGIT, r"^\d{10}(?:\d{3})?$", _epoch, 0),
-    _Form(_DIGIT, r"(?<![\d-])(?P<m>\d{1,2})[/-](?P<d>\d{1,2})[/-](?P<y>\d{4})(?!\d)", _day, 2),
-    _Form(
-        _DIGIT,
-        r"(?<![\d./])(?P<m>0?[1-9]|1[0-2])[/.](?P<d>1[3-9]|2\d|3[01])[/.](?P<y>\d\d)(?![\d./])",
-        _day,
-        2,
-    ),
-    _Form(_DIGIT, r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4})(?!\d)", _day, 2),
-    _Form(_DIGIT, r"(?<![\d./-])(?P<y>\d\d)[-/年](?P<m>\d{1,2})[-/月](?P<d>\d{1,2})(?![\d/-])日?", _day, 1),
-    _Form(
-        _DIGIT,
-        r"(?P<y>今年|去年|前年)?(?<![\d.])(?P<m>\d{1,2})\s?月\s?(?P<d>\d{1,2})(?!\d)\s?[日号號]",
-        _day,
-        2,
-    ),
-    _Form(
-        _DIGIT,
-        r"(?P<y>今年|去年|前年)?(?<!\d)(?P<m>\d{1,2})\s?[-/月]\s?(?P<d>\d{1,2})(?!\d)\s?[日号號]?",
-        _day,
-        1,
-    ),
-    _Form(_EITHER, r"(?P<last>上)?个?(?:星期|周|礼拜)(?P<weekday>[一二三四五六日天])", _weekday, 0),
-    _Form(
-        _LETTER,
-        r"(?<![a-z])(?P<weekday>mon|tue|wed|thu|fri|sat|sun)(?:s|rs?|(?:s|rs|nes|ur)?day)?(?![a-z])",
-        _weekday,
-        1,
-    ),
+    _Form(_ALWAYS, _DIGIT, _day, r"(?<!\d)(?P<y>(?:19|2\d)\d\d)\s?[-/.年]\s?(?P<m>\d{1,2})\s?[-/.月]\s?"
+          r"(?P<d>\d{1,2})(?!\d)\s?[日号號]?"),
+    _Form(_ALWAYS, _EITHER, _ago, r"(?P<number>[半几幾一二两兩三四五六七八九十]|(?<!\d)\d{1,5})\s*+多?\s*+"
+          r"(?:[个個]半?)?多?\s*+(?P<unit>秒[钟鐘]?|分[钟鐘]?|小[时時]|[钟鐘][头頭]|天|日|[周週]|星期|月|年)\s*+[多半]?\s*+[之以]?前"),
+    _Form(_ALWAYS, _EITHER, _now, r"[刚剛][刚剛才]|just now|(?:moments?|few seconds) ago"),
+    _Form(_ALWAYS, _EITHER, _ago, rf"(?<![^\W_])(?P<number>\d{{1,5}}|half an?|an?|{'|'.join(_NUMERALS)})\s?"
+          r"(?P<unit>s|m|h|d|w|y|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|wks?|weeks?|mos?|mths?|months?"
+          r"|yrs?|years?)\.?\sago\b"),
+    _Form(_EXPECTED, _DIGIT, _ago, r"^(?P<number>\d{1,2})\s?(?P<unit>mo|hr|min|yr|m|h|d|w|y)$"),
+    _Form(_ALWAYS, _DIGIT, _day, rf"(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s-](?:of\s|de\s)?{_MONTH},?"
+          rf"(?P<y>(?:[\s-](?:de\s)?)\d{{4}}(?!\d)|-\d\d(?![\d:])|\s?['’]\d\d)"),
+    _Form(_ALWAYS, _LETTER, _day, rf"(?<![^\W\d_])(?=[^\W\d_]{{3,10}}\.?\s\d)(?!(?-i:may)\s\d+\s[a-z]){_MONTH}\s"
+          rf"(?P<d>\d{{1,2}})(?!\d|:){_ORDINAL}(?P<y>,?\s\d{{4}}(?!\d)|,?\s?['’]\d\d)?,?"),
+    _Form(_ALWAYS, _DIGIT, _day, rf"(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s-](?:of\s|de\s)?"
+          rf"(?!(?-i:may)\s[a-z]){_MONTH}"),
+    _Form(_CLOCKED, _EITHER, _day_word, r"(?P<word>今天|今日|(?<![a-z])today(?![a-z]))"),
+    _Form(_ALWAYS, _EITHER, _day_word, r"(?P<word>大前天|昨天|昨日|前天|前日|昨晚|(?<![a-z])yesterday(?![a-z]))"),
+    _Form(_EXPECTED, _DIGIT, _epoch, r"^\d{10}(?:\d{3})?$"),
+    _Form(_ALWAYS, _DIGIT, _day, r"(?<![\d-])(?P<m>\d{1,2})[/-](?P<d>\d{1,2})[/-](?P<y>\d{4})(?!\d)"),
+    _Form(_ALWAYS, _DIGIT, _day, r"(?<![\d./])(?P<m>0?[1-9]|1[0-2])[/.](?P<d>1[3-9]|2\d|3[01])[/.]"
+          r"(?P<y>\d\d)(?![\d./])"),
+    _Form(_ALWAYS, _DIGIT, _day, r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4})(?!\d)"),
+    _Form(_CLOCKED, _DIGIT, _day, r"(?<![\d./-])(?P<y>\d\d)[-/年](?P<m>\d{1,2})[-/月](?P<d>\d{1,2})(?![\d/-])日?"),
+    _Form(_ALWAYS, _DIGIT, _day, r"(?P<y>今年|去年|前年)?(?<![\d.])(?P<m>\d{1,2})\s?月\s?(?P<d>\d{1,2})"
+          r"(?!\d)\s?[日号號]"),
+    _Form(_CLOCKED, _DIGIT, _day, r"(?P<y>今年|去年|前年)?(?<!\d)(?P<m>\d{1,2})\s?[-/月]\s?(?P<d>\d{1,2})"
+          r"(?!\d)\s?[日号號]?"),
+    _Form(_EXPECTED, _EITHER, _weekday, r"(?P<last>上)?个?(?:星期|周|礼拜)(?P<weekday>[一二三四五六日天])"),
+    _Form(_CLOCKED, _LETTER, _weekday, r"(?<![a-z])(?P<weekday>mon|tue|wed|thu|fri|sat|sun)"
+          r"(?:s|rs?|(?:s|rs|nes|ur)?day)?(?![a-z])"),
 )
+# fmt: on
 _READERS = [(re.compile(f"{form.pattern}(?:{_CLOCK})?", re.I), form.reader) for form in _FORMS]
 _READERS.append((re.compile(f"^{_CLOCK}$", re.I), _time))
 
@@ -308,7 +264,7 @@ def _finder() -> re.Pattern[str]:
     by_first: dict[str, list[str]] = defaultdict(list)
     for form in _FORMS:
         if form.found:
-            by_first[form.first].append(f"{form.pattern}(?:{_CLOCK}){'?' * (form.found > 1)}")
+            by_first[form.first].append(f"{form.pattern}(?:{_CLOCK}){'?' * (form.found == _ALWAYS)}")
     found = "|".join(f"(?={first})(?:{'|'.join(patterns)})" for first, patterns in by_first.items())
     return re.compile(re.sub(r"\?P<\w+>", "", found), re.I)
 

@@ -1,4 +1,4 @@
-"""Which text says the day of a post, and what a day means whose digits may begin with the day or with the month.
+"""The day of a post: which text states it, and whether 06/03/2024 begins with the day or with the month.
 
 A page writes all its dates alike. So another date on it may show whether 06/03/2024 begins with the day (a 25 is no
 month), a reading that lies in the future can't be meant, posts stand in the order of their days, and last the language
@@ -42,7 +42,7 @@ _LONGEST_DAY, _SHORT_DATE, _BESIDE_DAY = 40, 40, 20
 
 
 def date_of(page: Outline, number: int, now: datetime) -> str:
-    """A date as the page writes it: in full, where the element around the text says so, else the text."""
+    """Return a date as the page writes it: in full if the element around the text has it, else the text."""
     element = page.texts[number].owner
     for _ in range(2):
         attributes = page.attributes[element]
@@ -57,7 +57,7 @@ def date_of(page: Outline, number: int, now: datetime) -> str:
 
 
 def is_its_day(page: Outline, number: int) -> bool:
-    """Whether a text is a date, and not one of something else (last reply, joined)."""
+    """Return True if a text is a date, and not the one of something else (last reply, joined)."""
     said = "".join(page.texts[n].text for n in range(max(0, number - 1), number + 1))
     text, owner = page.texts[number].text, page.texts[number].owner
     said += "".join(page.attributes[one].get("title", "") for one in (owner, max(0, page.parents[owner])))
@@ -70,22 +70,22 @@ def is_its_day(page: Outline, number: int) -> bool:
     )
 
 
-def in_sentence(text: str) -> bool:
-    """Whether a date stands in a sentence: it tells of a day, and is not the day it was said."""
+def is_in_sentence(text: str) -> bool:
+    """Return True if a date stands in a sentence: the text is about that day, and was not written on it."""
     around = DATE.sub("", text[:LONGEST_BYLINE])
     return len(around) > _BESIDE_DAY and _SENTENCE.search(around) is not None
 
 
 def read_dates(texts: Sequence[str], page: str, now: datetime) -> list[datetime | None]:
-    """What each date of a page means, `tasks.reading.dates.read_date` by the order of day and month of this page.
+    """Read each date of a page as `read_date` does, with the order of day and month that this page has.
 
     Args:
         texts: the dates as written, in the order of the page.
-        page: the whole page as HTML; looked at only where a date is in doubt, its first two million characters.
+        page: the whole page as HTML; searched only if a date is in doubt, up to two million characters.
         now: aware; what relative dates count from.
     """
     found = [read_date(text, now) for text in texts]
-    doubtful = [match for text in texts if (match := _DIGITS.search(text)) and _in_doubt(match)]
+    doubtful = [match for text in texts if (match := _DIGITS.search(text)) and _is_in_doubt(match)]
     if not doubtful or not _day_first(doubtful, page, now):
         return found
     return [
@@ -94,7 +94,7 @@ def read_dates(texts: Sequence[str], page: str, now: datetime) -> list[datetime 
     ]
 
 
-def _in_doubt(match: re.Match[str]) -> bool:
+def _is_in_doubt(match: re.Match[str]) -> bool:
     return int(match[1]) <= _MONTHS and int(match[3]) <= _MONTHS and match[1] != match[3]
 
 
@@ -118,7 +118,7 @@ def _day_first(dates: Sequence[re.Match[str]], page: str, now: datetime) -> bool
 
 
 def _turns(days: Sequence[tuple[int, int, int]]) -> int:
-    """How often days go back, or forward, whichever is less: 0 where they are in order."""
+    """Return how many days go back, or forward, whichever is less; 0 if they are in order."""
     back = sum(one > following for one, following in pairwise(days))
     forward = sum(one < following for one, following in pairwise(days))
     return min(back, forward)

@@ -1,4 +1,4 @@
-"""Kinds of elements in a record, by their names: its text, a quote, a signature, or what stands beside these."""
+"""Kinds of elements in a record, by their names: text, quote, signature, or something next to these."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_QUOTES, _FIRST_TEXTS, _MOST_BESIDE, _FIRST_ELEMENTS = 200, 20, 10, 60
 
 
 class Quotes:
-    """Tells blocks that quote another post from those that only stand out."""
+    """Distinguishes blocks that quote another post from those that are only set apart."""
 
     def __init__(self, page: Outline) -> None:
         self._page = page
@@ -25,8 +25,8 @@ class Quotes:
         self._squeezed = ""
         self._offsets: list[int] = []
 
-    def of_another(self, element: int) -> bool:
-        """Whether a block quotes another post: it says so, or its beginning stands further up on the page.
+    def is_of_another(self, element: int) -> bool:
+        """Return True if a block quotes another post: by a label, or as its beginning stands further up.
 
         False from the 200th on: a page with more of them is made to cost much.
         """
@@ -46,15 +46,15 @@ class Quotes:
         )
 
 
-def called_content(page: Outline, element: int) -> bool:
-    """Whether an element is called what holds a text (content, body, message)."""
+def is_content(page: Outline, element: int) -> bool:
+    """Return True if an element is called after a text (content, body, message)."""
     return "content" in roles(*page.names[element])
 
 
 def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
-    """The kind of an element of a record, by its name: "quote", "signature" or "beside".
+    """Return "quote", "signature", "beside" or, for a text, an empty kind.
 
-    Empty for what may be text. Beside the text stand its author, tools and counts.
+    An author, tools and counts are "beside" a text.
     """
     tag, names = page.tags[element], page.names[element]
     found = roles(*names)
@@ -67,7 +67,7 @@ def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
     if tag == "blockquote":
         if any("content" in roles(name) and "quote" not in name.lower() for name in names):
             return ""  # a post's own text
-        return "quote" if quotes.of_another(element) else ""
+        return "quote" if quotes.is_of_another(element) else ""
     if tag in ("header", "footer", "nav", "form", "h1"):
         return "beside"
     beside = "beside" in found and "content" not in found and not _mentions(page, element)
@@ -75,24 +75,24 @@ def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
 
 
 def _mentions(page: Outline, element: int) -> bool:
-    """Whether an element in a line, or in what holds a text, is a mention of somebody: @name."""
+    """Return True for a mention in a line or a text: @name."""
     first = page.first_text[element]
     return (
         page.tags[element] in INLINE
         and first < page.last_text[element]
         and page.texts[first].text.lstrip().startswith("@")
-        and (not page.texts[first].apart or called_content(page, max(0, page.parents[element])))
+        and (not page.texts[first].apart or is_content(page, max(0, page.parents[element])))
     )
 
 
 def _holds_signature(page: Outline, element: int) -> bool:
-    """Whether a signature stands further inside: then an element called after it is the post around both."""
+    """Return True if a signature stands further inside: an element called after it is then the whole post."""
     inside = range(element + 1, min(page.ends[element], element + _FIRST_ELEMENTS))
     return any("signature" in roles(*page.names[one]) for one in inside)
 
 
 def _follows_text(page: Outline, element: int) -> bool:
-    """Whether an answer stands below the text that it answers, in one record: another person's, the host's."""
+    """Return True if an answer of another person, the host, stands below a text in one record."""
     parent = page.parents[element]
     beside = parent + 1
     for _ in range(_MOST_BESIDE):

@@ -10,7 +10,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.json_results import JsonRecords
-from tasks.reading.json_reviews import script_reviews, structured_reviews
+from tasks.reading.json_reviews import marked_reviews, script_reviews
 from tasks.reading.lists import is_feed, next_address, read_feed
 from tasks.reading.maintext import covered, read_main_text
 from tasks.reading.markup import first, page_text, parse, text_of
@@ -111,5 +111,5 @@ def _structured(page: Page, now: datetime) -> PageRead | None:
     """The reviews a page marks by schema.org; None where it marks none."""
     if "schema.org" not in page.text and "data-vocabulary.org" not in page.text:
         return None
-    reviews = structured_reviews(page.tree, now)
+    reviews = marked_reviews(page.tree, now)
     return PageRead(page.metadata.title, reviews) if reviews else None

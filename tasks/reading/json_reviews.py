@@ -1,9 +1,9 @@
 """Reviews that a page states as data: marked by schema.org (JSON-LD, microdata), or in the JSON of its scripts.
 
 Types: https://schema.org/Review and those below it, Comment, Answer, and the postings that threads begin with; and the
-older Review of data-vocabulary.org. What a publisher says about a product in its own voice (Product.description) is no
-review. In other scripts only a plain list of comments counts: one under a name like comments, whose entries have a
-text with an author or a time.
+older Review of data-vocabulary.org. A publisher's own description of a product (Product.description) is no review. In
+other scripts only a plain list of comments counts: one under a name like comments, whose entries have a text with an
+author or a time.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _LEAST_SHARE = 0.8
 _LONGEST_NAME = 80
 
 
-def structured_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, ...]:
+def marked_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, ...]:
     """Return the reviews that a whole page (with its scripts) marks by schema.org.
 
     Reviews proper come before posts and comments: a page has one kind or the other.
@@ -103,11 +103,11 @@ def structured_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, .
         now: aware; what relative dates count from.
     """
     things = list(json_ld_things(tree))
-    # Comments under an article are not what it says, and answers of a shop's questions are the shop's own.
+    # Comments under an article are not its text, and the shop itself answers questions about its goods.
     kinds = (_REVIEW,) if any(_is(thing, _ONE_TEXT) for thing in things) else (_REVIEW, _POST)
     scripted: tuple[Review, ...] = ()
     for kind in kinds:
-        scripted = scripted or _numbered(review_of(thing, now) for thing in things if _is(thing, kind))
+        scripted = scripted or _number(review_of(thing, now) for thing in things if _is(thing, kind))
     if len(scripted) > _FEW or not tree.css_matches(_ITEMS):
         return scripted
     for rules in _MICRODATA:
@@ -177,7 +177,7 @@ def _text_of(value: Any) -> str:
     return plain_lines(value)
 
 
-def _numbered(reviews: Iterable[Review | None]) -> tuple[Review, ...]:
+def _number(reviews: Iterable[Review | None]) -> tuple[Review, ...]:
     """Return each review once, keyed by its own id or else its place."""
     taken: dict[str, Review] = {}
     known: set[tuple[str, str, str]] = set()
@@ -198,7 +198,7 @@ def _comments(entries: list[Any], now: datetime) -> tuple[Review, ...]:
     things = [entry for entry in entries[:MOST_RECORDS] if isinstance(entry, dict)]
     if not things or sum(_comment(thing, now) is not None for thing in things) < _LEAST_SHARE * len(things):
         return ()
-    return _numbered(_comment(one, now) for thing in things for one in (thing, *_under(thing)))
+    return _number(_comment(one, now) for thing in things for one in (thing, *_under(thing)))
 
 
 def _comment(thing: Mapping[str, Any], now: datetime) -> Review | None:

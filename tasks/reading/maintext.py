@@ -22,8 +22,8 @@ from tasks.reading.lists import is_feed, read_feed
 from tasks.reading.markup import page_text, parse
 from tasks.reading.metadata import Metadata, byline_date
 from tasks.reading.page import Page
-from tasks.reading.people import editors, element_author, line_author, posted_by, sections
-from tasks.reading.site_text import without_controls, without_site_lines
+from tasks.reading.people import editors, element_author, find_poster, line_author, sections
+from tasks.reading.site_text import strip_controls, strip_site_lines
 
 # A text shorter than this may be a refusal.
 _REFUSAL_CHARS = 200
@@ -105,7 +105,7 @@ def read_main_text(page: Page, rules: PageRules, now: datetime) -> PageRead:
             raise FetchError(ErrorClass.BAD_RULE, f"no main text; the page says: {shown[:120]}")
     author = found.author
     if not author and not found.metadata.article:
-        author = posted_by(page.outline, url, found.body)
+        author = find_poster(page.outline, url, found.body)
     review = Review(
         key="#0",
         title=found.metadata.title,
@@ -123,8 +123,8 @@ def main_text(page: Page) -> MainText:
     tree, metadata, dense = page.tree, page.metadata, page.dense
     text, choice = _chosen(page)
     before, after = (dense.before, dense.after) if dense else ((), ())
-    whole = without_controls(_without_title(text, metadata.title))
-    body = without_controls(without_site_lines(whole))
+    whole = strip_controls(_without_title(text, metadata.title))
+    body = strip_controls(strip_site_lines(whole))
     author = _author(page, before, after, whole)
     if author:  # who published it stands behind the title, too
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))

@@ -1,4 +1,4 @@
-"""A page's tree as plain lists, made in one walk: what its elements are called, which texts stand in them, where.
+"""A page's tree as plain lists, made in one walk: its elements, their names, and the texts in them.
 
 Elements are numbered in the order of the page, so that those in an element are a range; so are the texts in it. What
 is asked of many elements (how many characters, how many dates) is a difference of running sums.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.reading.dates import DATE, SHORT_AGO
-from tasks.reading.portraits import is_portrait, pictured
+from tasks.reading.portraits import find_pictured, is_portrait
 from tasks.reading.roles import roles
 
 MOST_ELEMENTS = 60_000
@@ -37,7 +37,7 @@ INLINE = frozenset((
     "var", "wbr", "-text",
 ))  # fmt: skip
 _STREAMED = re.compile(r"S:\d")
-"""An id of what React sends hidden, and shows by a script."""
+"""An id of an element that React sends hidden, and shows by a script."""
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # Parts of a name that differ between elements of one kind: numbers of records.
 _NUMBERED = re.compile(r"(?<![-_:])[-_:]*+\d[\da-fA-F]*+")
@@ -86,7 +86,7 @@ class Outline:
         attributes: of the few that matter those that are there.
         texts: in the order of the page.
         portraits: images of persons, with their alternative texts.
-        pictured: elements that name a person whose portrait stands beside them.
+        pictured: elements that name a person whose portrait is next to them.
     """
 
     nodes: list[LexborNode] = field(default_factory=list)
@@ -108,15 +108,15 @@ class Outline:
     pictured: frozenset[int] = frozenset()
 
     def chars(self, element: int) -> int:
-        """Characters of an element's text."""
+        """Return how many characters an element's text has."""
         return self._chars[self.last_text[element]] - self._chars[self.first_text[element]]
 
     def link_chars(self, element: int) -> int:
-        """Of those, the ones in links."""
+        """Return how many of an element's characters stand in links."""
         return self._linked[self.last_text[element]] - self._linked[self.first_text[element]]
 
     def dated(self, element: int) -> int:
-        """How many of its texts look like dates."""
+        """Return how many of an element's texts look like dates."""
         return self.dates_before[self.last_text[element]] - self.dates_before[self.first_text[element]]
 
     def above(self, element: int) -> Iterator[int]:
@@ -126,15 +126,19 @@ class Outline:
             element = self.parents[element]
 
     def text_range(self, start: int, end: int) -> tuple[int, int]:
-        """The range of the texts in elements beside each other, from `start` up to the one before `end`."""
+        """Return the range of the texts in adjacent elements, from `start` up to the one before `end`."""
         first, last = self.first_text[start], self.last_text[start]
         while self.ends[start] < end:
             start = self.ends[start]
             last = self.last_text[start]
         return first, last
 
+    def text_of(self, element: int) -> str:
+        """Return the text of an element as it reads, see `joined`."""
+        return self.joined(self.texts[self.first_text[element] : self.last_text[element]])
+
     def joined(self, texts: Iterable[Text]) -> str:
-        """Texts as they read: lines apart where the page has them apart, blanks collapsed."""
+        """Return texts as they read, on the lines that the page has, with blanks collapsed."""
         parts: list[str] = []
         for text in texts:
             if text.apart and parts:
@@ -145,7 +149,7 @@ class Outline:
 
 
 def outline_of(tree: LexborHTMLParser) -> Outline:
-    """The outline of a page's body, without scripts, buttons and what is hidden; linear in the page's size."""
+    """Return the outline of a page's body without scripts, buttons and hidden elements, in linear time."""
     page = Outline()
     body = tree.body
     if body is None:
@@ -206,7 +210,7 @@ def _is_hidden(attributes: dict[str, str | None]) -> bool:
 
 
 def _add(page: Outline, node: LexborNode, tag: str, opened: list[int]) -> bool:
-    """Add an element; False where it is hidden."""
+    """Add an element; return False if it is hidden."""
     attributes = node.attributes
     if attributes and tag != "body" and _is_hidden(attributes):
         return False
@@ -280,4 +284,4 @@ def _sum_up(page: Outline) -> None:
         *accumulate(length if one.linked else 0 for one, length in zip(page.texts, lengths, strict=True)),
     ]
     page.dates_before = [0, *accumulate(map(int, page.dates))]
-    page.pictured = pictured(page, page.portraits)
+    page.pictured = find_pictured(page, page.portraits)

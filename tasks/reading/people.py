@@ -1,4 +1,4 @@
-"""Who wrote a text: elements that are called a person or link to one, and names with a label (作者：, 记者, By).
+"""Authors of texts, by elements that are called a person or link to one, and by labels (作者：, 记者, By).
 
 A person comes before who published the text (来源), and both before the site itself. Editors (责编) are no authors, nor
 are ids, addresses and what stands next to names (关注, Share).
@@ -60,12 +60,12 @@ _AROUND_NAME = re.compile(
 )
 _ID = re.compile(r"\d{8,}")
 LONGEST_NAME = 40
-# Elements around a text whose names are its own; a whole post may be called by the rank of its author.
+# Elements around a text whose names are its own: a whole post may be called after the rank of its author.
 _OWN = 2
 _LETTER_WORTH = 0.2  # it stands for a portrait
 
 SURELY = 100
-"""The score that `is_person` gives an element that can be nothing else; many that perhaps are one add up to less."""
+"""The score of an element that can only be a person; several that may be one add up to less."""
 # Texts above another that may name its author; the nearer counts for more.
 _NEAR, _FIRST_TEXTS, _CLOSE, _AROUND, _ABOVE = 40, 3, 5, 3, 8
 _LEAST_STRENGTH = 0.9
@@ -89,7 +89,7 @@ _CRUMBS = ", ".join(
 _MOST_CRUMBS, _MOST_UP, _FEW = 10, 8, 3
 _LONGEST, _MOST_WORDS = 60, 6
 
-# Words before a name, and marks where it ends.
+# Words before a name, and marks behind it.
 _BEFORE = re.compile(
     r"^.{0,40}?\b(?:by|von|par|por|autore?(?:in|en)?|authors?|auteurs?|text|verfasst von|beitrag von)\b\s*:?\s+(?=\S)"
     r"|^(?:原创|beitragvon |von |作\s*者|撰\s*文|文|来\s*源|稿源|记\s*者|采\s*写|执\s*笔)\s*[:：/|｜︱丨]?\s*"
@@ -117,7 +117,7 @@ _ALL_NUMBERS = re.compile(r"[\d\W_]+")
 
 _SPACED_NAME = re.compile(r"(?<![\u4e00-\u9fff])([\u4e00-\u9fff])\s([\u4e00-\u9fff])(?![\u4e00-\u9fff])")
 _HAN_NAME = r"[\u4e00-\u9fff·]{2,4}"
-# Words behind a name: what else somebody did, or how a text begins.
+# Words behind a name that are no name: another task, or the beginning of a text.
 _NEXT_NAME = r"(?!报道|通讯员|摄影|摄像|整理|发自|编辑|责编|[近日昨今][日天前来年]|记者|本报|最近|近期|目前)"
 _NEXT_NAME += rf"{_HAN_NAME}(?![\u4e00-\u9fff])"
 _HAN_NAMES = rf"{_HAN_NAME}(?:(?:[、,，&]|[^\S\n]|和)+{_NEXT_NAME}){{0,4}}"
@@ -160,7 +160,7 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 def is_person(page: Outline, element: int) -> int:
-    """How an element is called like a person's name, or links to a person's page: 0 not, 1 perhaps, SURELY."""
+    """Return how surely an element is called a person's name or links to a person: 0, 1 (perhaps) or `SURELY`."""
     attributes = page.attributes[element]
     if attributes.get("itemprop") in ("author", "creator") or attributes.get("rel") == "author":
         return SURELY
@@ -199,7 +199,7 @@ def _is_of_person(page: Outline, element: int) -> bool:
 
 
 def as_name(page: Outline, number: int) -> float:
-    """How surely a text names a person, by what its elements are called and link to; 0: it does not."""
+    """Return how surely a text names a person, by the names and links of its elements; 0 if it does not."""
     text = page.texts[number]
     name = bare_name(text.text)
     if page.dates[number] or not may_be_name(name) or is_role(name):
@@ -208,23 +208,23 @@ def as_name(page: Outline, number: int) -> float:
 
 
 def may_be_name(text: str) -> bool:
-    """Whether a text could be a name: short, and no label or control that stands beside names."""
+    """Return True if a text could be a name: short, and neither a label nor a control."""
     return 0 < len(text) <= LONGEST_NAME and _NO_NAME.match(text) is None and not COUNTER.fullmatch(text)
 
 
 def is_role(name: str) -> bool:
-    """Whether a text is a role or rank of a forum (版主, New Member); somebody may be called so, too."""
+    """Return True for a role or rank of a forum (版主, New Member), which may also be a name."""
     return _ROLE.fullmatch(name) is not None
 
 
 def bare_name(text: str) -> str:
-    """A text without what stands around names (by, 作者, a colon)."""
+    """Return a text without the words around a name (by, 作者, a colon)."""
     text = text.strip()
     return _AROUND_NAME.sub("", text) if len(text) <= LONGEST_BYLINE else text
 
 
 def name_of(page: Outline, number: int) -> str:
-    """The name in a text, without what stands around names (by, 作者); empty where it is an id."""
+    """Return the name in a text without the words around it (by, 作者); empty if it is an id."""
     name = " ".join(bare_name(page.texts[number].text).split())
     return "" if _ID.fullmatch(name) else name
 
@@ -275,7 +275,7 @@ def signer(page: Outline, end: int, body: str, now: datetime) -> tuple[str, str]
     return author, date_text
 
 
-def posted_by(page: Outline, url: str, body: str) -> str:
+def find_poster(page: Outline, url: str, body: str) -> str:
     """Return who posted the only text of a forum's page: a person above it for sure, or in its first lines.
 
     Empty unless the address or the elements around the text say that it is a post.
@@ -321,7 +321,7 @@ def place_of(page: Outline, end: int, body: str) -> int | None:
 
 
 def elsewhere(node: LexborNode) -> bool:
-    """Whether an element stands in comments, a sidebar, a menu or a list of other pages."""
+    """Return True if an element stands in comments, a sidebar, a menu or a list of other pages."""
     current: LexborNode | None = node
     for _ in range(_MOST_UP):
         if current is None or current.tag in ("body", "article", "main"):
@@ -338,7 +338,7 @@ def elsewhere(node: LexborNode) -> bool:
 
 
 def person(text: str) -> str:
-    """The name in a text that holds little else; empty where it holds none."""
+    """Return the name in a text that holds little else, or an empty text."""
     text = collapsed(text)
     if len(text) > 2 * _LONGEST or _ADDRESS.search(text):
         return ""
@@ -350,7 +350,7 @@ def person(text: str) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Whether a text can be an author's name: no address, id, label or role, and not long."""
+    """Return True if a text can be an author's name: short, and no address, id, label or role."""
     return (
         1 < len(name) <= _LONGEST
         and len(name.split()) <= _MOST_WORDS
@@ -363,11 +363,11 @@ def is_name(name: str) -> bool:
 
 
 def line_author(before: Iterable[str], after: Iterable[str], body: str, title: str) -> tuple[str, str]:
-    """The author that lines around a text, or its own first and last words, name; and who published it, as they say.
+    """Return the author named in lines around a text, or in its first and last words, and the publisher.
 
     Args:
         before, after: the lines around the text, in the order of the page.
-        title: of the page, below which its author stands beside the day.
+        title: of the page; the author stands below it, next to the day.
     """
     lines = _below(list(before), title)
     short = [line for line in [*lines, *after] if len(line) <= _LINE_CHARS]
@@ -388,19 +388,19 @@ def line_author(before: Iterable[str], after: Iterable[str], body: str, title: s
         for line in [*short, *ends.split("\n")]
         if len(line) <= _LINE_CHARS and (name := _first(_WESTERN, line))
     )
-    published = _first(_SOURCE, said) or _beside_day(lines, title) or _first(_SOURCE, ends)
+    published = _first(_SOURCE, said) or _name_near_day(lines, title) or _first(_SOURCE, ends)
     return next(western, ""), published
 
 
 def sections(tree: LexborHTMLParser) -> set[str]:
-    """The sections of a site that a page stands in, as the way there (首页 > 新闻 > 国内) and its metadata say."""
+    """Return the sections of a site that a page belongs to, by its breadcrumbs (首页 > 新闻) and its metadata."""
     texts = (text_of(link) for crumbs in tree.css(_CRUMBS)[:_FEW] for link in crumbs.css("a")[:_MOST_CRUMBS])
     said = (node.attributes.get("content") or "" for node in tree.css('meta[property="article:section"]'))
     return {collapsed(text) for text in (*texts, *said)} - {""}
 
 
 def editors(text: str) -> set[str]:
-    """The editors that a text names."""
+    """Return the editors that a text names."""
     return set(_EDITOR.findall(text))
 
 
@@ -410,14 +410,14 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _below(lines: list[str], title: str) -> list[str]:
-    """The lines below a page's heading, heading included; all where it is not among them."""
+    """Return the lines from a page's heading on; all if it is not among them."""
     squeezed = "".join(title.split())
     headings = [place for place, line in enumerate(lines) if squeezed and squeezed in "".join(line.split())]
     return lines[headings[-1] :] if headings else lines
 
 
-def _beside_day(lines: list[str], title: str) -> str:
-    """A short text beside the day below the heading: who published it, where nothing says so."""
+def _name_near_day(lines: list[str], title: str) -> str:
+    """Return a short text next to the day below the heading: the publisher, if no label names it."""
     if not lines or not _HAN.search(title) or "".join(title.split()) not in "".join(lines[0].split()):
         return ""
     dated = next(

@@ -1,7 +1,7 @@
-"""Persons by their pictures: links that a portrait has, too, and texts that name who is in it.
+"""Persons by their portraits: links that they share with a portrait, and texts that name who it shows.
 
-Where nothing is called an author (classes that only say how elements look), a page still shows who wrote: beside each
-text stands a portrait, with the person's name as its alternative text, or in a link to the person's page.
+If no element is called an author, because classes describe only looks, each text still has a portrait of its author
+next to it, with the name as its alternative text, or in a link to the person's page.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _MOST = 2000
 
 
 def is_portrait(names: str, source: str) -> bool:
-    """Whether an image is a portrait, by its class names and address."""
+    """Return True if an image is a portrait, by its class names and address."""
     return _PORTRAIT.search(names) is not None or _PORTRAIT.search(source) is not None
 
 
-def pictured(page: Outline, portraits: Sequence[tuple[int, str]]) -> frozenset[int]:
-    """Elements that hold the name of a person whose portrait stands beside it. Linear in the page's size.
+def find_pictured(page: Outline, portraits: Sequence[tuple[int, str]]) -> frozenset[int]:
+    """Return the elements that hold the name of a person next to a portrait, in linear time.
 
     Args:
         portraits: number of each image and its alternative text; the first 2000 are looked at.
@@ -63,7 +63,7 @@ def pictured(page: Outline, portraits: Sequence[tuple[int, str]]) -> frozenset[i
 
 
 def _target(page: Outline, element: int) -> str:
-    """Where the link around an image leads; empty where it stands in none, or it leads nowhere."""
+    """Return the target of the link around an image, or an empty text."""
     for _ in range(_LINK_ABOVE):
         if page.tags[element] == "a":
             target = page.attributes[element].get("href", "")

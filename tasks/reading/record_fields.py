@@ -2,8 +2,8 @@
 
 Records are made from one template. So what a text is shows in all that stand at the same place in their records (the
 alignment of DEPTA, Zhai and Liu, WWW 2005, by place instead of tree matching): dates at a place of dates, persons at a
-place of persons, and the text where most of the words are. What is the same in many records is the template's. Quotes
-and signatures are kept apart.
+place of persons, and the text at the place with most of the words. A text that many records share is the template's.
+Quotes and signatures are set apart.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tasks.reading.dates import read_date
-from tasks.reading.days import LONGEST_BYLINE, NOT_ITS_DAY, date_of, in_sentence
-from tasks.reading.element_kinds import Quotes, called_content, kind_of
+from tasks.reading.days import LONGEST_BYLINE, NOT_ITS_DAY, date_of, is_in_sentence
+from tasks.reading.element_kinds import Quotes, is_content, kind_of
 from tasks.reading.outline import Outline
 from tasks.reading.people import LONGEST_NAME, bare_name, is_role, may_be_name, name_of, person_strength
 from tasks.reading.repeated import Span
 from tasks.reading.roles import roles
-from tasks.reading.site_text import is_site_text, without_controls
+from tasks.reading.site_text import is_site_text, strip_controls
 
 _WORDY = re.compile(r"\w", re.UNICODE)
 _BY = re.compile(r"\bby:?\s+(\S{2,30})", re.IGNORECASE)
@@ -36,7 +36,8 @@ _EARLY, _LATER_WORTH, _ROLE_WORTH, _FEW = 12, 0.7, 0.2, 3
 # Names stand at several places of a record (a link, or a style in it): few records at one place say little less.
 _SPREAD, _TOLD_WORTH, _SAME_STRENGTH = 0.7, 5.0, 0.3
 _TOLD = ("data-author", "data-username")
-_COLON = re.compile(r"^(?:：\s*|:\s+)")  # between a name and what is said, in one line
+_OF_OTHERS = frozenset(("quote", "signature"))
+_COLON = re.compile(r"^(?:：\s*|:\s+)")  # between a name and a text in one line
 _CLOCK = re.compile(r"\d:\d\d")
 
 
@@ -46,11 +47,11 @@ class Record:
 
     Attributes:
         element: its number in the page's outline.
-        author, date_text: empty where the record has none.
-        date: aware, where it could be read.
-        text: without what it quotes, and without its author's signature.
-        quotes: what it quotes of others; empty where nothing.
-        signature: the author's, under the text; empty where there is none.
+        author, date_text: empty if the record has none.
+        date: aware; None if it can't be read.
+        text: without quotes and the author's signature.
+        quotes: the texts of others in it, or empty.
+        signature: the author's, under the text, or empty.
     """
 
     element: int
@@ -63,7 +64,7 @@ class Record:
 
 
 def read_records(page: Outline, members: Sequence[Span], apart: Iterable[int], now: datetime) -> list[Record]:
-    """The records of a group with their fields; those without a text are left out.
+    """Return the records of a group with their fields, without those that have no text.
 
     Args:
         members: numbers of the records' elements, in the order of the page.
@@ -80,13 +81,13 @@ class _Group:
         self._now = now
         self._place: dict[int, int] = {}  # element -> number of its place in the record
         self._record: dict[int, int] = {}  # element -> its record
-        self._kind: dict[int, str] = {}  # element -> "quote", "signature", "beside" or ""
+        self._kind: dict[int, str] = {}  # element -> kind, see `kind_of`
         self._above: list[int] = [-1]
         self._element_at: list[int] = [members[0][0]]  # an example of each place
         self._numbers: dict[tuple[int, str, str], int] = {}
         quotes = Quotes(page)
         self._records_at: dict[int, set[int]] = defaultdict(set)
-        # record -> its author, as an attribute of an element says
+        # record -> its author by an attribute of an element
         self._told: dict[int, str] = defaultdict(str)
         self._walk(set(apart), quotes)
         self._texts: dict[int, list[int]] = defaultdict(list)
@@ -137,7 +138,7 @@ class _Group:
             self._told[record] = next(filter(None, map(page.attributes[element].get, _TOLD)), "")
 
     def _same_everywhere(self) -> set[int]:
-        """Texts of the template: the same, numbers apart, at one place in many records."""
+        """Return the texts of the template: equal but for numbers, at one place in many records."""
         page = self._page
         seen: dict[tuple[int, str], set[int]] = defaultdict(set)
         said: dict[int, tuple[int, str]] = {}
@@ -151,10 +152,10 @@ class _Group:
         return {number for number, key in said.items() if len(seen[key]) >= least}
 
     def records(self) -> list[Record]:
-        """Each with its fields."""
+        """Return each record with its fields."""
         page = self._page
         dates = self._dates()
-        authors = self._authors(set(dates.values())) or self._beside_dates(dates)
+        authors = self._authors(set(dates.values())) or self._names_near_dates(dates)
         used = set(dates.values()) | set(authors.values())
         body = self._body(used)
         found = []
@@ -163,7 +164,7 @@ class _Group:
             inside = body
             while not (own := [number for number in texts if self._is_body(number, inside, used)]) and inside:
                 inside = self._above[inside]  # this one has its text elsewhere
-            text = _COLON.sub("", without_controls(page.joined(page.texts[number] for number in own)))
+            text = _COLON.sub("", strip_controls(page.joined(page.texts[number] for number in own)))
             if not text.strip() or is_site_text(text):
                 continue
             date_text = date_of(page, dates[record], self._now) if record in dates else ""
@@ -172,22 +173,22 @@ class _Group:
                     element=record,
                     author=name_of(page, authors[record])
                     if record in authors
-                    else self._named_in_date(record, dates),
+                    else self._name_in_date(record, dates),
                     date_text=date_text,
                     date=read_date(date_text, self._now),
                     text=text,
-                    quotes=self._of_kind(texts, "quote"),
-                    signature=self._of_kind(texts, "signature"),
+                    quotes=self._text_of_kind(texts, "quote"),
+                    signature=self._text_of_kind(texts, "signature"),
                 )
             )
         return found
 
-    def _of_kind(self, texts: list[int], kind: str) -> str:
+    def _text_of_kind(self, texts: list[int], kind: str) -> str:
         page = self._page
         return page.joined(page.texts[one] for one in texts if self._kind[page.texts[one].owner] == kind)
 
     def _dates(self) -> dict[int, int]:
-        """By record the text that says its day."""
+        """Return the text with the day of each record."""
         page = self._page
         worth: dict[int, float] = defaultdict(float)
         first: dict[tuple[int, int], int] = {}
@@ -195,7 +196,7 @@ class _Group:
             label = ""
             for number in texts:
                 text = page.texts[number]
-                if page.dates[number] and self._kind[text.owner] not in ("quote", "signature"):
+                if page.dates[number] and self._kind[text.owner] not in _OF_OTHERS:
                     place = self._place[text.owner]
                     if (place, record) not in first:
                         first[place, record] = number
@@ -216,7 +217,7 @@ class _Group:
         page = self._page
         text = page.texts[number]
         around = label[-20:] + " " + text.text[:30] + " " + " ".join(page.names[text.owner])
-        if NOT_ITS_DAY.search(around) or len(text.text.strip()) > LONGEST_BYLINE or in_sentence(text.text):
+        if NOT_ITS_DAY.search(around) or len(text.text.strip()) > LONGEST_BYLINE or is_in_sentence(text.text):
             return 0.05
         above = page.names[max(0, page.parents[text.owner])]
         named = "day" in roles(page.tags[text.owner], *page.names[text.owner], *above)
@@ -224,7 +225,7 @@ class _Group:
         return 1.0 + 0.5 * named + 0.3 * (text.text.strip()[-1:].isdigit()) + 0.5 * clock
 
     def _authors(self, dates: set[int]) -> dict[int, int]:
-        """By record the text that names its author."""
+        """Return the text with the author of each record."""
         page = self._page
         worth: dict[int, float] = defaultdict(float)
         named: dict[tuple[int, int], tuple[float, int]] = {}  # place, record -> its surest text
@@ -233,7 +234,7 @@ class _Group:
             told = self._told[record]
             for order, number in enumerate(texts):
                 text = page.texts[number]
-                if number in dates or self._kind[text.owner] in ("quote", "signature"):
+                if number in dates or self._kind[text.owner] in _OF_OTHERS:
                     continue
                 name = bare_name(text.text)
                 if not may_be_name(name) or (page.dates[number] and name != told):
@@ -258,8 +259,8 @@ class _Group:
                     found.setdefault(record, named[place, record][1])
         return found
 
-    def _beside_dates(self, dates: dict[int, int]) -> dict[int, int]:
-        """By record a short text beside its day, at one place, of which most differ: a name that nothing calls one."""
+    def _names_near_dates(self, dates: dict[int, int]) -> dict[int, int]:
+        """Return for each record a short text next to its day, at one place and mostly different: a name."""
         page = self._page
         found: dict[int, dict[int, int]] = defaultdict(dict)
         for record, number in dates.items():
@@ -282,12 +283,12 @@ class _Group:
                 return numbers
         return {}
 
-    def _named_in_date(self, record: int, dates: dict[int, int]) -> str:
+    def _name_in_date(self, record: int, dates: dict[int, int]) -> str:
         match = _BY.search(self._page.texts[dates[record]].text) if record in dates else None
         return match[1].strip(",.;:") if match else ""
 
     def _body(self, used: set[int]) -> int:
-        """The place that holds most of what is said."""
+        """Return the place with most of the words."""
         page = self._page
         weight: dict[int, float] = defaultdict(float)
         holding: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
@@ -308,11 +309,9 @@ class _Group:
         while inner := [place for place in below[here] if place != here]:
             best = max(
                 inner,
-                key=lambda place: (
-                    weight[place] * (1.5 if called_content(page, self._element_at[place]) else 1.0)
-                ),
+                key=lambda place: weight[place] * (1.5 if is_content(page, self._element_at[place]) else 1.0),
             )
-            enough = _HOLDS * (0.5 if called_content(page, self._element_at[best]) else 1.0)
+            enough = _HOLDS * (0.5 if is_content(page, self._element_at[best]) else 1.0)
             least = _PART * weight[best] / len(self._records_at[best])
             parts = sum(worth >= least for worth in holding[best].values())
             if weight[best] < enough * weight[here] or parts > _ONCE * len(self._records_at[best]):
@@ -322,26 +321,23 @@ class _Group:
 
     def _content_worth(self, number: int, used: set[int]) -> float:
         text = self._page.texts[number]
-        kind = self._kind[text.owner]
-        if (
-            number in used
-            or number in self._template
-            or kind in ("quote", "signature")
-            or not _WORDY.search(text.text)
-        ):
+        if self._is_apart(number, used) or not _WORDY.search(text.text):
             return 0.0
         length = len(text.text.strip()) * (_LINKED_WORTH if text.linked else 1.0)
-        return length * (_BESIDE_WORTH if kind == "beside" else 1.0)
+        return length * (_BESIDE_WORTH if self._kind[text.owner] == "beside" else 1.0)
+
+    def _is_apart(self, number: int, used: set[int]) -> bool:
+        """Return True for a text of the template, a quote, a signature, or one already used."""
+        kind = self._kind[self._page.texts[number].owner]
+        return number in used or number in self._template or kind in _OF_OTHERS
 
     def _is_body(self, number: int, body: int, used: set[int]) -> bool:
         page = self._page
         text = page.texts[number]
-        kind = self._kind[text.owner]
-        if number in used or number in self._template or kind in ("quote", "signature"):
+        if self._is_apart(number, used):
             return False
         place = self._place[text.owner]
-        beside_body = self._kind[self._element_at[body]] == "beside"
-        if kind == "beside" and not beside_body:
+        if self._kind[text.owner] == "beside" != self._kind[self._element_at[body]]:
             return False
         if body == 0 and page.dates[number] and len(text.text.strip()) < LONGEST_BYLINE:
             return False

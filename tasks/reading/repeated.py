@@ -1,9 +1,9 @@
 """The records of a page without rules: which elements repeat, each with a person, a day and a text of its own.
 
-A post, comment, answer or review is an element of which a page has several, called alike (tag and class, or tag and
-parent), each holding a date and a name beside its text. Repetition is the idea of MDR (Liu, Grossman and Zhai,
-KDD 2003); that the date tells a post from the rest of a page, MiBAT's (Song et al., CIKM 2010). Here elements are
-grouped by what they are called, and every group is judged by running sums: linear in the page's size.
+A page has several posts, comments, answers or reviews that are called alike (tag and class, or tag and parent), each
+with a date, a name and a text. Repetition is the idea of MDR (Liu, Grossman and Zhai, KDD 2003), and dates as the mark
+of a post the one of MiBAT (Song et al., CIKM 2010). Here elements are grouped by their names, and running sums judge
+every group in linear time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tasks.reading.days import in_sentence
-from tasks.reading.element_kinds import called_content
+from tasks.reading.days import is_in_sentence
+from tasks.reading.element_kinds import is_content
 from tasks.reading.outline import Outline
 from tasks.reading.people import SURELY, is_person
 from tasks.reading.records import MOST_RECORDS
@@ -23,7 +23,7 @@ from tasks.reading.roles import is_called, roles
 _MOST_ASIDE = 0.8
 _ADDRESS = re.compile(r"\s*(?:https?://|www\.)")
 HEADLINE_CHARS = 8
-"""Characters of a text that says something, as wide as Chinese ones."""
+"""Width of the shortest text with a meaning, in Chinese characters."""
 _LEAST_CHARS = 2
 # Of two groups the one with more text is the better, but a long article does not outweigh the comments under it.
 _TEXT_POWER = 0.25
@@ -32,7 +32,7 @@ _MOST_DATES, _HOLDER_WORTH, _UNHINTED_WORTH = 4, 0.5, 0.7
 _ASIDE_WORTH, _UNSIGNED_WORTH = 0.2, 0.25
 _LOOKED_AT, _DIFFERENT = 10, 0.7
 _LATIN = 0.35
-_SIBLINGS = 4  # of a group's key, where its members have one parent
+_SIBLINGS = 4  # length of a group's key if its members have one parent
 _MOST_BESIDE = 4
 _FIRST_TEXTS = 40
 _SEVERAL = 3
@@ -48,11 +48,11 @@ class Group:
     """Records called alike.
 
     Attributes:
-        members: in the order of the page; one may be in another. Most are one element, some a few beside each other.
+        members: in the order of the page; one may be in another. A member is one element or a few adjacent ones.
         name: what they are called, for people.
         evidence: how many of them are records, fractions for those that lack a day or a person.
         score: evidence, weighed by the text they hold.
-        hinted: its name is one of what people write (comment, reply, post).
+        hinted: its name is the one of a post (comment, reply).
         signed: share of the members that name a person, 0 to 1.
         portrayed: each member shows the portrait of a person whom it names.
     """
@@ -67,17 +67,17 @@ class Group:
 
 
 def record_groups(page: Outline) -> list[Group]:
-    """The groups that could be a page's records, best first."""
+    """Return the groups that could be a page's records, the best first."""
     sums = _Sums(page)
     found: dict[tuple[Span, ...], Group] = {}
-    for name, members in _called_alike(page):
-        group = sums.judged(name, members)
+    for name, members in _alike(page):
+        group = sums.judge(name, members)
         if group is not None and (group.members not in found or found[group.members].score < group.score):
             found[group.members] = group
     return sorted(found.values(), key=lambda group: -group.score)
 
 
-def _called_alike(page: Outline) -> list[tuple[str, list[Span]]]:
+def _alike(page: Outline) -> list[tuple[str, list[Span]]]:
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
         for name in dict.fromkeys(names):
@@ -97,13 +97,13 @@ def _called_alike(page: Outline) -> list[tuple[str, list[Span]]]:
             continue
         if any(page.dated(member) for member in members[:_LOOKED_AT]):
             found.append((name, [(member, page.ends[member]) for member in members]))
-        if len(key) == _SIBLINGS and len(members) > 1 and (spans := _beside(page, members)):
+        if len(key) == _SIBLINGS and len(members) > 1 and (spans := _adjacent(page, members)):
             found.append((name, spans))
     return found
 
 
 def _parts_of_one(page: Outline, members: list[int]) -> bool:
-    """Whether elements are the parts of records beside each other (who, what), as many and called alike in each."""
+    """Return True if elements are the adjacent parts of records (author, text), equal in number and names."""
     of_parent: dict[int, list[tuple[str, ...]]] = defaultdict(list)
     for member in members:
         of_parent[page.parents[member]].append(page.names[member])
@@ -114,10 +114,10 @@ def _parts_of_one(page: Outline, members: list[int]) -> bool:
     return 1 < len(pattern) <= _MOST_BESIDE and len(set(pattern)) == len(pattern)
 
 
-def _beside(page: Outline, heads: list[int]) -> list[Span]:
-    """Records of several elements beside each other (dt and dd, a head and a body), each from a head to the next.
+def _adjacent(page: Outline, heads: list[int]) -> list[Span]:
+    """Return records of several adjacent elements (dt and dd, head and body), each from one head to the next.
 
-    Empty where the heads are not equally far from each other.
+    Empty if the distances between the heads differ.
     """
     gaps: Counter[int] = Counter()
     spans = []
@@ -136,7 +136,7 @@ def _beside(page: Outline, heads: list[int]) -> list[Span]:
 
 
 def _one_target(page: Outline) -> set[int]:
-    """Long texts in links that lead to one page: what several people say there, and no headlines of other pages."""
+    """Return long texts in links to one page: posts of several people, and no headlines of other pages."""
     found: dict[str, list[int]] = defaultdict(list)
     for number, text in enumerate(page.texts):
         if text.linked and width(text.text.strip()) >= HEADLINE_CHARS:
@@ -169,7 +169,7 @@ class _Sums:
             length = len(text.text.strip())
             person = persons[text.owner] > 0
             linked = text.linked and number not in onward and not _ADDRESS.match(text.text)
-            said = dated and (in_sentence(text.text) or self._in_content(text.owner, length))
+            said = dated and (is_in_sentence(text.text) or self._is_in_content(text.owner, length))
             content.append(0 if (dated and not said) or linked or person else length)
             headline.append(
                 length
@@ -181,14 +181,14 @@ class _Sums:
         self._all = max(1, self._content[-1])
         self._aside = self._asides()
 
-    def _in_content(self, element: int, length: int) -> bool:
-        """Whether a text with a date stands in what holds a post's words, and says more than the date."""
-        return length > _SAID_CHARS and called_content(self._page, element)
+    def _is_in_content(self, element: int, length: int) -> bool:
+        """Return True if a text with a date is more than the date, and part of a post's text."""
+        return length > _SAID_CHARS and is_content(self._page, element)
 
     def _asides(self) -> list[bool]:
-        """Of each element whether it stands beside what the page is about; no element that holds most of it does.
+        """Return for each element whether it is an aside; an element with most of the page's text is none.
 
-        The foot of a comment is none of the page's: the replies to it stand there.
+        The foot of a comment is not the page's: it holds the replies.
         """
         page = self._page
         aside: list[bool] = []
@@ -204,9 +204,9 @@ class _Sums:
             aside.append(inside)
         return aside
 
-    def judged(self, name: str, members: list[Span]) -> Group | None:
-        """A group with its evidence; None where its members are no records."""
-        whole = [self._in(span) for span in members]
+    def judge(self, name: str, members: list[Span]) -> Group | None:
+        """Return a group with its evidence; None if its members are no records."""
+        whole = [self._count(span) for span in members]
         own = [list(one) for one in whole]
         around: list[int] = []  # places of the members around this one
         for place, (start, _) in enumerate(members):
@@ -258,8 +258,8 @@ class _Sums:
             portrayed=portrayed,
         )
 
-    def _in(self, span: Span) -> tuple[int, int, int, int]:
-        """Characters of content, dates, persons and characters of headlines of a record."""
+    def _count(self, span: Span) -> tuple[int, int, int, int]:
+        """Count characters of content, dates, persons and characters of headlines in a record."""
         page = self._page
         start, end = span
         first, last = page.text_range(start, end)
@@ -271,7 +271,7 @@ class _Sums:
         )
 
     def _headlines_differ(self, members: list[Span]) -> bool:
-        """Whether the first headlines of the records are other pages', and not all the topic's."""
+        """Return True if the first headlines of the records are those of other pages, not all the topic's."""
         first = (self._first_headline(span) for span in members[:_LOOKED_AT])
         texts = [text for text in first if text]
         return len(set(texts)) >= max(2, _DIFFERENT * len(texts))
@@ -291,6 +291,6 @@ def is_reply(name: str) -> bool:
 
 
 def width(text: str) -> float:
-    """Characters as wide as Chinese ones: of others it takes some for a word."""
+    """Return the width of a text in Chinese characters: a word of another script counts as a few."""
     ascii_chars = sum(map(str.isascii, text))
     return len(text) - (1 - _LATIN) * ascii_chars

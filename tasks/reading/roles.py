@@ -1,6 +1,6 @@
-"""What an element's class names and id say it is: a person's name, a text, a quote, an aside, no part of a main text.
+"""Roles of elements by their class names and ids: a person's name, a text, a quote, an aside, no part of a main text.
 
-Class names repeat on every page of a site, so what they say is cached.
+Class names repeat on every page of a site, so their roles are cached.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ Role = Literal[
     "person", "perhaps person", "author", "source", "of person", "name", "day", "content", "quote", "answer",
     "signature", "beside", "post", "reply", "topic", "aside", "foot", "list", "notice", "link back", "look",
 ]  # fmt: skip
-"""What elements are called after; most names have none of these, some several.
+"""The role of an element; most names have none, some several.
 
-"of person" stands next to a name, in a pane about its person: a title, a rank. "beside" stands next to a post's text:
-its author, tools, counts. A "post" is one of many texts that people write, a "reply" one that answers another, or a
-review.
-"topic" is a forum's, "list" one of other pages, "notice" the site's. "look" says how an element looks, not what it is.
+"of person" is a title or rank in a pane about a person, "beside" an author, a tool or a count next to a text. A "post"
+is one of many texts that people write, a "reply" one that answers another, or a review.
+"topic" is a forum's, "list" one of other pages, "notice" the site's. "look" is a style, and no role.
 """
 
 _PATTERNS: dict[Role, str] = {
@@ -71,7 +70,7 @@ _CAPTIONS = (
     r"|(?:photo|image|img|pic)-?(?:credit|desc|note|info|source))"
 )
 _CAPTION = re.compile(_CAPTIONS, re.IGNORECASE)
-# Names of what is no part of a main text; the second kind counts only if the name does not also fit `_TEXTUAL`.
+# Names of elements outside a main text; the second kind counts only if the name does not also fit `_TEXTUAL`.
 _NOISE = re.compile(
     r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|\bmodal\b|pop-?over|tool-?tip"
     r"|cookie|consent|onetrust|gdpr|qr-?code|pagination|disclaimer|guess-?you|hot-?(?:news|list|rank|word)"
@@ -88,7 +87,7 @@ _TEXTUAL = re.compile(r"article|content|main|body|text|post|detail|entry|story|t
 
 @lru_cache(maxsize=8192)
 def roles(*names: str) -> frozenset[Role]:
-    """Return what class names say of their element."""
+    """Return the roles of an element with these class names."""
     if len(names) != 1:
         return frozenset().union(*map(roles, names))
     plain = _CAMEL.sub("-", names[0])

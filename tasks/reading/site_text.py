@@ -1,6 +1,6 @@
 """Text that a page puts around what its author wrote: buttons, counters, bylines, credits, captions, further pages.
 
-Each pattern has a place: at the ends of any text, above a main text, below it, anywhere in it, where it ends, or alone.
+Each pattern has a place: at the ends of any text, above or below a main text, anywhere in it, at its end, or alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COUNTER = re.compile(
 """A number and what it counts: 评论(3), 浏览 120, 12 likes, +1."""
 
 _PLACE = r"(?:来自|发布于|IP\s?属地[:：]?)\s?[\u4e00-\u9fff]{2,6}"
-# What a site leaves of a post without a text of its own: where its author is, who likes it, how many replied when.
+# Posts without a text of their own: a place, a number of likes, or a number of replies with a day.
 _LEFT = re.compile(
     rf"{_PLACE}|[\s,]*+(?:and\s++)?(?:\d++\s++(?:other\s++)?(?:person|people|others?)\s++)?likes? this\W*"
     rf"|(?:{COUNTER.pattern})\W+\d[\d\s年月日.:/+-]*",
@@ -119,13 +119,13 @@ def is_control(line: str) -> bool:
     return not line or COUNTER.fullmatch(line) is not None or _CONTROL.fullmatch(line) is not None
 
 
-def without_controls(text: str) -> str:
-    """Return a text without the buttons and counters at its ends; one that is nothing else (赞) stays."""
-    return "\n".join(_trimmed(text.split("\n"), is_control, is_control)) or text
+def strip_controls(text: str) -> str:
+    """Return a text without the buttons and counters at its ends; a text of buttons alone (赞) stays."""
+    return "\n".join(_trim(text.split("\n"), is_control, is_control)) or text
 
 
-def without_site_lines(text: str) -> str:
-    """Return a main text without lines of its site; one that is nothing else stays.
+def strip_site_lines(text: str) -> str:
+    """Return a main text without lines of its site; a text of such lines alone stays.
 
     At its ends these are bylines, credits of editors and sources, notices (版权, 声明) and invitations to follow;
     anywhere captions of pictures, and a button that stands there more than once (编辑 at every heading); below it what
@@ -135,14 +135,14 @@ def without_site_lines(text: str) -> str:
     lines = lines[: _end(lines)]
     again = {line for line, count in Counter(lines).items() if count > 1 and is_control(line)}
     kept = [line for line in lines if line not in again and not _is_caption(line)]
-    kept = _trimmed(kept, lambda line: not line.strip() or _is(_BYLINE, line), _is_below)
+    kept = _trim(kept, lambda line: not line.strip() or _is(_BYLINE, line), _is_below)
     if not kept:
         return text
     kept[-1] = _GLUED.sub("", kept[-1])
     return "\n".join(kept)
 
 
-def _trimmed(lines: list[str], above: Callable[[str], bool], below: Callable[[str], bool]) -> list[str]:
+def _trim(lines: list[str], above: Callable[[str], bool], below: Callable[[str], bool]) -> list[str]:
     first, last = 0, len(lines)
     while first < min(last, _MOST_LINES) and above(lines[first]):
         first += 1
@@ -170,8 +170,8 @@ def _is(pattern: re.Pattern[str], line: str) -> bool:
 
 def _is_below(line: str) -> bool:
     """Return True for a credit, a notice, an invitation or a blank line."""
-    noticed = len(line) <= _LONGEST_NOTICE and _NOTICE.search(line.strip()) is not None
-    return not line.strip() or noticed or _is(_CREDIT, line) or _is(_FOLLOW, line)
+    is_notice = len(line) <= _LONGEST_NOTICE and _NOTICE.search(line.strip()) is not None
+    return not line.strip() or is_notice or _is(_CREDIT, line) or _is(_FOLLOW, line)
 
 
 def _is_caption(line: str) -> bool:

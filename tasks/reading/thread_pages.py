@@ -1,4 +1,4 @@
-"""Pages of many voices, read into reviews: what opens them, then the records; for pages whose site has no rules."""
+"""Pages of many voices without rules, read into reviews: the opening text, then the records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tasks.reading.threads import Opening, Thread, next_part, read_thread
 
 _THERE, _MISSING = 0.5, 0.2
 _BEGINNING, _END = 200, 20
-# An article is that long, and so many times as long as its readers' comments.
+# The least width of an article, and its least ratio to its readers' comments.
 _ARTICLE, _ABOVE_COMMENTS = 600, 5
 _FORUM = re.compile(
     r"[/.](?:bbs|clubs?|forums?|community|boards?|tieba|topics?|threads?|questions?|discuss(?:ions?)?|talk|answers?)[/.]"
@@ -35,10 +35,10 @@ _PUNCTUATION = re.compile(r"[，。！？；,.!?;…]")
 
 
 def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
-    """A page's reviews, in its order; None where it is no page of many voices.
+    """Return a page's reviews in its order; None if it is no page of many voices.
 
-    The one that opens the page has the key ``#0``, as the only text of a page has: a page read when nobody had replied
-    keeps its review. Records have the id that their element carries, or their place.
+    The one that opens the page has the key ``#0``, like the only text of a page, so it stays when replies come.
+    Records have the id of their element, or their place.
 
     Args:
         now: aware; what relative dates count from.
@@ -47,7 +47,7 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
         FetchError: TOO_LARGE, see `check_markup`.
     """
     thread = read_thread(whole.outline, now)
-    thread = _without_links(thread) if thread is not None else None
+    thread = _drop_links(thread) if thread is not None else None
     if thread is None:
         return None
     found = main_text(whole)
@@ -86,7 +86,7 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
     return PageRead(found.metadata.page_title, tuple(reviews.values()), next_url=following)
 
 
-def _without_links(thread: Thread) -> Thread | None:
+def _drop_links(thread: Thread) -> Thread | None:
     """Return a thread without records that are only a link, if these lead to different pages; None if all are."""
     page = thread.page
     targets: set[str] = set()
@@ -94,7 +94,7 @@ def _without_links(thread: Thread) -> Thread | None:
     for place, record in enumerate(thread.records):
         end = page.ends[record.element]
         links = [one for one in range(record.element, end) if page.tags[one] == "a"]
-        texts = {page.joined(page.texts[page.first_text[one] : page.last_text[one]]): one for one in links}
+        texts = {page.text_of(one): one for one in links}
         if record.text in texts:
             targets.add(page.attributes[texts[record.text]].get("href", ""))
         else:
@@ -108,7 +108,7 @@ def _without_links(thread: Thread) -> Thread | None:
 
 
 def _is_article_above(opening: Opening, thread: Thread, page: Page) -> bool:
-    """Whether what opens a page is an article: the records are what its readers say, or teasers that name nobody."""
+    """Return True if an article opens a page: the records are its readers' comments, or teasers without a name."""
     if not any(record.author for record in thread.records):
         return True
     widths = median(width(record.text) for record in thread.records)
@@ -117,12 +117,12 @@ def _is_article_above(opening: Opening, thread: Thread, page: Page) -> bool:
 
 
 def _is_article(thread: Thread, found: MainText) -> bool:
-    """Whether a record holds the text that the page's JSON-LD says is an article's: no record, but its layout."""
+    """Return True if a record holds the text of an article by the page's JSON-LD: only its layout is a thread's."""
     return found.metadata.article and any(covered(found.body, one.text) >= _THERE for one in thread.records)
 
 
 def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
-    """The text in front of the records; None where the first of them opens the page."""
+    """Return the text in front of the records; None if the first of them opens the page."""
     body, title = found.body, found.metadata.title
     apart = (
         bool(body) and not found.listing and covered(body, thread.text) < _MISSING and not is_site_text(body)
@@ -131,13 +131,13 @@ def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
     apart = apart and not elsewhere
     description = found.metadata.description
     if not apart and description and covered(description, thread.records[0].text) >= _THERE:
-        return None  # what the page says it is about is its first record
-    heading = thread.headed(title) if title else -1
+        return None  # the page describes its first record
+    heading = thread.heading_end(title) if title else -1
     if not apart:
         body = _densest_before(thread, heading)
     if width(body) < HEADLINE_CHARS or covered(body[:_BEGINNING], thread.before) < _THERE:
         return None
-    if _is_byline(body, thread) or thread.noticed(body):
+    if _is_byline(body, thread) or thread.is_notice(body):
         return None
     opening = Opening(
         body, *signer(thread.page, thread.page.first_text[thread.records[0].element], body, now)
@@ -161,24 +161,24 @@ def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
 
 
 def _is_byline(body: str, thread: Thread) -> bool:
-    """Whether a text is the one line that says who began the thread, and when: the post itself is a record."""
+    """Return True for a line with the author and day of the first post, which is a record itself."""
     first = thread.records[0].author
     short = "\n" not in body and len(body) <= LONGEST_BYLINE
     return short and first != "" and first in body and DATE.search(body) is not None
 
 
 def _not_replying(name: str, thread: Thread, body: str) -> str:
-    """A name, unless it is that of somebody who replies, and stands neither above the opening text nor in it."""
+    """Return a name, or an empty text if its person replies, and it stands neither above the opening text nor in it."""
     above, found, _ = thread.before.partition(body[-_END:])
     replies = any(record.author == name for record in thread.records)
     return "" if replies and name not in (above if found else thread.before) else name
 
 
 def _densest_before(thread: Thread, heading: int) -> str:
-    """The densest text between the page's heading, or its top, and its first record; empty where there is none.
+    """Return the densest text between the page's heading, or its top, and its first record, or an empty text.
 
     Args:
-        heading: number of the first text below it; -1 where there is none.
+        heading: number of the first text below it; -1 if there is none.
     """
     page = thread.page
     between = page.joined(page.texts[max(0, heading) : page.first_text[thread.records[0].element]])

@@ -2,7 +2,7 @@
 
 The records are found by `tasks.reading.repeated` and read by `tasks.reading.record_fields`. What opens the page (a
 question, a post of another shape than its replies, an article above its comments) is no record of the group: it is the
-page's main text where that stands outside them, and else what is densest in front of the first record.
+page's main text if that stands outside them, and else the densest text in front of the first record.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import islice, takewhile
 from urllib.parse import parse_qsl, urlsplit
 
 from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import FetchError
-from tasks.reading.days import in_sentence
+from tasks.reading.days import is_in_sentence
 from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline
 from tasks.reading.people import is_person, place_of
 from tasks.reading.record_fields import Record, read_records
@@ -44,7 +44,7 @@ _NUMBERED_ID = re.compile(r"\d{3}")
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A text that opens a page of many voices, with its author and day; either empty where the page has none."""
+    """A text that opens a page of many voices, with its author and day if the page has them."""
 
     text: str
     author: str
@@ -53,14 +53,14 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """The records of a page and where they stand.
+    """The records of a page and their places.
 
     Attributes:
         records: in the order of the page.
         before: text of the page in front of the first record.
         page: the outline they were read from.
         spans: the elements they are made of, in the order of the page.
-        keys: by record the id its element carries, where it is a numbered one; else empty.
+        keys: for each record the id of its element if it has a number, else empty.
     """
 
     records: tuple[Record, ...]
@@ -69,8 +69,8 @@ class Thread:
     spans: tuple[Span, ...]
     keys: tuple[str, ...]
 
-    def headed(self, title: str) -> int:
-        """The number of the text behind a title in front of the first record; -1 where it does not stand there."""
+    def heading_end(self, title: str) -> int:
+        """Return the number of the text behind a title in front of the first record; -1 if the title is not there."""
         page = self.page
         end = page.first_text[self.records[0].element]
         return max(
@@ -80,42 +80,36 @@ class Thread:
                 if page.first_text[element] < page.last_text[element] <= end
                 and page.last_text[element] - page.first_text[element] <= _TITLE_TEXTS
                 and abs(page.chars(element) - len(title)) <= _TITLE_TEXTS
-                and _same(page.joined(page.texts[page.first_text[element] : page.last_text[element]]), title)
+                and " ".join(page.text_of(element).split()) == title
             ),
             default=-1,
         )
 
     def introduction(self, heading: int) -> str:
-        """The lines between a heading and the first record that say something: no links, dates or names; few words.
+        """Return the lines between a heading and the first record, without links, dates, names and short ones.
 
         Args:
-            heading: what `headed` gave, not -1.
+            heading: what `heading_end` returned, not -1.
         """
         page = self.page
         return "\n".join(
             line
             for n in range(heading, page.first_text[self.records[0].element])
             if not (page.texts[n].linked or is_person(page, page.texts[n].owner))
-            and not (page.dates[n] and not in_sentence(page.texts[n].text))
+            and not (page.dates[n] and not is_in_sentence(page.texts[n].text))
             and width(line := " ".join(page.texts[n].text.split())) >= HEADLINE_CHARS
             and not _CONTROL.search(line)
         )
 
-    def noticed(self, body: str) -> bool:
-        """Whether a text in front of the records is a notice of the site, as its element is called."""
+    def is_notice(self, body: str) -> bool:
+        """Return True if a text in front of the records is a notice of the site, by the name of its element."""
         page = self.page
         at = place_of(page, page.first_text[self.records[0].element], body)
-        element = page.texts[at].owner if at is not None else 0
-        for _ in range(_AROUND):
-            if element <= 0:
-                break
-            if "notice" in roles(*page.names[element]):
-                return True
-            element = page.parents[element]
-        return False
+        around = page.above(page.texts[at].owner if at is not None else 0)
+        return any("notice" in roles(*page.names[element]) for element in islice(around, _AROUND))
 
     def articles(self, title: str) -> bool:
-        """Whether the records are articles, the first of which the page is about: each has a first heading of its own.
+        """Return True if the records are articles, each with a heading of its own, and the page is about the first.
 
         Pages that load the next article below the one that was asked for hold both.
 
@@ -129,21 +123,17 @@ class Thread:
             heading = next((one for one in first if page.tags[one] == "h1"), None)
             if heading is None:
                 return False
-            headings.append(page.joined(page.texts[page.first_text[heading] : page.last_text[heading]]))
+            headings.append(page.text_of(heading))
         return len(set(headings)) == len(headings) > 1 and headings[0] == title
 
     @property
     def text(self) -> str:
-        """The texts of the records, quotes included."""
+        """Return the texts of the records, quotes included."""
         return "\n".join(f"{record.text}\n{record.quotes}" for record in self.records)
 
 
-def _same(text: str, title: str) -> bool:
-    return text.strip() != "" and " ".join(text.split()) == title
-
-
 def read_thread(page: Outline, now: datetime) -> Thread | None:
-    """The records of a page; None where nothing on it repeats as records do. Linear in the page's size.
+    """Return the records of a page, in linear time; None if it has none.
 
     Args:
         now: aware; what relative dates count from.
@@ -153,7 +143,7 @@ def read_thread(page: Outline, now: datetime) -> Thread | None:
     if not groups:
         return None
     best = groups[0]
-    nested = (one for one in groups[1:_MOST_GROUPS] if len(one.members) > 1 and _nested(page, best, one))
+    nested = (one for one in groups[1:_MOST_GROUPS] if len(one.members) > 1 and _are_nested(page, best, one))
     chosen = [best, *islice(nested, 1)]
     records = [
         record
@@ -168,7 +158,7 @@ def read_thread(page: Outline, now: datetime) -> Thread | None:
     records.sort(key=lambda record: record.element)
     records = list({(one.author, one.date_text, one.text): one for one in reversed(records)}.values())[::-1]
     dated = sum(one.date is not None for one in records)
-    if 2 * dated > len(records):  # what has no day among those that have is a link to the others
+    if 2 * dated > len(records):  # a short one without a day is a link to the others
         records = [one for one in records if one.date is not None or width(one.text) > _LINK_CHARS]
     records = [one for one in records if not _links_here(page, one.element)]
     if not records:
@@ -184,21 +174,21 @@ def read_thread(page: Outline, now: datetime) -> Thread | None:
 
 
 def _links_here(page: Outline, element: int) -> bool:
-    """Whether a record is what another site sends of itself when it links to the page, among its comments."""
+    """Return True if another site sent a record, when it linked to the page."""
     return "link back" in roles(*page.names[element], *page.names[max(0, page.parents[element])])
 
 
 def _least(group: Group) -> float:
-    """The evidence that a group needs, by what it is called and shows."""
+    """Return the evidence that a group needs, by its name and its portraits."""
     if group.hinted:
         return _LEAST_EVIDENCE
     return _LEAST_PORTRAYED if group.portrayed else _LEAST_UNHINTED
 
 
-def _nested(page: Outline, group: Group, other: Group) -> bool:
-    """Whether two groups are posts and the comments under them: those of one stand in some of the other.
+def _are_nested(page: Outline, group: Group, other: Group) -> bool:
+    """Return True if two groups are posts and the comments under them: members of one stand in some of the other.
 
-    What stands in each post, and holds its only day, is a part of it and no comment.
+    A member that stands in every post, and holds its only day, is a part of it and no comment.
     """
     small, large = sorted((group, other), key=lambda one: one.members[0][1] - one.members[0][0])
     if not (is_reply(small.name) or _among_replies(page, small, large)) or len(small.members) == len(
@@ -211,7 +201,7 @@ def _nested(page: Outline, group: Group, other: Group) -> bool:
         return False
     if not set(small.members).isdisjoint(large.members) or _unlike(page, small):
         return False
-    days = {post: _dated(page, post) for post in large.members}  # those of the post itself
+    days = {post: _count_dates(page, post) for post in large.members}  # those of the post itself
     holds: Counter[Span] = Counter()
     around: list[Span] = []
     posts = set(large.members)
@@ -219,7 +209,7 @@ def _nested(page: Outline, group: Group, other: Group) -> bool:
         while around and around[-1][1] <= span[0]:
             around.pop()
         if around:
-            days[around[-1]] -= _dated(page, span)
+            days[around[-1]] -= _count_dates(page, span)
             holds[around[-1]] += span not in posts
         elif span not in posts:
             return False
@@ -232,30 +222,26 @@ def _nested(page: Outline, group: Group, other: Group) -> bool:
 
 
 def _among_replies(page: Outline, small: Group, large: Group) -> bool:
-    """Whether the first of a group stands in what is called replies or comments, inside a post."""
-    element = page.parents[small.members[0][0]]
-    for _ in range(_AROUND):
-        if element <= 0 or any(element == start for start, _ in large.members):
-            return False
-        if "reply" in roles(*page.names[element]):
-            return True
-        element = page.parents[element]
-    return False
+    """Return True if the first of a group stands in an element called replies or comments, inside a post."""
+    posts = {start for start, _ in large.members}
+    around = islice(page.above(page.parents[small.members[0][0]]), _AROUND)
+    inside = takewhile(lambda element: element not in posts, around)
+    return any("reply" in roles(*page.names[element]) for element in inside)
 
 
 def _unlike(page: Outline, group: Group) -> bool:
-    """Whether each member is called otherwise: parts of something (its head, its text), and no comments."""
+    """Return True if each member has other names: parts of something (its head, its text), and no comments."""
     names = [name for start, _ in group.members for name in set(page.names[start])]
     return len(names) >= len(group.members) and len(set(names)) == len(names)
 
 
-def _dated(page: Outline, span: Span) -> int:
+def _count_dates(page: Outline, span: Span) -> int:
     first, last = page.text_range(*span)
     return page.dates_before[last] - page.dates_before[first]
 
 
 def _key_of(page: Outline, record: Record) -> str:
-    """The id a record's element carries, where it is a numbered one; empty where it has none."""
+    """Return the id of a record's element if it has a number, else an empty text."""
     attributes = page.nodes[record.element].attributes
     for name in ("id", "data-id", "data-cid", "data-pid", "data-post-id", "data-comment-id"):
         value = (attributes.get(name) or "").strip()
@@ -265,16 +251,16 @@ def _key_of(page: Outline, record: Record) -> str:
 
 
 def next_part(page: Outline, url: str) -> str:
-    """The link to a thread's next page; empty where there is none, or where it leads away from this thread.
+    """Return the link to a thread's next page; empty if there is none in this thread.
 
-    A next part has the address of the page but for its numbers: another thread or article has not.
+    A next part has the address of the page but for its numbers, unlike another thread or article.
     """
     for element, tag in enumerate(page.tags):
         href = page.attributes[element].get("href", "") if tag == "a" else ""
         if not href or len(href) == LONGEST_KEPT_VALUE or href.startswith(("#", "javascript:")):
             continue
-        first, last = page.first_text[element], page.last_text[element]
-        if last - first > _NEAR or not _NEXT.fullmatch(page.joined(page.texts[first:last]) or "-"):
+        few = page.last_text[element] - page.first_text[element] <= _NEAR
+        if not few or not _NEXT.fullmatch(page.text_of(element) or "-"):
             continue
         try:
             here, following = sendable(url), joined(url, href)
@@ -290,7 +276,7 @@ def next_part(page: Outline, url: str) -> str:
 
 
 def _shape(url: str) -> tuple[str, frozenset[tuple[str, str]]]:
-    """An address without what numbers its part: digits and page numbers of the path, page parameters."""
+    """Return an address without the numbers of its part: digits and page numbers of the path, page parameters."""
     parts = urlsplit(url)
     path = _DIGITS.sub("0", _PAGE_OF_PATH.sub("", parts.path)).rstrip("/")
     return path, frozenset(pair for pair in parse_qsl(parts.query) if not _PAGE_PARAMETER.fullmatch(pair[0]))

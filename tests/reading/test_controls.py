@@ -10,7 +10,7 @@ from splitter.catalog.rules import PageRules
 from tasks.domain.pages import Review
 from tasks.reading.extract import read_page
 from tasks.reading.people import is_name, may_be_name
-from tasks.reading.site_text import without_controls
+from tasks.reading.site_text import strip_controls
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 SENTENCE = "上周在超市买的鲜奶回家发现结块，打电话给客服，对方说要等三个工作日才有答复。"
@@ -37,7 +37,7 @@ SENTENCE = "上周在超市买的鲜奶回家发现结块，打电话给客服�
     ],
 )
 def test_controls_around_a_text_are_not_in_it(text: str, left: str) -> None:
-    assert without_controls(text) == left
+    assert strip_controls(text) == left
 
 
 @pytest.mark.parametrize("name", ["评论(3)", "評論(3)", "浏览 120", "12条评论", "3 likes", "+1"])

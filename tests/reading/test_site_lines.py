@@ -10,7 +10,7 @@ from splitter.catalog.rules import PageRules
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.extract import read_page
 from tasks.reading.people import is_name, person
-from tasks.reading.site_text import without_site_lines
+from tasks.reading.site_text import strip_site_lines
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 SENTENCE = "上周在超市买的鲜奶回家发现结块，打电话给客服，对方说要等三个工作日才有答复。"
@@ -29,7 +29,7 @@ TEXT = "\n".join(f"{n}{SENTENCE}" for n in "一二三")
     ],
 )
 def test_a_byline_or_caption_above_a_text_is_not_in_it(line: str) -> None:
-    assert without_site_lines(f"{line}\n{TEXT}") == TEXT
+    assert strip_site_lines(f"{line}\n{TEXT}") == TEXT
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_byline_or_caption_above_a_text_is_not_in_it(line: str) -> None:
     ],
 )
 def test_credits_notices_and_what_to_read_next_are_not_in_it(line: str) -> None:
-    assert without_site_lines(f"{TEXT}\n{line}") == TEXT
+    assert strip_site_lines(f"{TEXT}\n{line}") == TEXT
 
 
 @pytest.mark.parametrize(
@@ -65,28 +65,28 @@ def test_credits_notices_and_what_to_read_next_are_not_in_it(line: str) -> None:
     ],
 )
 def test_what_somebody_wrote_stays(line: str) -> None:
-    assert without_site_lines(f"{line}\n{TEXT}\n{line}") == f"{line}\n{TEXT}\n{line}"
+    assert strip_site_lines(f"{line}\n{TEXT}\n{line}") == f"{line}\n{TEXT}\n{line}"
 
 
 def test_a_box_of_further_pages_within_a_text_does_not_end_it() -> None:
     text = f"{TEXT}\n相关阅读\n鲜奶结块怎么办\n{3 * SENTENCE}"
-    assert without_site_lines(text) == text
+    assert strip_site_lines(text) == text
 
 
 def test_a_button_beside_every_heading_is_not_in_it() -> None:
     text = "\n".join(f"第{n}节\n播报\n编辑\n{n}{SENTENCE}" for n in "一二三")
-    assert without_site_lines(text) == "\n".join(f"第{n}节\n{n}{SENTENCE}" for n in "一二三")
+    assert strip_site_lines(text) == "\n".join(f"第{n}节\n{n}{SENTENCE}" for n in "一二三")
 
 
 def test_the_way_back_glued_to_the_last_line_and_references_are_not_in_it() -> None:
     long = f"{TEXT}\n" * 4
-    assert without_site_lines(f"{TEXT}返回某某网首页>>") == TEXT
-    assert without_site_lines(f"{long}参考资料\n1.鲜奶．某网[引用日期2014-05-19]") == long.rstrip("\n")
+    assert strip_site_lines(f"{TEXT}返回某某网首页>>") == TEXT
+    assert strip_site_lines(f"{long}参考资料\n1.鲜奶．某网[引用日期2014-05-19]") == long.rstrip("\n")
 
 
 @pytest.mark.parametrize("text", ["责任编辑：杜某", "2024-05-09 10:00", "图注：奶站", ""])
 def test_a_text_that_is_nothing_else_stays(text: str) -> None:
-    assert without_site_lines(text) == text
+    assert strip_site_lines(text) == text
 
 
 def read(*parts: str, head: str = "<title>鲜奶结块</title>") -> PageRead:
