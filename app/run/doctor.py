@@ -126,7 +126,7 @@ def _check_sites(found: Preflight, catalog: Catalog) -> Iterator[Check]:
     yield check("sites", reason, asked=asked, sites=sites)
     for site, obstacle in obstacles:
         if obstacle.kind in (ObstacleKind.SIGN_IN, ObstacleKind.UNSUPPORTED):
-            what = "sign-in" if obstacle.kind is ObstacleKind.SIGN_IN else site
+            what = "sign-in" if obstacle.kind is ObstacleKind.SIGN_IN else "engine"
             yield _warning(what, "obstacle", why=f"{site}: {obstacle.why}", mend=obstacle.mend)
 
 

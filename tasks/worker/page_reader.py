@@ -24,7 +24,7 @@ from tasks.reading.voice import network as voice_network
 
 PATIENCE_S = 4.5
 """CPU seconds for one page. With sending it and replacing the process, a page takes at most 5 s of a free core."""
-LONGEST_S = 120.0
+LONGEST_S = 60.0
 """Seconds after which a page is given up, however little CPU time the machine gave its reader."""
 _START_S = 60.0
 _END_S = 2.0

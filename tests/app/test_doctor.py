@@ -60,7 +60,7 @@ def test_what_preflight_found_is_told(checks):
     told = checks(found)
     assert told["network"].state is told["searxng"].state is told["sites"].state is CheckState.FAILED
     assert told["searxng"].parameters["mend"] == "start it"
-    assert told["c.cn"].parameters["why"] == "c.cn: it is signed"
+    assert told["engine"].parameters["why"] == "c.cn: it is signed"
     assert told["sign-in"].parameters["why"] == "b.cn: it asks to sign in"
 
 

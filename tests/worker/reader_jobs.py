@@ -34,6 +34,8 @@ class Job(ReadingJob[str]):
             case "timers":
                 timers = signal.ITIMER_REAL, signal.ITIMER_PROF
                 return " ".join(str(signal.getitimer(timer)[0]) for timer in timers)
+            case "waits":
+                signal.pause()
             case "is late":
                 os.kill(os.getpid(), signal.SIGPROF)
             case "crashes":

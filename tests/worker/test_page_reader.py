@@ -95,6 +95,15 @@ def test_cpu_time_counts_and_waiting_does_not():
     assert 0 < of_cpu <= PATIENCE_S + 1  # the kernel rounds up
 
 
+def test_a_reader_that_does_nothing_is_given_up_by_the_clock(monkeypatch):
+    with closing(PageReader(PATIENCE_S)) as reader:
+        assert read(reader, "pid").isdigit()
+        monkeypatch.setattr(page_reader, "LONGEST_S", 0.05)
+        assert outcome(reader, "waits") == (ErrorClass.UNREADABLE, "reading 4 bytes took longer than 0.05 s")
+        monkeypatch.undo()
+        assert read(reader, "pid").isdigit()
+
+
 def test_hosts_take_turns():
     turns = Turns()
     for number in range(8):
