@@ -29,8 +29,8 @@ DRIVERS = {
 }
 FOLDER_LIMIT = 15
 LIMITS = {
-    "code lines": 42_390,
-    "modules": 386,
+    "code lines": 42_321,
+    "modules": 384,
     "circles of packages": 0,
     "circles of modules": 1,
     "wide folders": 7,

@@ -49,8 +49,7 @@ def judge(
     """
     from tasks.jobs.judging import judge as judged
     from tasks.jobs.judging import page_judge
-    from tasks.reading.add_voices import judgement
-    from tasks.reading.voice import MODEL
+    from tasks.reading.voice import MODEL, judgement
 
     settings = settings_of(db, sites)
     of_page = page_judge(settings.catalog(), judgement, MODEL, again=again)

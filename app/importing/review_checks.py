@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -12,15 +12,16 @@ from urllib.parse import urlsplit
 from app.actions.products import new_product, not_a_name
 from app.importing.review_columns import FieldColumns
 from app.importing.review_files import Record
+from splitter.catalog.model import Site
 from splitter.errors import InputError
 from splitter.normalize import normalize
 from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical
 from tasks.domain.pages import Review
 from tasks.domain.product_match import matchable_text, product_match
-from tasks.reading.add_voices import judgement
 from tasks.reading.dates import read_date
 from tasks.reading.relevance import reject_reason
+from tasks.reading.voice import judgement
 from tasks.store.content.imports import ImportedReview, page_of, review_key
 from tasks.store.content.products import KnownName, NewProduct
 from tasks.worker.pseudonyms import Pseudonyms
@@ -137,7 +138,7 @@ class ReviewChecks:
         self,
         columns: FieldColumns,
         names: ProductNames,
-        sites: Container[str],
+        sites: Mapping[str, Site],
         pseudonyms: Pseudonyms | None,
         now: datetime,
     ) -> None:
@@ -178,16 +179,16 @@ class ReviewChecks:
         site = text("site") or site_of_url or NO_SITE
         date_text = text("date")
         date = self._date(date_text)
-        author, title = text("author"), text("title")
-        if self._pseudonyms is not None:
-            author = self._pseudonyms.of(site, author)
+        by, title = text("author"), text("title")
+        author = by if self._pseudonyms is None else self._pseudonyms.of(site, by)
         rating = _rating(text("rating"))
         when = date.isoformat() if date is not None else ""
         key = review_key(author, when, title, body, rating)
         review = Review(key, title, body, author, date_text, date, rating)
         if reason := reject_reason(review, main_text=False):
             raise _Refused("body", f"is no review: {reason}")
-        review = review._replace(voice=judgement(review))
+        group = self._sites[site].group if site in self._sites else None
+        review = review._replace(voice=judgement(review._replace(author=by), group))
         return ImportedReview(product, written, site, url, review, self._page_of(site, url, written))
 
     def _address_of(self, text: str) -> tuple[str, str]:

@@ -2,19 +2,18 @@
 
     python -m research.training.train_voices ../shared/data tasks/reading/voice-network.npz
 
-Word vectors come from all texts of the sources that may be learned from (`research.training.voice_words`), the layers from
-the posts whose voice is known (`research.training.voice_layers`). Sources are left out in twelve parts: what is said of a
-source's posts is learned from others alone, and on these the probabilities are calibrated: one factor and one
-shift a voice (vector scaling; Guo et al., ICML 2017, section 4.2), folded into the last layer. The sentiment is a
-logistic regression with an L2 penalty, on posts whose author said good or bad. On one machine the same posts give the
-same file.
+A teacher over word vectors (`research.training.word_network`) is fitted to the posts whose voice is known; it tells the
+voice of all texts of the sources that may be learned from. The network (`research.training.voice_student`) learns what
+the teacher told, then the posts' labels, too. This is done twice: first a quarter of the sources is left out, and on
+these the probabilities are calibrated: one factor and one shift a voice (vector scaling; Guo et al., ICML 2017, section
+4.2), folded into the last layer. Then nothing is left out. On one machine the same posts give the same file.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from io import BytesIO
@@ -23,26 +22,50 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.sparse import csr_array, vstack
 
+from research.training import word_network
 from research.training.public_titles import run_training
 from research.training.voice_layers import Fit, fit_layers
+from research.training.voice_mixed import GROUPS
 from research.training.voice_posts import Post, all_texts, digest, posts
-from research.training.voice_words import word_vectors
+from research.training.voice_rated import rated_posts
+from research.training.voice_student import Steps, begin, fit, packed, runs_in, shares
+from research.training.word_network import WordNetwork, seen_by
 from tasks.domain.voices import Voice
 from tasks.reading.voice import VOICES, VoiceNetwork
-from tasks.reading.voice_text import cues, keys_of, plain
 
-PARTS = 12
-"""Parts of the sources that are left out one after the other."""
-
-BY_HAND, MOOD_PENALTY, MOOD_STEPS = 2.0, 1e-4, 60
-"""How much more a post labelled by hand counts; of the sentiment: penalty of squared weights, most steps."""
-
-HOW = Fit()
+PARTS, LEFT_OUT = 12, 3
+"""Parts that groups of sources fall into, and how many of them the probabilities are calibrated on."""
+BY_HAND, SOFT, BLUNT = 2.0, 0.05, 1.5
+"""Weight of a post labelled by hand; share of a label given to all voices alike; divisor of the teacher's log odds."""
+MOOD_PENALTY, MOOD_STEPS = 1e-4, 60
+TEACHER = Fit(rounds=15)
+OF_TEACHER, OF_LABELS = Steps(4096, 4, 0.02), Steps(2048, 4, 0.003)
+REMEMBERED = 60_000
+"""Texts of the teacher's that the labels are learned together with."""
 
 Floats = NDArray[np.floating]
 
-BUYERS = [VOICES.index(voice) for voice in (Voice.COMPLAINT, Voice.PRAISE)]
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What is learned from.
+
+    Attributes:
+        posts: with a known voice.
+        runs: of these posts.
+        seen: what the teacher's layers see of them.
+        others: groups of further texts.
+        other_runs, other_seen: the same of those.
+    """
+
+    posts: Sequence[Post]
+    runs: csr_array
+    seen: NDArray[np.float32]
+    others: Sequence[str]
+    other_runs: csr_array
+    other_seen: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,55 +76,69 @@ class Calibration:
     shift: Floats
 
     def shares(self, told: Floats) -> Floats:
-        """Calibrated probabilities of the voices: shape (posts, voices)."""
-        return softmax(self.factor * told[:, : len(VOICES)] + self.shift)
+        """Return calibrated probabilities of the voices: shape (posts, voices)."""
+        return shares(self.factor * told[:, : len(VOICES)] + self.shift)
 
 
-def untrained(words: Sequence[str], vectors: NDArray[np.int8]) -> VoiceNetwork:
-    """A network with these vectors, whose layers say nothing yet."""
-    keys = keys_of(words)
-    order = np.argsort(keys)
-    size = vectors.shape[1] + len(cues()) + 1
-    nothing = (np.zeros((size, 1)), np.zeros((2, len(VOICES))), np.zeros(size))
-    return VoiceNetwork(keys[order], vectors[order], *(layer.astype(np.float32) for layer in nothing))
-
-
-def seen_by(network: VoiceNetwork, found: Sequence[Post]) -> NDArray[np.float32]:
-    """What a network's layers see of posts; shape (posts, seen)."""
-    return network.seen([plain(post.text) for post in found])
+def read_texts(found: Sequence[Post], texts: Mapping[str, Sequence[str]]) -> Texts:
+    """Return what posts, and texts by their source, have to be learned from."""
+    teacher = word_network.untrained()
+    others = [(GROUPS.get(source, source), text) for source, of in texts.items() for text in of]
+    own, further = [post.text for post in found], [text for _, text in others]
+    return Texts(
+        found, runs_in(own), seen_by(teacher, own),
+        [group for group, _ in others], runs_in(further), seen_by(teacher, further),
+    )  # fmt: skip
 
 
 def train(
-    network: VoiceNetwork, found: Sequence[Post], seen: NDArray[np.float32], how: Fit = HOW
+    texts: Texts, learned: Callable[[str], bool], tell: Callable[[str], object] = lambda _: None
 ) -> VoiceNetwork:
-    """The network whose layers fit posts, not calibrated.
+    """Return a network that was fitted to the groups of sources that may be learned from, not calibrated."""
+    own = np.flatnonzero([learned(post.kin) for post in texts.posts])
+    further = np.flatnonzero([learned(group) for group in texts.others])
+    found = [texts.posts[place] for place in own.tolist()]
+    teacher = teach(found, texts.seen[own])
+    told = teacher.told(texts.other_seen[further])
+    soft = np.column_stack((shares(told[:, :-1] / BLUNT), 1 / (1 + np.exp(-told[:, -1])))).astype(np.float32)
+    tell(f"the teacher told {len(further)} texts")
+    of_group = Counter(texts.others[place] for place in further.tolist())
+    weight = np.array([of_group[texts.others[place]] ** -0.5 for place in further.tolist()])
+    layers = begin()
+    fit(layers, texts.other_runs[further], soft, weight, OF_TEACHER)
+    tell("learned what the teacher told")
+    some = np.sort(np.random.default_rng(0).permutation(len(further))[:REMEMBERED])
+    runs = csr_array(vstack((texts.runs[own], texts.other_runs[further[some]])).tocsr())
+    labels = weights(found)
+    both = np.concatenate((labels / labels.sum(), np.full(len(some), 0.25 / max(len(some), 1))))
+    fit(layers, runs, np.vstack((truth(found), soft[some])), both, OF_LABELS)
+    return packed(layers)
+
+
+def teach(found: Sequence[Post], seen: NDArray[np.float32], how: Fit = TEACHER) -> WordNetwork:
+    """Return the teacher, whose layers fit posts.
 
     Args:
-        seen: of the posts (`seen_by`).
+        seen: of the posts (`word_network.seen_by`).
     """
     kinds = np.array([VOICES.index(post.voice) for post in found])
-    hidden, out = fit_layers(seen, kinds, _weights(found), len(VOICES), how)
-    return replace(network, hidden=hidden, out=out, mood=_mood(found, seen))
+    hidden, out = fit_layers(seen, kinds, weights(found), len(VOICES), how)
+    return replace(word_network.untrained(), hidden=hidden, out=out, mood=_mood(found, seen))
 
 
-def held_out(
-    network: VoiceNetwork,
-    found: Sequence[Post],
-    how: Fit = HOW,
-    tell: Callable[[str], object] = lambda _: None,
-) -> NDArray[np.float32]:
-    """What is told of posts by layers that were fitted without their source; shape (posts, voices + 1)."""
-    seen = seen_by(network, found)
-    told = np.zeros((len(found), len(VOICES) + 1), np.float32)
-    part_of = np.array([sha256(post.kin.encode()).digest()[0] % PARTS for post in found])
-    for part in sorted(set(part_of.tolist())):
-        here, others = np.flatnonzero(part_of == part), np.flatnonzero(part_of != part)
-        if len(others):
-            told[here] = train(network, [found[place] for place in others.tolist()], seen[others], how).told(
-                seen[here]
-            )
-        tell(f"left out: part {part + 1} of {PARTS}, {len(here)} posts")
-    return told
+def truth(found: Sequence[Post]) -> NDArray[np.float32]:
+    """Return the voices' shares and the mood of posts (`voice_student.fit`)."""
+    of = np.full((len(found), len(VOICES) + 1), SOFT / len(VOICES), np.float32)
+    for row, post in enumerate(found):
+        of[row, VOICES.index(post.voice)] += 1 - SOFT
+        good = _is_good(post)
+        of[row, -1] = np.nan if good is None else good
+    return of
+
+
+def is_learned(kin: str) -> bool:
+    """Return True if a group of sources is not left out for the calibration."""
+    return sha256(kin.encode()).digest()[0] % PARTS >= LEFT_OUT
 
 
 def for_calibration(post: Post) -> bool:
@@ -110,15 +147,16 @@ def for_calibration(post: Post) -> bool:
 
 
 def calibrated(found: Sequence[Post], told: Floats) -> Calibration:
-    """What makes held-out probabilities most likely, every source counting the same."""
+    """Return what makes the probabilities of posts most likely, every source counting the same."""
     used = [place for place, post in enumerate(found) if for_calibration(post)]
     kinds = np.array([VOICES.index(found[place].voice) for place in used])
     of_source = Counter(found[place].source for place in used)
     weight = np.array([1 / min(of_source[found[place].source], 100) for place in used])
 
     def loss(values: Floats) -> float:
-        shares = Calibration(values[0], values[1:]).shares(told[used])
-        likely = np.log(shares[np.arange(len(kinds)), kinds] + 1e-12)
+        likely = np.log(
+            Calibration(values[0], values[1:]).shares(told[used])[np.arange(len(kinds)), kinds] + 1e-12
+        )
         return float(-(weight * likely).sum() / weight.sum() + 1e-3 * (values[1:] ** 2).sum())
 
     best = minimize(loss, np.array([1.0] + [0.0] * len(VOICES)), method="L-BFGS-B").x
@@ -126,34 +164,22 @@ def calibrated(found: Sequence[Post], told: Floats) -> Calibration:
 
 
 def with_calibration(network: VoiceNetwork, how: Calibration) -> VoiceNetwork:
-    """A network whose probabilities are calibrated."""
-    out = network.out * how.factor
-    out[-1] += how.shift
+    """Return a network whose probabilities are calibrated."""
+    out = network.out.copy()
+    out[:, :-1] *= how.factor
+    out[-1, :-1] += how.shift
     return replace(network, out=out.astype(np.float32))
 
 
 def write_network(network: VoiceNetwork) -> bytes:
-    """The file of a network: the arrays of `VoiceNetwork`, by name."""
+    """Return the file of a network: the arrays of `VoiceNetwork`, by name."""
     file = BytesIO()
-    np.savez(
-        file,
-        keys=network.keys,
-        vectors=network.vectors,
-        hidden=network.hidden,
-        out=network.out,
-        mood=network.mood,
-    )
+    np.savez_compressed(file, rows=network.rows, hidden=network.hidden, out=network.out)
     return file.getvalue()
 
 
-def softmax(told: Floats) -> Floats:
-    """Probabilities of rows of log odds."""
-    grown = np.exp(told - told.max(1, keepdims=True))
-    return np.asarray(grown / grown.sum(1, keepdims=True))
-
-
-def _weights(found: Sequence[Post]) -> NDArray[np.float64]:
-    """How much each post counts: every voice the same in all; of many posts of one source each counts less."""
+def weights(found: Sequence[Post]) -> NDArray[np.float64]:
+    """Return how much each post counts: every voice the same in all; of many posts of one source each counts less."""
     alike = Counter((post.source, post.voice, post.by_hand) for post in found)
     each = [
         alike[post.source, post.voice, post.by_hand] ** -0.5 * (BY_HAND if post.by_hand else 1.0)
@@ -165,13 +191,19 @@ def _weights(found: Sequence[Post]) -> NDArray[np.float64]:
     return np.array([weight / whole[post.voice] for post, weight in zip(found, each, strict=True)])
 
 
+def _is_good(post: Post) -> bool | None:
+    """What a post's author thought; a complaint read by hand is bad, praise is good."""
+    return (
+        post.good if post.good is not None else {Voice.COMPLAINT: False, Voice.PRAISE: True}.get(post.voice)
+    )
+
+
 def _mood(found: Sequence[Post], seen: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Weights of the sentiment; a complaint read by hand is bad, praise is good."""
-    good = {Voice.COMPLAINT: False, Voice.PRAISE: True}
-    said = [post.good if post.good is not None else good.get(post.voice) for post in found]
+    """Weights of the teacher's sentiment: logistic regression with an L2 penalty."""
+    said = [_is_good(post) for post in found]
     used = [place for place, one in enumerate(said) if one is not None]
     sign = np.array([1.0 if said[place] else -1.0 for place in used])
-    weight = _weights([found[place] for place in used])
+    weight = weights([found[place] for place in used])
     weight /= weight.sum()
     rows = seen[used].astype(float)
     scale = rows.std(0) + 1e-6
@@ -195,13 +227,16 @@ def main(shared: Path, target: Path) -> None:
     def tell(line: str) -> None:
         print(line, file=sys.stderr)
 
-    found = posts(shared)
+    known = posts(shared)
+    found = [*known, *rated_posts(shared, known)]
     tell(f"{len(found)} posts of {len({post.source for post in found})} sources")
-    network = untrained(*word_vectors(all_texts(shared)))
-    tell(f"{len(network.keys)} words have vectors")
-    how = calibrated(found, held_out(network, found, tell=tell))
-    whole = with_calibration(train(network, found, seen_by(network, found)), how)
-    target.write_bytes(write_network(whole))
+    texts = read_texts(found, all_texts(shared))
+    left_out = [post for post in known if not is_learned(post.kin)]
+    part = train(texts, is_learned, tell)
+    how = calibrated(left_out, part.told([post.text for post in left_out]))
+    tell(f"calibrated by {len(left_out)} posts: {how}")
+    whole = train(texts, lambda _: True, tell)
+    target.write_bytes(write_network(with_calibration(whole, how)))
 
 
 if __name__ == "__main__":

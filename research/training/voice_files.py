@@ -8,8 +8,9 @@ entry:
     commit: 0123456789ab
     licence: MIT                      # as the repository says; "none" where it says nothing
     files: [data/a.csv, data/b.csv]   # within the repository
-    kind: csv                         # csv, tsv, lines, json, jsonl, sheet
-    field: 3                          # column of a table or sheet; of json the way to the text: data.*.content
+    kind: csv                         # csv, tsv, lines, json, jsonl, sheet, sheets, script, elements
+    field: 3                          # column of a table or sheet; of json the way to the text: data.*.content;
+                                      # of sheets columns, of a script names of its strings, of a page a CSS selector
     encoding: gb18030                 # utf-8-sig where nothing is said
     held_back: true                   # nothing is learned from it
     group: app stores                 # held out together with others of the group: the same posts, site or subject
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ from typing import Any
 
 import yaml
 from openpyxl import load_workbook
+from selectolax.lexbor import LexborHTMLParser
 
 LIST = Path(__file__).parents[1] / "bench" / "voice-sources.yaml"
 
@@ -53,7 +56,8 @@ class MixedSource:
     def texts(self, folder: Path) -> Iterator[str]:
         """The texts in a folder of repositories."""
         for file in self.files:
-            path = folder / self.repository.replace("/", "+") / file
+            # Without a repository it is a file of the shared data.
+            path = (folder / self.repository.replace("/", "+") if self.repository else folder.parent) / file
             if path.exists():
                 yield from (str(text).strip() for text in _READERS[self.kind](path, self) if text)
 
@@ -92,6 +96,24 @@ def _sheet(path: Path, source: MixedSource) -> Iterator[Any]:
             yield row[int(source.field)]
 
 
+def _sheets(path: Path, source: MixedSource) -> Iterator[Any]:
+    for sheet in load_workbook(path, read_only=True).worksheets:
+        for row in sheet.iter_rows(values_only=True):
+            yield from (row[column] for column in map(int, str(source.field).split(",")) if len(row) > column)
+
+
+def _script(path: Path, source: MixedSource) -> Iterator[Any]:
+    """Strings in double quotes, by the names before them."""
+    found = rf'"?\b(?:{source.field})"?\s*:\s*("(?:[^"\\\n]|\\.)*")'
+    for text in re.findall(found, path.read_text(source.encoding, "replace")):
+        yield json.loads(text, strict=False)
+
+
+def _elements(path: Path, source: MixedSource) -> Iterator[Any]:
+    tree = LexborHTMLParser(path.read_text(source.encoding, "replace"))
+    yield from (node.text(separator=" ", strip=True) for node in tree.css(str(source.field)))
+
+
 def _along(value: Any, way: Sequence[str]) -> Iterator[Any]:
     """The values at the end of a way into JSON."""
     if not way:
@@ -110,4 +132,7 @@ _READERS = {
     "json": _json,
     "jsonl": _json_lines,
     "sheet": _sheet,
+    "sheets": _sheets,
+    "script": _script,
+    "elements": _elements,
 }

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import svds
 
+from research.training.word_text import LONGEST, plain_texts
 from splitter.words import jieba_tokenizer
-from tasks.reading.voice_text import LONGEST, plain_texts
 
 SIZE, NEAR = 100, 5
 """Numbers of a vector; how many words to either side are neighbours."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from splitter.catalog.model import Catalog
+from splitter.catalog.names import Group
 
 from tasks.domain.pages import PageRead, Review
 from tasks.domain.product_match import Verdict, matchable_text
@@ -138,28 +139,29 @@ def judge(
 
 
 def page_judge(
-    catalog: Catalog, voice: Callable[[Review], VoiceJudgement], model: str, *, again: bool
+    catalog: Catalog, voice: Callable[[Review, Group | None], VoiceJudgement], model: str, *, again: bool
 ) -> Callable[[StoredPage], JudgedPage]:
     """The judge of a page by its site's rules, as when it was read.
 
     Args:
-        voice: whose voice a review is.
+        voice: whose voice a review on a kind of site is.
         model: its id.
         again: also the voices that this model has judged.
     """
 
     def judged(page: StoredPage) -> JudgedPage:
+        site = catalog.sites.get(page.row.site)
+        group = site.group if site is not None else None
         voices = [
-            (number, voice(review))
+            (number, voice(review, group))
             for number, review in page.reviews
             if again or review.voice is None or review.voice.model != model
         ]
-        site = catalog.sites.get(page.row.site)
         if page.row.source is not None or site is None or not site.judge:
             known = page.row.source is not None or site is not None
             return JudgedPage(page=page, voices=voices, refused=page.refused, site_known=known)
         found = _verdicts(page, main_text=catalog.rules_of(page.row.site).main_text)
-        taken_in = [one._replace(voice=voice(one)) for one in found.taken_in]
+        taken_in = [one._replace(voice=voice(one, group)) for one in found.taken_in]
         return JudgedPage(
             page=page, voices=voices, links=found.links, taken_in=taken_in, refused=found.refused
         )

@@ -13,15 +13,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, Self, TypeVar
 
+from splitter.catalog.names import Group
 from splitter.catalog.rules import PageRules, ResultRules
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import ListPage, PageRead, Response, ResultPage
-from tasks.reading.add_voices import voiced
 from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
 from tasks.reading.lists import read_list
 from tasks.reading.results import read_results
+from tasks.reading.voice import voiced
 
 _SMALL_BYTES = 65_536
 
@@ -67,10 +68,12 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
 
     Attributes:
         hint: the catalog's encoding of the site.
+        group: the kind of site; None: not known.
     """
 
     rules: PageRules
     hint: str
+    group: Group | None = None
 
     @property
     def is_quick(self) -> bool:
@@ -79,7 +82,7 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
     def read(self) -> tuple[PageRead, str]:
         text, encoding, _ = decode(self.body, self.headers, self.hint)
         read = read_page(text, self.url, self.rules, now=self.now)
-        return replace(read, reviews=voiced(read.reviews)), encoding
+        return replace(read, reviews=voiced(read.reviews, self.group)), encoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,161 +1,203 @@
-"""The voice of a text: a buyer's complaint or praise, a question, news, a company's, or another's.
+"""The voice of a review: a buyer's complaint or praise, a question, news, a company's, or another's.
 
-A small network (a deep averaging network: Iyyer et al., ACL 2015): the vectors of a text's words are added up, divided
-by the root of their number; with how dense the text's cues are, they pass one hidden layer. Words of a like use have
-like vectors, so a word that no labelled text had speaks, too. `docs/voices.md` says what the voices mean, how the
+A small network over runs of one to three characters: each run has a row of 16 numbers, found by its hash (Joulin et
+al., EACL 2017). The rows of a text's runs are added up and pass one hidden layer. What the record and its site say
+beside the text (stars, author, kind of site) shifts the odds. `docs/voices.md` says what the voices mean, how the
 network was made and what it reaches.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
+from splitter.catalog.names import Group
 
+from tasks.domain.pages import Review
 from tasks.domain.voices import Voice, VoiceJudgement
-from tasks.reading.voice_text import RowsOfRuns, cue_text, cue_words, cues, densities, plain_texts, runs_of
 
 VOICES = tuple(Voice)
 _NAMES = tuple(voice.value for voice in VOICES)
+_COMPLAINT, _PRAISE = _BUYERS = 0, 1  # the first of the voices
+_COMPANY = VOICES.index(Voice.COMPANY)
 
-_AT_ONCE = 64
-"""Texts whose runs are in memory at once."""
+HEAD, TAIL = 280, 120
+"""Characters read of the beginning and of the end of a longer text."""
+LEVELS = 54
+"""Largest number of a row: the numbers of the longest text's runs still fit into 16 bits together."""
+BITS, ORDERS = 18, 3
+_MIX = (np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35))
+_MARKED = re.compile(r"(?:https?://|www\.)[\x21-\x7e]+|@[\w-]{1,30}|\[[^\[\]\s]{1,8}\]")
+_MARKS = {"@": "A", "[": "F"}
 
-_ROWS = 32
-"""Texts that pass the layers at once, some of them empty ones."""
+_RATED, _LEAN = 2.5, 3.0
+_OF_GROUP = {Group.COMPLAINTS: (2.5, 0.0), Group.SHOP: (1.5, 1.5)}
+_OF_COMPANY = 5.0
+"""Shifts of log odds: a record with stars is a buyer's, and the stars lean to praise or complaint; kinds of sites, for
+complaint and praise; an author who speaks for a company."""
+_SPEAKS_FOR_COMPANY = re.compile(
+    r"(?:.{0,12}(?:客服|官方|商家|店家|卖家|掌柜|店长|开发者)(?:回复|答复|小二|专员|号)?|.{0,20}(?:旗舰店|专卖店|官方微博|官微))[\s:：]*"
+)
 
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class VoiceNetwork:
-    """Word vectors and the layers behind them.
-
-    What a layer sees has a last value of 1, whose weights are its constants.
+    """Rows of runs and the layers behind them. A layer's last row holds its constants.
 
     Attributes:
-        keys: of the words (`voice_text.run_key`); shape (words,).
-        vectors: of the words; shape (words, size).
-        hidden: of the hidden layer, whose values below 0 become 0; shape (size + cues + 1, hidden).
-        out: of the voices' log odds; shape (hidden + 1, voices).
-        mood: of the sentiment's log odds, from what the hidden layer sees; shape (size + cues + 1,).
+        rows: of each hash of a run; shape (2 ** BITS, size), from 0 to `LEVELS`.
+        hidden: of the hidden layer, whose values below 0 become 0; shape (size + 1, hidden).
+        out: of the voices' log odds, then the sentiment's; shape (hidden + 1, voices + 1).
     """
 
-    keys: NDArray[np.uint64]
-    vectors: NDArray[np.int8]
+    rows: NDArray[np.uint8]
     hidden: Floats
     out: Floats
-    mood: Floats
 
     @cached_property
-    def rows(self) -> RowsOfRuns:
-        """Where the row of each word is found; the words of cues come after them."""
-        return RowsOfRuns(np.concatenate((self.keys, cue_words()[0])))
+    def packed(self) -> NDArray[np.uint64]:
+        """The rows, four numbers of 16 bits in each value: they are added up together. Shape (2 ** BITS, size / 4)."""
+        return self.rows.astype(np.uint16).view(np.uint64)
 
-    @cached_property
-    def values(self) -> Floats:
-        """The vectors as they are added up: whole numbers, so that their order does not matter."""
-        return self.vectors.astype(np.float32)
-
-    def seen(self, texts: Sequence[str]) -> Floats:
-        """What the hidden layer sees of plain texts; shape (texts, size + cues + 1)."""
-        runs, of = runs_of(texts)
-        places, rows = self.rows.of(runs)
-        of, n = of[places], len(self.keys)
-        size = self.vectors.shape[1]
-        seen = np.ones((len(texts), len(self.hidden)), np.float32)
-        cue = rows >= n
-        seen[:, size:-1] = densities(of[cue], cue_words()[1][rows[cue] - n], [len(one) for one in texts])
-        seen[:, :size] = 0
-        # Each word of a text counts once.
-        held = (of * n + rows)[~cue]
-        held.sort()
-        text_of, rows = np.divmod(held[_firsts(held)], n)
-        if len(rows):
-            first = _firsts(text_of)
-            for text, of_text in zip(text_of[first].tolist(), np.split(rows, first[1:]), strict=True):
-                seen[text, :size] = self.values.take(of_text, 0).sum(0) / np.sqrt(np.float32(len(of_text)))
-        return seen
-
-    def told(self, seen: Floats) -> Floats:
-        """The voices' log odds, then the sentiment's; shape (texts, voices + 1).
-
-        Always as many rows at once: the last digits of a product of matrices depend on how many there are.
-        """
-        rows = np.zeros((-(-len(seen) // _ROWS) * _ROWS, seen.shape[1]), np.float32)
-        rows[: len(seen)] = seen
-        told = np.empty((len(rows), len(VOICES) + 1), np.float32)
-        for start in range(0, len(rows), _ROWS):
-            part = rows[start : start + _ROWS]
-            told[start : start + _ROWS, :-1] = (
-                np.maximum(part @ self.hidden, 0) @ self.out[:-1] + self.out[-1]
-            )
-            told[start : start + _ROWS, -1] = part @ self.mood
-        return told[: len(seen)]
+    def told(self, texts: Sequence[str]) -> Floats:
+        """Return the voices' log odds of texts, then the sentiment's; shape (texts, voices + 1)."""
+        runs, starts, chars = runs_of(texts)
+        size = self.packed.shape[1]
+        found = self.packed.take(runs, 0)
+        together = found[0]
+        for more in found[1:]:
+            together += more
+        sums = np.empty((len(texts), size), np.uint64)
+        for column in range(size):
+            np.add.reduceat(together[:, column], starts, out=sums[:, column])
+        count = np.float32(ORDERS) * chars[:, None]
+        seen = (sums.view(np.uint16) - np.float32(LEVELS / 2) * count) / np.sqrt(count)
+        told: Floats = np.maximum(seen @ self.hidden[:-1] + self.hidden[-1], 0) @ self.out[:-1] + self.out[-1]
+        return told
 
 
-def voice_of(text: str, title: str = "") -> VoiceJudgement:
-    """The voice of a text.
+def runs_of(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.intp], Floats]:
+    """Return the hashes of the runs of texts, each with two blanks before it.
+
+    Returns:
+        Hashes, below 2 ** BITS, of the runs that begin at each character; shape (ORDERS, characters). Where each text
+        begins. The characters of each text.
+    """
+    read = [f"{one[:HEAD]} {one[-TAIL:]}" if len(one) > HEAD + TAIL else one for one in texts]
+    joined = "  ".join(["", *read, ""])
+    if "@" in joined or "[" in joined or "//" in joined or "www." in joined:
+        read = [_MARKED.sub(lambda found: _MARKS.get(found[0][0], "U"), one) for one in read]
+        joined = "  ".join(["", *read, ""])
+    codes = _plain_codes().take(
+        np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32), mode="clip"
+    )
+    lengths = np.array([len(one) + 2 for one in read])
+    runs = np.empty((ORDERS, len(codes) - 2), np.uint32)
+    one, two, three = _MIX
+    alone = codes * one
+    pairs = (alone[:-1] ^ (alone[:-1] >> np.uint32(15))) * two + codes[1:] * three
+    runs[0] = alone[:-2]
+    runs[1] = pairs[:-1] * one
+    runs[2] = ((pairs[:-1] ^ (pairs[:-1] >> np.uint32(13))) * three + codes[2:] * two) * one
+    runs >>= np.uint32(32 - BITS)
+    return runs, lengths.cumsum() - lengths, lengths.astype(np.float32)
+
+
+@cache
+def _plain_codes() -> NDArray[np.uint32]:
+    """Each character as it is read: in NFKC, in lower case, digits as 0, rare characters as F, and simplified if
+    simplified Chinese does not have it."""
+    text = files("tasks.reading").joinpath("simplified.txt").read_text("utf-8")
+    old, new = (line for line in text.splitlines() if not line.startswith("#"))
+    simplified = dict(zip(old, new, strict=True))
+    codes = np.full(1 << 16, ord("F"), np.uint32)
+    for code in range(len(codes) - 1):
+        first = unicodedata.normalize("NFKC", chr(code)).lower()[:1]
+        first = simplified.get(first, first)
+        codes[code] = ord(" " if first.isspace() or first < " " else "0" if first.isdigit() else first)
+    codes[0xD800:0xE000] = ord("F")
+    return codes
+
+
+def judgement(review: Review, group: Group | None = None) -> VoiceJudgement:
+    """Return the voice of a review.
 
     Args:
-        text: what was said.
-        title: read only where there is no text: of a thread it is the asker's, and of no reply.
+        group: the kind of its site.
     """
-    return voices_of([(text, title)])[0]
+    return voices_of([review], group)[0]
 
 
-def voices_of(texts: Sequence[tuple[str, str]]) -> list[VoiceJudgement]:
-    """The voices of texts, each with its title (`voice_of`), none of which depends on the others.
+def voiced(reviews: Iterable[Review], group: Group | None = None) -> tuple[Review, ...]:
+    """Return reviews of a page, each with its voice; arguments as of `judgement`."""
+    there = tuple(reviews)
+    found = voices_of(there, group)
+    return tuple(Review(*review[:-1], voice) for review, voice in zip(there, found, strict=True))
 
-    Those of a page at once cost less than one by one.
+
+def voices_of(reviews: Sequence[Review], group: Group | None = None) -> list[VoiceJudgement]:
+    """Return the voices of reviews of a page, which cost less together than one by one.
+
+    A title is read only if there is no text: of a thread it is the asker's, and of no reply.
+
+    Args:
+        group: the kind of their site.
     """
-    read = [text if text.strip() else title for text, title in texts]
-    parts = (read[start : start + _AT_ONCE] for start in range(0, len(read), _AT_ONCE))
-    return [one for part in parts for one in _judged(part)]
-
-
-def _judged(texts: Sequence[str]) -> Iterator[VoiceJudgement]:
-    by = network()
-    told = by.told(by.seen(plain_texts(texts))).astype(float)
-    shares = np.exp(told[:, :-1] - told[:, :-1].max(1, keepdims=True))
+    if not reviews:
+        return []
+    told = network().told([one.body if one.body.strip() else one.title for one in reviews])
+    odds, mood = told[:, :-1], np.tanh(told[:, -1] / 2)
+    if group in _OF_GROUP:
+        odds[:, : len(_BUYERS)] += _OF_GROUP[group]
+    best = max((one.rating for one in reviews if one.rating is not None), default=0.0)
+    stars = next((top for top in (5.0, 10.0) if best <= top), 100.0)
+    for row, review in enumerate(reviews):
+        if review.rating is not None:
+            lean = max(-1.0, min((review.rating / stars - 0.6) / 0.4, 1.0))
+            odds[row, _COMPLAINT] += _RATED - _LEAN * lean
+            odds[row, _PRAISE] += _RATED + _LEAN * lean
+        if review.author and _speaks_for_company(review.author):
+            odds[row, _COMPANY] += _OF_COMPANY
+    shares = np.exp(odds - odds.max(1, keepdims=True))
     shares /= shares.sum(1, keepdims=True)
-    buyers, sentiments = shares[:, 0] + shares[:, 1], np.tanh(told[:, -1] / 2)
-    columns = (shares.argmax(1).tolist(), shares.max(1).tolist(), buyers.tolist(), sentiments.tolist())
-    for best, probability, buyer, sentiment in zip(*columns, strict=True):
-        yield VoiceJudgement(_NAMES[best], probability, min(buyer, 1.0), sentiment, MODEL)
+    buyers = np.minimum(shares[:, _COMPLAINT] + shares[:, _PRAISE], 1)
+    columns = (shares.argmax(1).tolist(), shares.max(1).tolist(), buyers.tolist(), mood.tolist())
+    return [
+        VoiceJudgement(_NAMES[best], share, buyer, sentiment, MODEL)
+        for best, share, buyer, sentiment in zip(*columns, strict=True)
+    ]
 
 
-def _firsts(ascending: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Where each value comes first. (`numpy.diff` with a value before costs three times as much.)"""
-    new = np.ones(len(ascending), np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
-    return new.nonzero()[0]
+@lru_cache(4096)
+def _speaks_for_company(author: str) -> bool:
+    return _SPEAKS_FOR_COMPANY.fullmatch(author) is not None
 
 
 @cache
 def network() -> VoiceNetwork:
-    """The network that comes with the project."""
+    """Return the network that comes with the project."""
     return read_network(_file())
 
 
 def read_network(file: bytes) -> VoiceNetwork:
     """Read a network from a file of its arrays, by name."""
     with np.load(BytesIO(file), allow_pickle=False) as held:
-        parts = {name: held[name] for name in ("keys", "vectors", "hidden", "out", "mood")}
-    if parts["hidden"].shape[0] != parts["vectors"].shape[1] + len(cues()) + 1:
-        raise ValueError("voice-network.npz is of other cues than voice-cues.txt: train the voices again")
-    return VoiceNetwork(**parts)
+        return VoiceNetwork(held["rows"], held["hidden"], held["out"])
 
 
 def _file() -> bytes:
     return files("tasks.reading").joinpath("voice-network.npz").read_bytes()
 
 
-MODEL = hashlib.sha256(_file() + cue_text().encode()).hexdigest()[:12]
-"""The version of the network and its cues."""
+MODEL = hashlib.sha256(_file()).hexdigest()[:12]
+"""The version of the network."""

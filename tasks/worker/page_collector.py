@@ -55,8 +55,7 @@ class PageCollector:
         self._posts: dict[bytes, Hit] = {}
         self._rules = catalog.rules_of(site)
         self._is_made_by_script = catalog.renders(site)
-        self._encoding_hint = catalog.sites[site].encoding
-        self._check_relevance = catalog.sites[site].judge
+        self._site = catalog.sites[site]
 
     async def results(self, url: str) -> SearchResult:
         """A result page. Raises FetchError, WaitTooLong."""
@@ -130,7 +129,7 @@ class PageCollector:
         reviews, text = read.reviews, None
         refused: Mapping[str, int] = {}
         refused_records: Sequence[tuple[str, Review]] = ()
-        if self._check_relevance:
+        if self._site.judge:
             screened = screen_reviews(read, reviews, main_text=self._rules.main_text)
             reviews, refused, refused_records = screened
             text = matchable_text(read.title, ((review.title, review.body) for review in reviews))
@@ -154,7 +153,9 @@ class PageCollector:
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
-        job = PageJob.from_response(response, self._deps.now(), rules=self._rules, hint=self._encoding_hint)
+        job = PageJob.from_response(
+            response, self._deps.now(), rules=self._rules, hint=self._site.encoding, group=self._site.group
+        )
         return await self._deps.reader.read(job)
 
     async def _further_parts(self, first: PageRead, asked: set[str]) -> list[tuple[PageRead, bytes]]:

@@ -1,5 +1,3 @@
-import unicodedata
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -7,12 +5,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from splitter.catalog.names import Group
+from tasks.domain.pages import Review
 from tasks.domain.voices import Voice
-from tasks.reading.voice import VOICES, voice_of, voices_of
-from tasks.reading.voice_text import RowsOfRuns, plain, plain_texts, run_key, runs_of
+from tasks.reading.voice import (
+    BITS,
+    HEAD,
+    LEVELS,
+    ORDERS,
+    TAIL,
+    VOICES,
+    judgement,
+    network,
+    runs_of,
+    voiced,
+    voices_of,
+)
 
 WRITTEN = Path(__file__).parents[2] / "research" / "samples" / "voices" / "posts.tsv"
 BUYERS = {Voice.COMPLAINT, Voice.PRAISE}
+
+
+def review(body, *, title="", author="", rating=None):
+    return Review("#0", title, body, author, "", None, rating)
+
+
+def voice_of(body, group=None, **more):
+    return judgement(review(body, **more), group)
 
 
 def test_floors_of_the_network_in_the_tree():
@@ -22,8 +41,8 @@ def test_floors_of_the_network_in_the_tree():
     right = sum(found.voice == voice for voice, found in said)
     both = sum(found.buyer > 0.5 and voice in BUYERS for voice, found in said)
     either = sum(found.buyer > 0.5 for _, found in said) + sum(voice in BUYERS for voice, _ in said)
-    assert 2 * both / either >= 0.9
-    assert right / len(said) >= 0.78
+    assert 2 * both / either >= 0.89
+    assert right / len(said) >= 0.81
 
 
 @pytest.mark.parametrize(
@@ -42,12 +61,47 @@ def test_who_speaks(text, voice):
     assert (said.buyer > 0.5) == (voice in {Voice.COMPLAINT, Voice.PRAISE})
 
 
+ALONE, SHOP, COMPLAINTS, STARS = (0, 1, 2, 3)
+"""What a text without a judging word needs to be read right: nothing, a shop's page, a complaints site, stars."""
+
+
+@pytest.mark.parametrize(
+    ("text", "voice", "needs"),
+    [
+        ("打开罐子里面有黑色小颗粒，宝宝喝了拉肚子", Voice.COMPLAINT, ALONE),
+        ("烘干后有塑料味", Voice.COMPLAINT, ALONE),
+        ("吃出塑料片！要求赔偿", Voice.COMPLAINT, ALONE),
+        ("才洗了一水，领口就成荷叶边了", Voice.COMPLAINT, ALONE),
+        ("打开盖子里面有只死蟑螂", Voice.COMPLAINT, ALONE),
+        ("侧漏起坨，红屁股了", Voice.COMPLAINT, ALONE),
+        ("快过期三天的货发给我", Voice.COMPLAINT, STARS),
+        ("司机绕路多收", Voice.COMPLAINT, SHOP),
+        ("喝完心慌失眠一整夜", Voice.COMPLAINT, COMPLAINTS),
+        ("油烟一点没跑出来，做完饭头发都没味", Voice.PRAISE, STARS),
+        ("关了灯一点声音都没有", Voice.PRAISE, STARS),
+        ("感谢亲的支持，您的满意是我们最大的动力", Voice.COMPANY, ALONE),
+    ],
+)
+def test_faults_and_merits_without_a_judging_word_and_the_courtesy_of_companies(text, voice, needs):
+    stars = {Voice.COMPLAINT: 1.0, Voice.PRAISE: 5.0}.get(voice)
+    said = (
+        voice_of(text),
+        voice_of(text, Group.SHOP),
+        voice_of(text, Group.COMPLAINTS),
+        voice_of(text, rating=stars),
+    )
+    assert said[needs].voice == voice
+    assert said[STARS].voice == voice
+
+
 def test_sentiment_is_told_beside_the_voice():
     assert voice_of("质量很差，用了一天就坏，非常失望").sentiment < -0.5
     assert voice_of("质量很好，用着舒服，非常满意").sentiment > 0.5
 
 
-@pytest.mark.parametrize("text", ["", " \n", "a", "😀" * 500, "字" * 10_000, "http://x.cn/a @谁 [哈哈] 12.5"])
+@pytest.mark.parametrize(
+    "text", ["", " \n", "a", "😀" * 500, "字" * 10_000, "http://x.cn/a @谁 [哈哈] 12.5", "\ud800"]
+)
 def test_any_text_has_a_voice(text):
     said = voice_of(text)
     assert 1 / len(VOICES) <= said.probability <= 1
@@ -58,63 +112,74 @@ def test_any_text_has_a_voice(text):
 def test_a_title_is_read_only_where_there_is_no_text():
     question = "请问这款奶粉一岁能喝吗？"
     answer = "孩子喝了八个月，很喜欢，没有闹过肚子，推荐"
-    assert voice_of(" ", question) == voice_of(question)
-    assert voice_of(answer, question) == voice_of(answer)
+    assert voice_of(" ", title=question) == voice_of(question)
+    assert voice_of(answer, title=question) == voice_of(answer)
 
 
-def test_marks_of_a_site_are_taken_out():
-    assert plain("转发 @某某 看http://t.cn/Rz1 [哈哈] １２３元 😀") == "转发 A 看U F 0元 F"
+def test_stars_and_the_kind_of_site_make_a_text_a_buyers_unless_it_says_otherwise():
+    short = "用了一周"
+    plain = voice_of(short)
+    assert voice_of(short, rating=5.0).voice == Voice.PRAISE
+    assert voice_of(short, rating=1.0).voice == Voice.COMPLAINT
+    assert voice_of(short, rating=5.0).buyer > plain.buyer
+    assert voice_of(short, Group.COMPLAINTS).buyer > plain.buyer
+    assert voice_of(short, Group.SHOP).buyer > plain.buyer
+    assert voice_of(short, Group.NEWS) == plain
+    company = "感谢您的反馈，我们会加强品控，请联系在线客服处理，期待您再次光临"
+    assert voice_of(company, Group.COMPLAINTS).voice == Voice.COMPANY
 
 
-def test_traditional_characters_are_simplified_where_simplified_chinese_has_them_not():
-    assert plain("這款筆電很喜歡，著名的質感") == "这款笔电很喜欢,著名的质感"
+def test_the_best_stars_of_a_page_tell_their_scale():
+    of_ten = [review("用了一周", rating=stars) for stars in (9.0, 4.0)]
+    assert [one.voice for one in voices_of(of_ten)] == [Voice.PRAISE, Voice.COMPLAINT]
 
 
-def test_texts_are_made_plain_together_as_each_alone():
-    texts = [
-        "看[哈",
-        "哈]了",
-        "",
-        " ",
-        "ＷＷＷ．a.cn/１ 对…",
-        "http://t.cn",
-        "/x",
-        "\uffff",
-        "a@b",
-        "-c",
-        "e",
-        "\u0301",
-        "12",
-        "34",
-        "長い" * 300,
-    ]
-    assert plain_texts(texts) == [plain(text) for text in texts]
-    together = voices_of([(text, "") for text in texts])
-    for one, alone in zip(together, map(voice_of, texts), strict=True):
-        assert one.voice == alone.voice
-        assert one[1:4] == pytest.approx(alone[1:4], abs=1e-6)
-    assert plain("e\u0301…") == unicodedata.normalize("NFKC", "e\u0301…")
+@pytest.mark.parametrize(
+    "author", ["客服", "官方", "商家回复", "某某官方客服", "小米官方旗舰店", "店家回复："]
+)
+def test_an_author_who_speaks_for_a_company(author):
+    assert voice_of("物流已经在路上了", author=author).voice == Voice.COMPANY
+
+
+@pytest.mark.parametrize("author", ["官方认证的老王说", "张三", "讨厌客服的人"])
+def test_other_authors_change_nothing(author):
+    assert voice_of("物流已经在路上了", author=author) == voice_of("物流已经在路上了")
+
+
+def test_what_only_a_site_writes_is_read_as_a_mark():
+    assert voice_of("转发 @某某 看http://t.cn/Rz1 [哈哈] １２３元") == voice_of(
+        "转发 @别人 看http://t.cn/Qa2 [泪] 999元"
+    )
+
+
+def test_traditional_characters_are_read_as_simplified_ones():
+    assert voice_of("這款筆電很喜歡，著名的質感") == voice_of("这款笔电很喜欢，著名的质感")
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=5))
 def test_any_texts_together_are_as_each_alone(texts):
-    assert plain_texts(texts) == [plain(text) for text in texts]
+    together = [one for page in [voiced(map(review, texts))] for one in page]
+    for one, text in zip(together, texts, strict=True):
+        assert one.voice[1:4] == pytest.approx(voice_of(text)[1:4], abs=1e-5)
 
 
-@pytest.mark.parametrize("count", [1, 2, 600, 70_000])
-def test_rows_of_runs_are_those_of_a_search(count):
-    keys = np.random.default_rng(count).integers(0, 1 << 63, count, np.uint64)
-    keys[: count // 4] = keys[count // 4 : count // 4 * 2]
-    runs = np.concatenate((keys[::7], keys[::7] + np.uint64(1)))
-    rows_of = defaultdict(list)
-    for row, key in enumerate(keys.tolist()):
-        rows_of[key].append(row)
-    places, rows = RowsOfRuns(keys).of(runs)
-    assert sorted(zip(places.tolist(), rows.tolist(), strict=True)) == [
-        (place, row) for place, run in enumerate(runs.tolist()) for row in rows_of.get(run, ())
-    ]
+def test_the_longest_text_does_not_overflow():
+    held = network()
+    runs, starts, chars = runs_of(["字" * (HEAD + TAIL), "x" * 5000])
+    assert chars.max() * ORDERS * LEVELS < 1 << 16
+    assert held.rows.max() <= LEVELS
+    assert starts.tolist() == [0, HEAD + TAIL + 2]
+    assert runs.shape == (ORDERS, int(chars.sum()))
+    assert runs.max() < 1 << BITS
 
 
-def test_runs_are_of_one_to_four_characters():
-    assert run_key("ab") == ord("a") << 16 | ord("b")
-    assert set(runs_of(["字"])[0].tolist()) == {run_key(run) for run in (" ", "字", " 字", "字 ", " 字 ")}
+def test_packed_sums_are_the_sums_of_the_rows():
+    held = network()
+    texts = ["喝了一周", "味道不错，会回购", ""]
+    runs, starts, chars = runs_of(texts)
+    for text, start, count in zip(texts, starts, chars.astype(int), strict=True):
+        sums = held.rows[runs[:, start : start + count].ravel()].sum(0, dtype=float)
+        seen = (sums - LEVELS / 2 * ORDERS * count) / np.sqrt(ORDERS * count)
+        told = np.maximum(seen @ held.hidden[:-1] + held.hidden[-1], 0) @ held.out[:-1] + held.out[-1]
+        assert held.told([text])[0] == pytest.approx(told, abs=1e-3)
+    assert voice_of("ＡＢ").buyer == voice_of("ab").buyer

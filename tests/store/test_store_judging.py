@@ -9,6 +9,7 @@ import pytest
 from world import CATALOG, World, hit, page_of, review
 
 from splitter.catalog.model import Catalog
+from splitter.catalog.names import Group
 from tasks.domain.pages import Review
 from tasks.domain.product_match import matchable_text
 from tasks.domain.voices import VoiceJudgement
@@ -29,7 +30,7 @@ from tasks.store.sql.tables import products as product_table
 MILK, YOGURT = ("光明", "高钙", "牛奶"), ("蒙牛", "酸奶")
 
 
-def voice(review: Review) -> VoiceJudgement:
+def voice(review: Review, _group: Group | None = None) -> VoiceJudgement:
     return VoiceJudgement("complaint" if "酸" in review.body else "praise", 0.9, 0.8, -0.25, "two")
 
 

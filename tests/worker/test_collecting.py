@@ -97,7 +97,7 @@ class Desk:
             engine_of=lambda _: SimpleNamespace(results=RESULTS, headers={}, redirects=(), discover="search"),
             rules_of=lambda _: rules,
             renders=lambda _: False,
-            sites={"a.cn": SimpleNamespace(encoding=hint, judge=False)},
+            sites={"a.cn": SimpleNamespace(encoding=hint, judge=False, group=None)},
         )
         fetcher: Any = self.fetched
         self.met: list[tuple[str, ErrorClass]] = []

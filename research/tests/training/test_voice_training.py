@@ -10,14 +10,19 @@ import pytest
 from openpyxl import Workbook
 
 from research.bench.quality import voices
-from research.training import train_voices, voice_words
+from research.training import train_voices, voice_student, voice_words
+from research.training.voice_apart import LABELS, SOURCES, apart
 from research.training.voice_files import sources
 from research.training.voice_layers import Fit, fit_layers
 from research.training.voice_mixed import HELD_BACK, mixed
 from research.training.voice_posts import Post, all_texts, digest, held_back, posts, written_posts
+from research.training.voice_rated import rated_posts, without_judgement, written_faults
+from research.training.voice_student import Steps
 from research.training.voice_words import word_vectors
-from tasks.domain.voices import Voice
-from tasks.reading.voice import VOICES, network, read_network
+from splitter.catalog.names import Group
+from tasks.domain.voices import Voice, VoiceJudgement
+from tasks.reading import voice
+from tasks.reading.voice import VOICES
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "voices"
 
@@ -58,9 +63,11 @@ def test_sources_held_back_are_not_among_those_that_are_learned_from(tmp_path, m
     monkeypatch.setattr("research.training.voice_posts._LABELS", labels)
     assert held_back(tmp_path) == [Post("dongchedi", text, Voice.PRAISE, by_hand=True)]
     assert posts(tmp_path) == []
-    ratios, figures = voices.of_held_back(held_back(tmp_path))
+    judged = [VoiceJudgement("other", 0.6, 0.3, 0.0, "")]
+    ((ratios, figures),) = voices.of_posts("held_back", held_back(tmp_path), judged)
     assert ratios["held_back.buyer_f1_if_all"] == 1
-    assert figures["held_back.dongchedi (by hand).buyers"] == 1
+    assert ratios["held_back.complaint_recall"] == 0
+    assert figures["held_back.dongchedi.buyers"] == 1
 
 
 def test_texts_of_mixed_sources_are_read_from_tables_sheets_and_scripts(tmp_path):
@@ -91,29 +98,72 @@ def test_texts_of_mixed_sources_are_read_from_tables_sheets_and_scripts(tmp_path
     assert set(HELD_BACK) < found.keys()
 
 
-@pytest.fixture(scope="module")
-def trained():
-    good = {Voice.COMPLAINT: False, Voice.PRAISE: True}
+@pytest.fixture
+def small(monkeypatch):
+    """Few runs and steps, so that training takes a second."""
+    for module in (voice, voice_student):
+        monkeypatch.setattr(module, "BITS", 12)
+    monkeypatch.setattr(train_voices, "TEACHER", Fit(hidden=16, networks=1, rounds=60, at_once=32))
+    monkeypatch.setattr(train_voices, "OF_TEACHER", Steps(32, 20, 0.02))
+    monkeypatch.setattr(train_voices, "OF_LABELS", Steps(32, 20, 0.01))
     found = [
-        Post(f"site {n % 3}", post.text, post.voice, good.get(post.voice), by_hand=n % 2 == 0)
-        for n, post in enumerate(written_posts())
+        Post(f"site {n % 3}", post.text, post.voice, by_hand=True) for n, post in enumerate(written_posts())
     ]
-    layers = Fit(hidden=16, networks=2, rounds=200, at_once=32)
-    return found, layers, train_voices.train(network(), found, train_voices.seen_by(network(), found), layers)
+    return train_voices.read_texts(
+        found, {"site 0": [post.text for post in found[::3]], "site 4": ["水果很新鲜"]}
+    )
 
 
-def told_by(network, found):
-    return network.told(train_voices.seen_by(network, found))
+def learned(_kin):
+    return True
 
 
-def test_training_again_gives_the_same_file_and_the_file_the_same_network(trained):
-    found, layers, whole = trained
+@pytest.mark.slow
+def test_training_again_gives_the_same_file_and_the_file_the_same_network(small):
+    whole = train_voices.train(small, learned)
     file = train_voices.write_network(whole)
-    again = train_voices.train(network(), found, train_voices.seen_by(network(), found), layers)
-    assert train_voices.write_network(again) == file
-    assert np.array_equal(told_by(read_network(file), found), told_by(whole, found))
-    kinds = [VOICES.index(post.voice) for post in found]
-    assert (told_by(whole, found)[:, :-1].argmax(1) == kinds).mean() > 0.9
+    assert train_voices.write_network(train_voices.train(small, learned)) == file
+    texts = [post.text for post in small.posts]
+    told = whole.told(texts)
+    assert np.array_equal(voice.read_network(file).told(texts), told)
+    kinds = [VOICES.index(post.voice) for post in small.posts]
+    assert (told[:, :-1].argmax(1) == kinds).mean() > 0.8
+    moods = [
+        post.voice is Voice.PRAISE for post in small.posts if post.voice in (Voice.PRAISE, Voice.COMPLAINT)
+    ]
+    rated = [n for n, post in enumerate(small.posts) if post.voice in (Voice.PRAISE, Voice.COMPLAINT)]
+    assert ((told[rated, -1] > 0) == moods).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_a_group_of_sources_that_is_left_out_is_not_learned_from(small):
+    first, second = (
+        train_voices.train(replace(small, posts=posts_), lambda kin: kin != "site 1")
+        for posts_ in (
+            small.posts,
+            [replace(post, voice=Voice.NEWS) if post.kin == "site 1" else post for post in small.posts],
+        )
+    )
+    assert train_voices.write_network(first) == train_voices.write_network(second)
+
+
+@pytest.mark.slow
+def test_probabilities_are_calibrated(small):
+    whole = train_voices.train(small, learned)
+    texts = [post.text for post in small.posts]
+    how = train_voices.calibrated(small.posts, whole.told(texts))
+    told = train_voices.with_calibration(whole, how).told(texts)
+    assert np.allclose(voice_student.shares(told[:, :-1]), how.shares(whole.told(texts)), atol=1e-4)
+    assert np.allclose(told[:, -1], whole.told(texts)[:, -1])
+
+
+def test_packed_rows_tell_what_the_layers_tell(small):
+    layers = voice_student.begin()
+    texts = [post.text for post in small.posts]
+    runs = voice_student.runs_in(texts)
+    told = np.maximum(runs @ layers.rows @ layers.hidden, 0) @ layers.out
+    assert np.allclose(voice_student.packed(layers).told(texts), told, atol=0.15)
+    assert runs.shape == (len(texts), 1 << voice_student.BITS)
 
 
 def test_several_networks_are_one_that_tells_the_mean_of_what_they_tell():
@@ -127,28 +177,51 @@ def test_several_networks_are_one_that_tells_the_mean_of_what_they_tell():
     assert np.allclose(layers[1][:4] * 2, alone[1][:4])
 
 
-def test_a_network_of_other_cues_is_refused(trained):
-    _, _, whole = trained
-    other = replace(whole, hidden=whole.hidden[:-1])
-    with pytest.raises(ValueError, match="train the voices again"):
-        read_network(train_voices.write_network(other))
+def test_judging_words_are_taken_out_of_rated_reviews(tmp_path):
+    assert without_judgement("太差了！领口三天就松了，差评") == "领口三天就松了"
+    assert without_judgement("领口三天就松了") == ""
+    assert without_judgement("太差了！差评") == ""
+    folder = tmp_path / "voices/SophonPlus+ChineseNlpCorpus/datasets/waimai_10k"
+    folder.mkdir(parents=True)
+    (folder / "waimai_10k.csv").write_text("label,review\n0,垃圾！汤全洒在袋子里面\n1,好吃\n", "utf-8")
+    known = [Post("takeaway", "好吃", Voice.PRAISE, good=True)]
+    found = {post.text: post for post in rated_posts(tmp_path, known)}
+    assert found["垃圾！汤全洒在袋子里面"].voice is Voice.COMPLAINT
+    assert found["汤全洒在袋子里面"].kin == "takeaway"
+    assert "好吃" not in found
+    assert {post.source for post in written_faults()} == {"written faults"}
 
 
-def test_a_source_is_scored_by_others_alone_and_probabilities_are_calibrated(trained):
-    found, layers, whole = trained
-    told = train_voices.held_out(network(), found, layers)
-    kinds = [VOICES.index(post.voice) for post in found]
-    assert (told[:, :-1].argmax(1) == kinds).mean() < (
-        told_by(whole, found)[:, :-1].argmax(1) == kinds
-    ).mean()
-    how = train_voices.calibrated(found, told)
-    shares = train_voices.softmax(told_by(train_voices.with_calibration(whole, how), found)[:, :-1])
-    assert np.allclose(shares, how.shares(told_by(whole, found)), atol=1e-4)
-    ratios, figures = voices.of_held_out(found, layers)
-    assert 0 <= ratios["held_out.calibration_error"] <= 1
-    assert sum(figures["confusion"]["news"].values()) == sum(
-        not train_voices.for_calibration(post) for post in found if post.voice is Voice.NEWS
+def test_texts_set_apart_are_read_with_their_context(tmp_path, monkeypatch):
+    pages = tmp_path / "pages-2024"
+    pages.mkdir()
+    (tmp_path / "voices/xudie+mall/src/api/testdata").mkdir(parents=True)
+    script = tmp_path / "voices/xudie+mall/src/api/testdata/comment.js"
+    script.write_text('x = {"feedback": "纸很\\n软", feedback: "收到了"}', "utf-8")
+    (pages / "more-forum-8cf0af42df.html").write_text(
+        "<table><tr><td class=t_f>改 <b>一下</b>吧</td></table>", "utf-8"
     )
+    labels = tmp_path / "apart.tsv"
+    labels.write_text(
+        f"tmall tissues\t{digest('纸很' + chr(10) + '软')}\tpraise\tshop\t5\t甲\n"
+        f"game forum\t{digest('改 一下 吧')}\tcomplaint\t\t\t\n",
+        "utf-8",
+    )
+    monkeypatch.setattr("research.training.voice_apart.LABELS", labels)
+    (forum, _, nothing), (tissues, record, group) = apart(tmp_path)
+    assert (forum.voice, forum.text, nothing) == (Voice.COMPLAINT, "改 一下 吧", None)
+    assert (tissues.voice, record.rating, record.author, group) == (Voice.PRAISE, 5.0, "甲", Group.SHOP)
+
+
+def test_texts_set_apart_are_of_other_sources_than_those_that_are_learned_from():
+    listed = sources(SOURCES)
+    assert (
+        len({line.split("\t")[0] for line in LABELS.read_text("utf-8").splitlines()[1:]}) == len(listed) > 5
+    )
+    assert {one.repository for one in listed} - {""} == {one.repository for one in listed} - {
+        one.repository for one in sources()
+    } - {""}
+    assert all(one.licence for one in listed)
 
 
 @pytest.mark.slow
@@ -207,6 +280,12 @@ def test_every_listed_source_has_labels_and_names_its_licence():
     # What is held out together is held back together.
     for group in {one.group for one in listed} - {""}:
         assert len({one.held_back for one in listed if one.group == group}) == 1
+
+
+def test_the_notice_names_each_source_with_its_licence():
+    notice = (Path(__file__).parents[3] / "NOTICE").read_text("utf-8")
+    for one in sources():
+        assert f"- {one.repository}, {one.commit}, {one.licence}\n" in notice
 
 
 def test_a_text_that_stands_in_two_sources_counts_once_and_never_where_it_is_held_back(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""A text as whose-voice models see it: written the one way, its runs of characters, and how dense its cues are."""
+"""A text as the network over words sees it: written the one way, its runs of characters, and how dense its cues are."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
 from splitter.normalize import nfkc
 
 HEAD, TAIL = 280, 120
@@ -154,4 +156,4 @@ def _ends(text: str) -> str:
 
 def cue_text() -> str:
     """The file of cues."""
-    return files("tasks.reading").joinpath("voice-cues.txt").read_text("utf-8")
+    return Path(__file__).with_name("voice-cues.txt").read_text("utf-8")
