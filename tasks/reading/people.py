@@ -21,7 +21,6 @@ from tasks.reading.outline import Outline
 from tasks.reading.roles import is_called, roles
 from tasks.reading.site_text import COUNTER
 
-_AUTHOR_LINK = re.compile(r"/(?:authors?|autor(?:en)?|auteur|redakteur)/", re.IGNORECASE)
 _PERSON_LINK = re.compile(
     r"(?:^|[/?&.])(?:[\w-]+[-_])?(?:users?|members?|profiles?|authors?|people|person|userinfo"
     r"|user_profile|memberlist|customer|account)(?:[/?=.&-]|$)"
@@ -68,7 +67,7 @@ SURELY = 100
 """The score of an element that can only be a person; several that may be one add up to less."""
 # Texts above another that may name its author; the nearer counts for more.
 _NEAR, _FIRST_TEXTS, _CLOSE, _AROUND, _ABOVE = 40, 3, 5, 3, 8
-_LEAST_STRENGTH = 0.9
+_LEAST_STRENGTH = 1.9
 _BEGINNING = 60
 _POST_PATH = re.compile(
     r"/(?:threads?|topics?|forums?|bbs|questions?|discussions?|discuss|posts?|status|answers?|t|p)(?:[/-]|$)",
@@ -174,8 +173,12 @@ def is_person(page: Outline, element: int) -> int:
     return int(attributes.get("itemprop") == "name" or "perhaps person" in found)
 
 
-def person_strength(page: Outline, owner: int, record: int) -> float:
-    """Return how much an element and the three around it, inside a record, are called a person; 0 if not at all."""
+def person_strength(page: Outline, owner: int, record: int, *, article: bool = False) -> float:
+    """Return how much an element and the three around it, inside a record, are called a person; 0 if not at all.
+
+    Args:
+        article: whether elements that are called an author count more than other persons.
+    """
     element, strength = owner, 0.0
     for step in range(4):
         attributes = page.attributes[element]
@@ -185,6 +188,7 @@ def person_strength(page: Outline, owner: int, record: int) -> float:
         if person:
             link = page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", ""))
             strong = "author" in (attributes.get("itemprop"), attributes.get("rel"))
+            strong = strong or (article and is_called("author", page.called[element]))
             strength += (1.5 if link else 1.0) / (step + 1) + strong
         element = page.parents[element]
         if element < record:
@@ -241,29 +245,12 @@ def element_author(page: Outline, body: str) -> tuple[str, str]:
         name = person(page.texts[number].text)
         if not name:
             continue
-        strength = _author_strength(page, owner)
+        strength = person_strength(page, owner, 0, article=True)
         if strength >= _LEAST_STRENGTH and not elsewhere(page.nodes[owner]):
             authors.setdefault(strength / (_CLOSE + order), name)
         if any(is_called("source", page.called[one]) for one in islice(page.above(owner), _AROUND)):
             sources.setdefault(1 / (_CLOSE + order), name)
     return authors.get(max(authors, default=0.0), ""), sources.get(max(sources, default=0.0), "")
-
-
-def _author_strength(page: Outline, owner: int) -> float:
-    """Return how much an element and the three around it are called an author; other persons count less."""
-    element, strength = owner, 0.0
-    for step in range(4):
-        if element < 0 or (step < _OWN and _is_of_person(page, element)):
-            break
-        attributes = page.attributes[element]
-        author = (
-            {attributes.get("itemprop"), attributes.get("rel")} & {"author", "creator"}
-            or is_called("author", page.called[element])
-            or (page.tags[element] == "a" and _AUTHOR_LINK.search(attributes.get("href", "")))
-        )
-        strength += (2.0 if author else 0.5 if is_person(page, element) == SURELY else 0.0) / (step + 1)
-        element = page.parents[element]
-    return strength
 
 
 def signer(page: Outline, end: int, body: str, now: datetime) -> tuple[str, str]:
@@ -377,7 +364,7 @@ def line_author(before: Iterable[str], after: Iterable[str], body: str, title: s
         (_LABELLED, said),
         (_UNLABELLED_TITLE, said),
         (_LABELLED, ends),
-        (_SIGNED_LINE, f"{said}\n{body[:_HEAD]}\n{body[-_TAIL:]}"),
+        (_SIGNED_LINE, f"{said}\n{ends}"),
         (_REPORTER, said),
         (_REPORTER, ends),
     ):

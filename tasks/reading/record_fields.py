@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -203,14 +203,17 @@ class _Group:
                         worth[place] += self._date_worth(number, label)
                 if text.text.strip():
                     label = "" if page.dates[number] else text.text
-        best = sorted(worth, key=lambda place: -worth[place])
+        best, *others = sorted(worth, key=lambda place: -worth[place]) or [0]
+        enough = (one for one in others if worth[one] >= _LEAST_DATE_WORTH * len(self._records_at[one]))
+        return self._first_of_each([best, *enough], first)
+
+    def _first_of_each(self, places: Iterable[int], texts: Mapping[tuple[int, int], int]) -> dict[int, int]:
+        """Return for each record the text at the first of some places that has one, by place and record."""
         found: dict[int, int] = {}
-        for place in best:
-            if worth[place] < _LEAST_DATE_WORTH * (len(self._records_at[place]) if found else 0.1):
-                continue
+        for place in places:
             for record in self._records_at[place]:
-                if (place, record) in first:
-                    found.setdefault(record, first[place, record])
+                if (place, record) in texts:
+                    found.setdefault(record, texts[place, record])
         return found
 
     def _date_worth(self, number: int, label: str) -> float:
@@ -252,12 +255,8 @@ class _Group:
         for place in worth:
             if times[place] > _FEW and len(names[place]) == 1:
                 worth[place] *= _ROLE_WORTH
-        found: dict[int, int] = {}
-        for place in sorted(worth, key=lambda place: -worth[place] / times[place] ** _SPREAD):
-            for record in self._records_at[place]:
-                if (place, record) in named:
-                    found.setdefault(record, named[place, record][1])
-        return found
+        best = sorted(worth, key=lambda place: -worth[place] / times[place] ** _SPREAD)
+        return self._first_of_each(best, {key: number for key, (_, number) in named.items()})
 
     def _names_near_dates(self, dates: dict[int, int]) -> dict[int, int]:
         """Return for each record a short text next to its day, at one place and mostly different: a name."""
