@@ -24,7 +24,7 @@ _BEGINNING, _END = 200, 20
 # The least width of an article, and its least ratio to its readers' comments.
 _ARTICLE, _ABOVE_COMMENTS = 600, 5
 _FORUM = re.compile(
-    r"[/.](?:bbs|clubs?|forums?|community|boards?|tieba|topics?|threads?|questions?|discuss(?:ions?)?|talk|answers?)[/.]"
+    r"[/.](?:bbs|clubs?|forums?|community|boards?|tieba|topics?|threads?|questions?|discuss(?:ions?)?|talk|answers?)[/.-]"
     r"|(?:show|view)(?:thread|topic)|[?&/](?:tid|topic)[=/]",
     re.IGNORECASE,
 )
