@@ -10,7 +10,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.json_results import JsonRecords
-from tasks.reading.json_reviews import marked_reviews, script_reviews
+from tasks.reading.json_reviews import find_marked_reviews, find_script_reviews
 from tasks.reading.lists import is_feed, next_address, read_feed
 from tasks.reading.maintext import covered, read_main_text
 from tasks.reading.markup import first, page_text, parse, text_of
@@ -84,7 +84,7 @@ def _without_rules(page: Page, now: datetime) -> PageRead | None:
         return marked
     shown = read_thread_page(page, now)
     if marked is None and shown is None and "<script" in page.text:
-        said = script_reviews(page.tree, now)
+        said = find_script_reviews(page.tree, now)
         return PageRead(page.metadata.title, said) if len(said) > 1 else None
     if marked is None or shown is None:
         return marked or shown
@@ -111,5 +111,5 @@ def _structured(page: Page, now: datetime) -> PageRead | None:
     """The reviews a page marks by schema.org; None where it marks none."""
     if "schema.org" not in page.text and "data-vocabulary.org" not in page.text:
         return None
-    reviews = marked_reviews(page.tree, now)
+    reviews = find_marked_reviews(page.tree, now)
     return PageRead(page.metadata.title, reviews) if reviews else None

@@ -94,7 +94,7 @@ _LEAST_SHARE = 0.8
 _LONGEST_NAME = 80
 
 
-def marked_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, ...]:
+def find_marked_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, ...]:
     """Return the reviews that a whole page (with its scripts) marks by schema.org.
 
     Reviews proper come before posts and comments: a page has one kind or the other.
@@ -118,7 +118,7 @@ def marked_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, ...]:
     return scripted
 
 
-def script_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, ...]:
+def find_script_reviews(tree: LexborHTMLParser, now: datetime) -> tuple[Review, ...]:
     """Return the longest list of comments in the scripts of a whole page.
 
     Args:
