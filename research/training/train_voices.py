@@ -4,7 +4,7 @@
 
 A teacher over word vectors (`research.training.word_network`) is fitted to the posts whose voice is known; it tells the
 voice of all texts of the sources that may be learned from. The network (`research.training.voice_student`) learns what
-the teacher told, then the posts' labels, too. This is done twice: first a quarter of the sources is left out, and on
+the teacher told, then also the posts' labels. This is done twice: first a quarter of the sources is left out, and on
 these the probabilities are calibrated: one factor and one shift a voice (vector scaling; Guo et al., ICML 2017, section
 4.2), folded into the last layer. Then nothing is left out. On one machine the same posts give the same file.
 """

@@ -1,4 +1,4 @@
-"""Texts set apart: of sources that nothing was learned, calibrated or chosen from, with what is known beside each text.
+"""Texts set apart, with what is known beside each. Nothing is learned from their sources.
 
 `research/samples/voices/apart.tsv` holds source, digest of the text, voice by hand, and the context: kind of site, stars,
 author. `research/bench/voice-apart.yaml` names the sources, each with repository, commit and licence.

@@ -1,7 +1,7 @@
 """Further posts that the voices are learned from: rated reviews of goods, their judging words taken out, replies of companies.
 
-A complaint often names a fault and no judgement (打开盖子里面有只虫). Rated reviews have many such sentences beside the
-ones that judge; a copy without the latter teaches them. `research/samples/voices/faults.tsv` has more of them, and what
+A complaint often names a fault and no judgement (打开盖子里面有只虫). Rated reviews have many such sentences, and others
+that judge. A copy without the sentences that judge teaches the rest. `research/samples/voices/faults.tsv` has more of them, and what
 companies answer, written for this project.
 """
 
@@ -57,7 +57,7 @@ def rated_posts(shared: Path, known: Sequence[Post]) -> list[Post]:
 
 
 def without_judgement(text: str) -> str:
-    """Return a text without the parts that judge; empty if nothing else is left, or nothing was taken out."""
+    """Return a text without the parts that judge; empty if too little is left, or if no part judges."""
     left = "".join(part for part in _PART.split(text) if not _JUDGES.search(part)).strip(" ，,、")
     return left if _LEAST <= len(left) < len(text.strip()) else ""
 

@@ -1,7 +1,7 @@
 """Fits the network of `tasks.reading.voice`: rows of runs of characters, and one hidden layer behind them.
 
 It learns what a teacher says of many texts (Hinton, Vinyals and Dean, Distilling the Knowledge in a Neural Network,
-2015), then labels, too. Steps by Adam (Kingma and Ba, ICLR 2015), smaller and smaller; runs and hidden values are left
+2015), then also labels. Steps by Adam (Kingma and Ba, ICLR 2015), smaller and smaller; runs and hidden values are left
 out at random (Srivastava et al., JMLR 2014).
 """
 

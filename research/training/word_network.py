@@ -2,7 +2,7 @@
 
 A deep averaging network (Iyyer et al., ACL 2015): the vectors of a text's words are added up, divided by the root of
 their number; with how dense the text's cues are, they pass one hidden layer. Words of a like use have like vectors, so
-a word that no labelled text had speaks, too. It costs ten times the student's time.
+a word that stands in no labelled text has a meaning. It takes ten times the student's time.
 """
 
 from __future__ import annotations
