@@ -9,7 +9,6 @@ from __future__ import annotations
 import marshal
 import os
 import struct
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -67,11 +66,7 @@ def write(path: Path, frequencies: Mapping[str, int], total: int) -> None:
     head = marshal.dumps((total, end, spans))
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            written = Path(file.name)
-            try:
-                file.write(b"".join((_HEAD.pack(len(head)), head, *parts)))
-                file.flush()
-                written.replace(path)
-            except OSError:
-                written.unlink()
+        written = path.with_name(f"{path.name}.{os.getpid()}")
+        written.touch(mode=0o600)
+        written.write_bytes(b"".join((_HEAD.pack(len(head)), head, *parts)))
+        written.replace(path)

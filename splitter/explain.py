@@ -66,8 +66,7 @@ def _outcome(made: Choice, written: str, word: str, scores: dict[str, float]) ->
         why = known if made.at_its_word else known.replace("the name has few words", "likely enough")
         return True, why if spelled == written else f"{why}; written as {spelled}"
     if word != written:
-        company = written[-2:] in lexicon().company
-        why = "only says that the brand is a company" if company else "a colour, edition, year or form"
+        why = "only says that the brand is a company, or which colour, edition or form it is"
     elif word not in scores:
         why = "promotion, packaging, or too little by itself"
     elif longer := [keyword for keyword in made.queries[0] if spelled in keyword]:

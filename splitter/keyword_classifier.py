@@ -64,12 +64,12 @@ def traits_beside(side: str, word: str) -> list[str]:
 
 def pair_traits(before: str, word: str, after: str) -> tuple[str, str, str, str]:
     """Traits that a word has with the words or marks beside it (empty where there is none)."""
-    seen = _mark_of(seen_as(word))
+    marks = [seen_as(one).partition(" ")[0] if one else "" for one in (before, word, after)]
     return (
         f"pair {before} {word}",
         f"{word} pair {after}",
-        f"pair seen {_mark_of(seen_as(before)) if before else ''} {seen}",
-        f"seen pair {seen} {_mark_of(seen_as(after)) if after else ''}",
+        f"pair seen {marks[0]} {marks[1]}",
+        f"seen pair {marks[1]} {marks[2]}",
     )
 
 
@@ -126,6 +126,10 @@ class Model:
             start, end = self._starts[min(number, 4)], self._ends[min(count - 1 - number, 3)]
             before = of_word(words[place - 1])[2] if place else mark[0]
             after = of_word(words[place + 1])[3] if place < last else mark[1]
+            # Written out, as this takes most of the time of a shop's title.
+            brand = itself[0] + size[0] + start[0] + end[0] + before[0] + after[0]
+            product = itself[1] + size[1] + start[1] + end[1] + before[1] + after[1]
+            model = itself[2] + size[2] + start[2] + end[2] + before[2] + after[2]
             more = [opens] if not number else []
             beside = words[place - 1] if place else "", words[place + 1] if place < last else ""
             more += [known[pair] for pair in pair_traits(beside[0], word, beside[1]) if pair in known]
@@ -133,7 +137,9 @@ class Model:
                 more.append(self._again)
             if endings.count(word[-1]) > 1 and not word.isascii():
                 more.append(self._ending_again)
-            found.append(_shares(_total(itself, size, start, end, before, after, *more)))
+            for one in more:
+                brand, product, model = brand + one[0], product + one[1], model + one[2]
+            found.append(_shares((brand, product, model)))
         return found
 
     def odds_alone(self, word: str) -> Odds:
@@ -150,7 +156,9 @@ class Model:
         )
 
     def _sum(self, traits: Sequence[str]) -> Odds:
-        return _total(*(self.weights.get(trait, _NONE) for trait in traits))
+        found = zip(*(self.weights.get(trait, _NONE) for trait in traits), strict=True)
+        brand, product, model = map(sum, found)
+        return brand, product, model
 
     def _table(self, traits: str, size: int) -> list[Odds]:
         return [self.weights.get(traits.format(number), _NONE) for number in range(size)]
@@ -159,14 +167,9 @@ class Model:
 _NONE: Odds = (0.0, 0.0, 0.0)
 
 
-def _total(*parts: Odds) -> Odds:
-    brand, product, model = map(sum, zip(*parts, strict=True))
-    return brand, product, model
-
-
 def _shares(sums: Odds) -> Odds:
     """Return the probabilities that log odds stand for."""
-    b, p, m = (exp(min(each, 50.0)) for each in sums)
+    b, p, m = exp(min(sums[0], 50.0)), exp(min(sums[1], 50.0)), exp(min(sums[2], 50.0))
     whole = 1.0 + b + p + m
     return b / whole, p / whole, m / whole
 
@@ -174,13 +177,7 @@ def _shares(sums: Odds) -> Odds:
 @cache
 def classifier() -> Model:
     """The model over the data that comes with the project."""
-    return Model(weights())
-
-
-@cache
-def weights() -> Weights:
-    """Return the weights that come with the project."""
-    return parse_weights(data("keyword-weights.txt"))
+    return Model(parse_weights(data("keyword-weights.txt")))
 
 
 def parse_weights(text: str) -> dict[str, Odds]:
@@ -206,19 +203,10 @@ def seen_as(word: str) -> str:
     Returns:
         The mark and its share in quarters: ``12 3``; ``12 rare`` of a rare word.
     """
-    return _marks().get(word.casefold(), UNSEEN)
-
-
-def _mark_of(seen: str) -> str:
-    """Return the mark without its share."""
-    return seen.partition(" ")[0]
+    return title_marks().get(word.casefold(), UNSEEN)
 
 
 @cache
-def _marks() -> Mapping[str, str]:
-    return parse_title_words(data("title-words.txt"))
-
-
-def parse_title_words(text: str) -> dict[str, str]:
-    """Read the table: each word with its mark and share."""
-    return {word: mark for mark, *words in rows(text) for word in words}
+def title_marks(text: str = "") -> Mapping[str, str]:
+    """Return each word of a table, by default the one that comes with the project, with its mark and share."""
+    return {word: mark for mark, *words in rows(text or data("title-words.txt")) for word in words}

@@ -328,11 +328,17 @@ def without_forms(words: Sequence[str]) -> Sequence[str]:
     }
     if not forms:
         return words
+    # A colour of two words (星宇橙色) goes whole.
+    forms |= {place - 1 for place in forms if place > 1 and _is_shade(*words[place - 2 : place + 1])}
     left = [_MARK if place in forms else word for place, word in enumerate(words)]
     named = [word for word in left if rank_of(word, after_name=True) is not None]
     if named and not all(map(is_brand, named)):
         return left
     return [_MARK if place and word in known else word for place, word in enumerate(words)]
+
+
+def _is_shade(model: str, word: str, colour: str) -> bool:
+    return look_of(model) is Look.MODEL and word not in roles() and _COLOUR.fullmatch(colour) is not None
 
 
 def _is_form(before: str, word: str) -> bool:
@@ -407,18 +413,14 @@ def scores_of(words: Sequence[str], odds: Mapping[int, Odds]) -> dict[str, float
         likeliest = max(likeliest, (chances[1], word))
     if name:
         named = roles().get(words[0]) is Role.BRAND
-        kept = (word for word in scores if _is_latin(word) or (named and _is_new(word)))
+        latin = {word for word in scores if word.isascii() and not word.isdigit()}  # 捷豹XEL
+        kept = latin.union(filter(_is_new, scores) if named else ())
         scores |= {word: max(scores[word], 1.0) for word in kept}
     elif word := likeliest[1]:
         scores[word] = max(scores[word], 1.0)
     for word in _proper_name(words):
         scores[word] = 1.0 + max(scores.get(word, 0.0), 1.0)
     return scores
-
-
-def _is_latin(word: str) -> bool:
-    """Whether a word has Latin letters alone, or with digits: in a name, a brand, line or model (捷豹XEL)."""
-    return word.isascii() and not word.isdigit()
 
 
 def _is_new(word: str) -> bool:

@@ -51,6 +51,11 @@ def normalize(text: str) -> str:
     return " ".join(text.split())
 
 
+def name_key(name: str) -> str:
+    """Return a name without case, blanks, width and emoji: products whose names have one key are one product."""
+    return "".join(normalize(name).casefold().split())
+
+
 def split_list(text: str) -> tuple[str, ...]:
     """Split at the separators that people put between names: , ， 、 ; ； and |."""
     return tuple(filter(None, map(str.strip, _SEPARATORS.split(text))))

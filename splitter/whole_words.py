@@ -24,17 +24,11 @@ LONGEST_NAME = 8
 """Most words and marks of a name; more are a shop's title, where 大 and 新 are mere praise."""
 
 _AFTER_NUMBER = "系代"
-_RARE = 14.0  # rarity of a word that is hardly met by itself
+_RARE = 14.5  # rarity of a word that is hardly met by itself
 
 
-def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = None) -> list[str]:
-    """The words of a name, those joined that are parts of one.
-
-    Args:
-        words: of `splitter.words.words_of`, marks among them.
-        weights: of traits of two neighbours; None: those that come with the project.
-    """
-    odds = _odds if weights is None else lambda a, b: join_odds(a, b, weights)
+def whole_words(words: Sequence[str]) -> list[str]:
+    """Return the words of a name (`splitter.words.words_of`, marks among them), those joined that are parts of one."""
     title = len(words) > LONGEST_NAME
     least = _LEAST_ODDS[title]
     known = roles()
@@ -44,14 +38,14 @@ def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = N
     for word in words:
         if (word in _AFTER_NUMBER and last.isdigit()) or (last == "0" and _CHINESE.fullmatch(word)):
             found[-1] += word  # 3系, 4代, 0蔗糖
-        elif not title and last not in known and _is_name(found[-2:], word):
+        elif not title and last not in known and _is_name(found[-2:], word, len(words)):
             found[-1] += f" {word}" if word.isascii() else word
         elif (
             last
             and last not in noise
             and len(found[-1]) + len(word) <= _LONGEST
             and may_join(last, word)
-            and odds(last, word) > least[1 in (len(found[-1]), len(word))]
+            and _odds(last, word) > least[1 in (len(found[-1]), len(word))]
         ):
             found[-1] += word
         else:
@@ -60,8 +54,8 @@ def whole_words(words: Sequence[str], *, weights: Mapping[str, float] | None = N
     return found
 
 
-def _is_name(before: Sequence[str], word: str) -> bool:
-    """Return True if a word belongs to the one before it, which opens a name or follows its brand.
+def _is_name(before: Sequence[str], word: str, count: int) -> bool:
+    """Return True if a word belongs to the one before it, which follows its brand or is the rest of the name.
 
     These are names that no dictionary has (昂克赛拉, 伯牙绝弦), and models of a single character (秦 PLUS).
     """
@@ -70,7 +64,9 @@ def _is_name(before: Sequence[str], word: str) -> bool:
         return False
     if len(first) == 1:
         return bool(brand) and _LETTERS.fullmatch(word) is not None and len(word) <= _SHORT
-    if len(first) != 2 or len(word) != 2 or word in roles() or not _CHINESE.fullmatch(word):
+    if {len(first), len(word)} != {2} or first == word or not (brand or count == 2):
+        return False
+    if word in roles() or not _CHINESE.fullmatch(word):
         return False
     rarities = [rarity(first), rarity(word)]
     return None in rarities and all(rare is None or rare > _RARE for rare in rarities)
@@ -90,11 +86,8 @@ def may_join(left: str, right: str) -> bool:
 
 @lru_cache(65_536)
 def _odds(left: str, right: str) -> float:
-    return join_odds(left, right, join_weights())
-
-
-def join_odds(left: str, right: str, weights: Mapping[str, float]) -> float:
-    """The log odds that two neighbours are one word."""
+    """Return the log odds that two neighbours are one word."""
+    weights = join_weights()
     return sum(weights.get(trait, 0.0) for trait in join_traits(left, right))
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from app.actions.products import UNITS, RefusedProduct, new_product, period
 from splitter.errors import InputError
+from splitter.normalize import name_key
 from tasks.store.content import product_changes, products
 from tasks.store.content.product_changes import Change, ProductSummary
 from tasks.store.content.products import NewProduct
@@ -75,6 +76,8 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) ->
     """Add products, at most `_BATCH` in one transaction."""
     result = Added()
     rest = iter(given)
+    with store.read() as conn:
+        there = products.names_by_key(conn)
     while batch := list(islice(rest, _BATCH)):
         new: list[NewProduct] = []
         with store.begin() as conn:
@@ -82,12 +85,14 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) ->
             for one in batch:
                 if isinstance(one, RefusedProduct):
                     result.refused.append(one)
-                elif products.add(conn, now, one):
-                    new.append(one)
+                    continue
+                named = replace(one, name=there.setdefault(name_key(one.name), one.name))
+                if products.add(conn, now, named):
+                    new.append(named)
                 else:
-                    result.known.append(one)
-                    if products.keeps_out(conn, one):
-                        result.kept_out.append(one.name)
+                    result.known.append(named)
+                    if products.keeps_out(conn, named):
+                        result.kept_out.append(named.name)
             record_added(conn, now, [one.name for one in new], who)
         result.added += new
     return result
@@ -98,13 +103,13 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
     result, there = Added(), set[str]()
     if store is not None:
         with store.read() as conn:
-            there = products.crawled_names(conn)
+            there = set(map(name_key, products.crawled_names(conn)))
     for one in given:
         if isinstance(one, RefusedProduct):
             result.refused.append(one)
         else:
-            (result.known if one.name in there else result.added).append(one)
-            there.add(one.name)
+            (result.known if name_key(one.name) in there else result.added).append(one)
+            there.add(name_key(one.name))
     return result
 
 
@@ -157,6 +162,9 @@ def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, ProductS
     with store.begin() as conn:
         now = read_now(conn)
         row = product_changes.find(conn, name)
+        name = row.name
+        if wanted.name is not None:
+            wanted = replace(wanted, name=new_product(wanted.name).name)
         if wanted.recrawl_every and row.sites == [] and wanted.sites is None and not wanted.all_sites:
             raise InputError(
                 f"{name} is looked for no more, or came by an import: add it again, with its period"
@@ -175,13 +183,14 @@ def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, ProductS
             notices.record_action(
                 conn, now, notices.AuditEntry(who, "edit product", name, _audit_detail(wanted, cancelled))
             )
-        return cancelled, product_changes.summary(conn, name)
+        return cancelled, product_changes.summary(conn, wanted.name or name)
 
 
 def _audit_detail(wanted: Edit, cancelled: int) -> dict[str, object]:
     """A change, for the audit log."""
     every = wanted.recrawl_every
     told = {
+        "name": wanted.name,
         "keywords": None if wanted.keywords is None else " & ".join(wanted.keywords) or "of the name",
         "aliases": None if wanted.aliases is None else ", ".join(wanted.aliases) or "none",
         "priority": None if wanted.priority is None else str(wanted.priority),

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from app.actions import product_actions
+from app.actions.product_actions import Added
 from app.actions.products import RefusedProduct, named_products
 from app.cli.options import (
     DatabaseUnusable,
@@ -17,7 +18,7 @@ from app.cli.options import (
 )
 from app.cli.output import say
 from app.cli.plan import MOST_PLANNED, find_askable, plan_of, print_plan, refuse_empty, say_plan, stored_in
-from app.cli.product import say_kept_out, say_refused
+from app.cli.product import say_notes
 from app.cli.progress import Progress
 from app.reports.summary import Summary, mark, summary
 from app.run.preflight import Preflight, check_lab
@@ -107,7 +108,7 @@ def show_plan(
         beside: the nodes of a run, given those that were added.
     """
     refused = [one for one in given if isinstance(one, RefusedProduct)]
-    say_refused(refused)
+    say_notes(Added(refused=refused))
     accepted = [one for one in given if isinstance(one, NewProduct)]
     stored, added = stored_in(settings)
     if not accepted and not stored:
@@ -154,8 +155,7 @@ def add_names(
         InputError: there is no product to crawl.
     """
     result = product_actions.add(store, given, person())
-    say_refused(result.refused)
-    say_kept_out(result.kept_out)
+    say_notes(result)
     with store.read() as conn:
         if not may_be_none and not products.any_to_crawl(conn):
             raise InputError("there is no product to crawl: reviewloop run --until-done 光明高钙牛奶")

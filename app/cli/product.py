@@ -13,7 +13,7 @@ import click
 
 from app.actions import product_actions
 from app.actions.product_actions import Added
-from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, product_of
+from app.actions.products import MOST_PAGES, named_products, period, product_of
 from app.cli.import_options import rereadable, say_columns, store_or_none, table_document, table_options
 from app.cli.options import (
     ReadBy,
@@ -36,12 +36,17 @@ from app.importing.product_files import open_product_file
 from app.importing.sheets import TableChoice
 from app.views.durations import seconds
 from splitter.errors import InputError
+from splitter.lexicon import is_brand
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import coverage
 
 _MOST_LINES = 20
 _NAMED = 5
+_KEPT_OUT = "There already, and looked for at the sites they were first given only"
+_ALL_SITES = "For more: reviewloop product edit NAME --all-sites (or --group, --site)"
+_BROAD = "Only a brand or a platform, so all that is written about it is found"
+_NARROWER = "A line, a model, a kind of goods or a service behind the name narrows it: 京东物流, 拼多多会员"
 
 
 @click.group()
@@ -223,29 +228,33 @@ def _coverage_document(of: coverage.Coverage | None) -> dict[str, object]:
     return {"coverage": known.share, "coverage_rests_on": asdict(known)}
 
 
-def say_refused(refused: Sequence[RefusedProduct]) -> None:
-    """Print on standard error which products were refused, and why."""
-    for one in refused:
+def say_notes(result: Added) -> None:
+    """Say on standard error which products were refused and why, and what should be known of others."""
+    for one in result.refused:
         place = f"line {one.line}: " if one.line else ""
         say(f"refused: {place}{one.why}", "red")
+    broad = [one.name for one in result.added if is_broad(one)]
+    for names, said, advice in ((result.kept_out, _KEPT_OUT, _ALL_SITES), (broad, _BROAD, _NARROWER)):
+        if names:
+            few = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
+            say(f"{said}: {few}.", "yellow")
+            say(advice, "yellow")
 
 
-def say_kept_out(names: Sequence[str]) -> None:
-    """Say on standard error which products keep the few sites that they had."""
-    if names:
-        few = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        say(f"There already, and looked for at the sites they were first given only: {few}.", "yellow")
-        say("For more: reviewloop product edit NAME --all-sites (or --group, --site)", "yellow")
+def is_broad(one: NewProduct) -> bool:
+    """Return True for a product that is searched by nothing but brands."""
+    return all(map(is_brand, one.keywords))
 
 
 def _finish(result: Added, as_json: bool, more: Mapping[str, object] | None = None) -> None:
-    say_refused(result.refused)
-    say_kept_out(result.kept_out)
+    say_notes(result)
     if as_json:
         print_json(
             {
                 "added": [
-                    _document(one) | {"aliases": one.aliases, "priority": one.priority}
+                    _document(one)
+                    | {"aliases": one.aliases, "priority": one.priority}
+                    | {"broad": is_broad(one)}
                     for one in result.added
                 ],
                 "known": list(map(_document, result.known)),

@@ -30,7 +30,7 @@ from splitter.errors import InputError
 from tasks.store.content import product_changes
 from tasks.store.content.product_changes import ProductSummary
 
-_CHANGES = "--keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
+_CHANGES = "--name, --keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
 
 
 @click.command()
@@ -92,11 +92,8 @@ def _of_reviews(there: int, deleted: int | None, to_delete: bool) -> str:
     if deleted is not None:
         kept = f", {there - deleted:,} stay with other products" if there > deleted else ""
         return f"{deleted:,} reviews deleted{kept}"
-    return (
-        f"{there:,} reviews would be deleted, less those of other products"
-        if to_delete
-        else f"{there:,} reviews stay"
-    )
+    outcome = "would be deleted, less those of other products" if to_delete else "stay"
+    return f"{there:,} reviews {outcome}"
 
 
 def _ask(products: Sequence[ProductSummary], yes: bool) -> None:
@@ -112,6 +109,9 @@ def _ask(products: Sequence[ProductSummary], yes: bool) -> None:
 
 @click.command()
 @click.argument("name")
+@click.option(
+    "--name", "new_name", metavar="NAME", help="Another name; all that was collected stays with it."
+)
 @click.option("--keywords", metavar="W,W", help="AND keywords instead of those it has.")
 @click.option(
     "--alias", "aliases", metavar="NAME", multiple=True, help="Other names, instead of those it has."
@@ -132,6 +132,7 @@ def _ask(products: Sequence[ProductSummary], yes: bool) -> None:
 @json_option
 def edit(
     name: str,
+    new_name: str | None,
     keywords: str | None,
     aliases: tuple[str, ...],
     priority: int | None,
@@ -153,6 +154,7 @@ def edit(
     Examples:
       reviewloop product edit 雀巢怡养 --keywords 雀巢,怡养 --alias 雀巢中老年奶粉
       reviewloop product edit 特仑苏 --priority 5 --recrawl never
+      reviewloop product edit 海底捞 --name 海底捞火锅
       reviewloop product edit 特仑苏 --group complaints --site zhihu.com --pages 3
     """
     chosen = bool(groups or sites_named)
@@ -161,6 +163,7 @@ def edit(
     settings = settings_of(db, sites)
     words = keyword_list(keywords, aliases, (name,))
     wanted = Edit(
+        name=new_name,
         keywords=words or None,
         aliases=aliases or None,
         priority=priority,
@@ -176,4 +179,4 @@ def edit(
     said = f"{name}: changed" + (
         f"; {cancelled:,} subtasks cancelled, it is looked for anew" if wanted.begins_again else ""
     )
-    answer({"name": name, "cancelled": cancelled, **asdict(summary)}, said, as_json)
+    answer({"cancelled": cancelled, **asdict(summary)}, said, as_json)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from research.simulator.scenario import ANY, PairSpec, Scenario, ScenarioError
-from splitter import yamlfile
+from splitter.catalog import yamlfile
+from splitter.catalog.yamlfile import Document, Place, Problem
 from splitter.errors import CatalogError
-from splitter.yamlfile import Document, Place, Problem
 
 _BASE_S, _TRIPS = 0.1, 4.0
 """Seconds of a page: so many, and so many round trips."""

@@ -30,8 +30,8 @@ from splitter.catalog.rule_checks import (
     under,
 )
 from splitter.catalog.sign_in import FormLogin, Grant, OAuth2Login, SignInRules
+from splitter.catalog.yamlfile import Place
 from splitter.errors import did_you_mean
-from splitter.yamlfile import Place
 
 _DOMAIN = re.compile(
     r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])"
@@ -109,10 +109,7 @@ def _list(engine: Engine) -> Findings:
             yield (key,), "a list is not asked for words; leave it out, or write discover: search"
     for name, value in engine.params.items():
         if "query" in (placeholders(value) or ()):
-            yield (
-                ("params", name),
-                "a list is not asked for words; leave {query} out, or write discover: search",
-            )
+            yield ("params", name), "a list is not asked for words; leave {query} out"
     if engine.results.format == "json":
         yield ("results", "format"), "a list is a sitemap, a feed or a page in HTML; leave format out"
 
@@ -149,15 +146,8 @@ def _times(times: TimeFilter, params: Mapping[str, str]) -> Findings:
             yield ("params", name), f"'{name}' is one of the engine's params already; leave it out there"
     for end in ("from", "to"):
         if not any(name.startswith(f"{end}_") for name in used):
-            yield (
-                ("params",),
-                f"no parameter carries the range's {end}; write {{{end}_s}}, or its _day or _hour",
-            )
-    if (
-        times.least == "hour"
-        and used & set(TIME_PLACEHOLDERS)
-        and all(name.endswith("_day") for name in used)
-    ):
+            yield ("params",), f"no parameter carries the range's {end}; write {{{end}_s}}, _day or _hour"
+    if times.least == "hour" and used and all(name.endswith("_day") for name in used):
         yield ("least",), "days cannot tell hours apart; write least: day"
 
 
@@ -175,11 +165,8 @@ def _check_encoding(encoding: str) -> None:
 def _check_robots(decision: RobotsDecision | None) -> Findings:
     """Yield a decision not to obey robots.txt that gives no reason."""
     if decision is not None and not decision.obey and len(decision.reason.strip()) < _LEAST_REASON:
-        yield (
-            ("robots", "reason"),
-            f"{decision.reason!r} is no reason not to obey robots.txt; write in {_LEAST_REASON} characters or more "
-            "who allows it",
-        )
+        said = f"{decision.reason!r} is no reason not to obey robots.txt; write who allows it"
+        yield ("robots", "reason"), f"{said}, in {_LEAST_REASON} characters or more"
 
 
 # --- sites ----------------------------------------------------------------------------------------------------
@@ -190,15 +177,13 @@ def _check_site(catalog: Catalog, name: str, site: Site) -> Findings:
     if not _DOMAIN.fullmatch(name):
         hint = f"; write {name.lower()}" if _DOMAIN.fullmatch(name.lower()) else ""
         yield (), f"{name!r} is no domain name such as example.com{hint}"
-    for key, target, known in (
-        ("engine", site.engine, catalog.engines),
-        ("rules", site.rules, catalog.rules),
-    ):
-        if target not in known:
-            yield (
-                (key,),
-                f"there is no {target!r} in {'engines' if key == 'engine' else key}{did_you_mean(target, known)}",
-            )
+    if site.engine not in catalog.engines:
+        yield (
+            ("engine",),
+            f"there is no {site.engine!r} in engines{did_you_mean(site.engine, catalog.engines)}",
+        )
+    if site.rules not in catalog.rules:
+        yield ("rules",), f"there is no {site.rules!r} in rules{did_you_mean(site.rules, catalog.rules)}"
     if site.encoding:
         yield from problem(("encoding",), _check_page_encoding, site.encoding)
     yield from _check_robots(site.robots)
@@ -227,17 +212,12 @@ def _check_sign_ins(catalog: Catalog) -> Findings:
                 continue
             place: Place = (table, name, "sign_in")
             if not re.fullmatch(r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*", name):
-                yield (
-                    place,
-                    f"no environment variable can be named for {name!r}; use a-z, 0-9, dots and dashes",
-                )
+                yield place, f"no environment variable can be named for {name!r}; use a-z, 0-9, . and -"
             yield from under(place, _sign_in(entry.sign_in))
             for index, host in enumerate(entry.sign_in.hosts):
                 if taken.setdefault(host, name) != name:
-                    yield (
-                        (*place, "hosts", index),
-                        f"{host} is signed in to by {taken[host]!r} already; keep one",
-                    )
+                    said = f"{host} is signed in to by {taken[host]!r} already; keep one"
+                    yield (*place, "hosts", index), said
             if table == "engines" and name in catalog.sites:
                 yield place, f"there is a site {name!r} too; give the engine another name"
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from splitter import yamlfile
+from splitter.catalog import yamlfile
 from splitter.catalog.checks import problems_of
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import BUILTIN
 from splitter.catalog.rules import Entry
+from splitter.catalog.yamlfile import Document, Place, Problem
 from splitter.errors import CatalogError, did_you_mean
-from splitter.yamlfile import Document, Place, Problem
 
 _LINK = re.compile(r"[./\w-]+\.yaml")
 

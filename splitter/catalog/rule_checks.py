@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 from splitter.catalog.paths import condition_of, path_of, paths_of, values_of
 from splitter.catalog.patterns import BadPattern, Pattern, compile_pattern
 from splitter.catalog.rules import PageRules, PostRules, ResultRules
-from splitter.yamlfile import Place
+from splitter.catalog.yamlfile import Place
 
 Findings = Iterator[tuple[Place, str]]
 """Problems, each at its place."""
@@ -117,33 +117,20 @@ def placeholders(text: str) -> set[str] | None:
 
 # --- rules --------------------------------------------------------------------------------------------------
 
-_CHECKS: Mapping[str, Mapping[str, Check]] = {
-    "html": {
-        "records": check_selector,
-        "value": check_field,
-        "next": check_selector,
-        "number": _check_number,
-        "sign": check_regex,
-    },
-    "json": {
-        "records": paths_of,
-        "value": values_of,
-        "next": path_of,
-        "number": path_of,
-        "sign": _check_sign,
-    },
-}
-"""Checks of each kind of rule by format."""
-
-_KINDS = {
-    "hit": "records",
-    "review": "records",
-    "next": "next",
-    "found": "number",
-    "empty": "sign",
-    "blocked": "sign",
-} | dict.fromkeys(("link", "abstract", "time", "page_title", *PostRules.model_fields, "title"), "value")
-"""The kind of each rule; the others (format, embedded, ...) are no selectors."""
+_RECORDS: tuple[Check, Check] = (check_selector, paths_of)
+_VALUE: tuple[Check, Check] = (check_field, values_of)
+_SIGN: tuple[Check, Check] = (check_regex, _check_sign)
+_NEXT: tuple[Check, Check] = (check_selector, path_of)
+_NUMBER: tuple[Check, Check] = (_check_number, path_of)
+_CHECKS: Mapping[str, tuple[Check, Check]] = {
+    "hit": _RECORDS,
+    "review": _RECORDS,
+    "next": _NEXT,
+    "found": _NUMBER,
+    "empty": _SIGN,
+    "blocked": _SIGN,
+} | dict.fromkeys(("link", "abstract", "time", "page_title", *PostRules.model_fields, "title"), _VALUE)
+"""How each rule is checked, in HTML and in JSON; the others (format, embedded, ...) are no selectors."""
 
 _RECORD_RULES = ("review", *PostRules.model_fields, "title")
 
@@ -176,13 +163,12 @@ def check_page_rules(rules: PageRules) -> Findings:
 
 def _check_rules(rules: ResultRules | PageRules | PostRules, language: str) -> Findings:
     """Yield the rules that their language cannot read."""
-    for name in type(rules).model_fields:
-        value = getattr(rules, name)
-        check = _CHECKS[language].get(_KINDS.get(name, ""))
-        if check is not None and isinstance(value, str):
+    for name in type(rules).model_fields.keys() & _CHECKS.keys():
+        value, check = getattr(rules, name), _CHECKS[name][language == "json"]
+        if isinstance(value, str):
             if value.strip():
                 yield from problem((name,), check, value)
-        elif check is not None:
+        else:
             for index, text in enumerate(value):
                 yield from problem((name, index), check, text)
 

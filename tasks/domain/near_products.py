@@ -61,9 +61,7 @@ def outdone(products: Sequence[Sequence[Sequence[str]]], text: str, title: str =
 
 
 def _best(sets: Sequence[Sequence[str]], text: str) -> _Name:
-    if not sets:
-        return _name(())
-    return _name(max(map(tuple, sets), key=lambda words: matched_share(words, text)))
+    return _name(max(map(tuple, sets), key=lambda words: matched_share(words, text), default=()))
 
 
 @lru_cache(maxsize=4096)

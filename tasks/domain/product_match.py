@@ -138,7 +138,8 @@ def _match(keywords: Sequence[str], text: str) -> tuple[float, tuple[str, ...]]:
         return 0.0, missing or of.naming
     if len(of.brands) > _ONE_BRAND and set(of.brands).issubset(missing):
         return 0.0, missing
-    if _is_latin(words) and not any(_beside(text, word, words) for word in words):
+    usual = all(roles().get(word) is None and look_of(word) is Look.LATIN for word in words)
+    if usual and len(words) > 1 and not any(_beside(text, word, words) for word in words):
         return 0.0, missing or words
     if of.common and (missing or not any(contains(text[:OPENING], word) for word in words)):
         return 0.0, missing or words
@@ -167,12 +168,6 @@ def _beside(text: str, word: str, words: tuple[str, ...]) -> bool:
         for other in words
         if other != word
     )
-
-
-@lru_cache(maxsize=4096)
-def _is_latin(words: tuple[str, ...]) -> bool:
-    """Whether a name has several words, all Latin and in no dictionary: each may be a usual word of its language."""
-    return len(words) > 1 and all(roles().get(word) is None and look_of(word) is Look.LATIN for word in words)
 
 
 def _names(text: str, word: str, words: tuple[str, ...]) -> bool:
@@ -245,9 +240,8 @@ def _spellings(word: str) -> set[str]:
     }
     if roles().get(word) is Role.TRAIT and word.endswith("味"):
         found.add(word[:-1])
-    line, _, model = word.partition(" ")
-    if line.isalpha() and any(map(str.isdigit, model.partition(" ")[0])) and not model[0].isdigit():
-        found.add(model)  # Galaxy S25 Ultra: people say S25 Ultra
+    if model := re.fullmatch(r"[A-Za-z]+ ([A-Za-z]+\d.*)", word):
+        found.add(model[1])  # Galaxy S25 Ultra: people say S25 Ultra
     return found
 
 

@@ -5,7 +5,7 @@ from sqlalchemy import func, select
 from workbooks import packed, text, workbook
 
 from tasks.store.sql.database import Store
-from tasks.store.sql.tables import products, virtual_tasks
+from tasks.store.sql.tables import audit_log, products, virtual_tasks
 
 
 @pytest.fixture
@@ -196,6 +196,57 @@ def test_remove_and_edit(reviewloop, url):
     assert "not looked for" in reviewloop("product", "list", "--db", url).stdout
     nothing = reviewloop("product", "edit", "光明高钙牛奶", "--db", url)
     assert (nothing.exit_code, "--priority" in nothing.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "again"),
+    [
+        ("Dyson Airwrap i.d.", "dyson airwrap I.D."),
+        ("海底捞火锅", "海底捞 火锅"),
+        ("特仑苏", "特仑苏🥛"),
+        ("iPhone17", "ｉＰｈｏｎｅ　１７"),
+    ],
+)
+def test_names_that_differ_only_by_case_blanks_width_or_emoji_are_one_product(reviewloop, url, name, again):
+    reviewloop("product", "add", name, "--db", url)
+    second = json.loads(reviewloop("product", "add", again, "--db", url, "--json").stdout)
+    assert (second["added"], second["already"]) == ([], [name])
+    both = json.loads(reviewloop("product", "add", f"{again}壳", f"{name}壳", "--db", url, "--json").stdout)
+    assert ([one["name"] for one in both["added"]], both["already"]) == ([f"{again}壳"], [f"{again}壳"])
+    assert reviewloop("product", "remove", again, "--db", url).exit_code == 0
+
+
+def test_a_renamed_product_keeps_everything(reviewloop, url):
+    reviewloop("product", "add", "特仑苏", "光明牛奶", "--db", url)
+    reviewloop("review", "import", "-", "--product", "特仑苏", "--site", "jd.com", "--db", url,
+               stdin="body\n结块了，客服不理\n".encode())  # fmt: skip
+    renamed = json.loads(
+        reviewloop("product", "edit", "特仑苏", "--name", "蒙牛特仑苏", "--db", url, "--json").stdout
+    )
+    assert (renamed["name"], renamed["reviews"], renamed["cancelled"]) == ("蒙牛特仑苏", 1, 0)
+    assert reviewloop("product", "edit", "蒙牛特仑苏", "--name", "蒙牛 特仑苏", "--db", url).exit_code == 0
+    taken = reviewloop("product", "edit", "光明牛奶", "--name", "蒙牛特仑苏", "--db", url)
+    assert (taken.exit_code, "there is a product '蒙牛 特仑苏' already" in taken.stderr) == (2, True)
+    assert reviewloop("product", "edit", "光明牛奶", "--name", "250ml", "--db", url).exit_code == 2
+    store = Store.open(url)
+    with store.read() as conn:
+        rows = conn.execute(select(products.c.name, products.c.id).order_by(products.c.id)).all()
+        noted = conn.execute(select(audit_log.c.subject, audit_log.c.detail).order_by(audit_log.c.id)).all()
+    store.close()
+    assert rows == [("蒙牛 特仑苏", 1), ("光明牛奶", 2)]
+    assert noted[-2:] == [
+        ("特仑苏", {"name": "蒙牛特仑苏", "cancelled": 0}),
+        ("蒙牛特仑苏", {"name": "蒙牛 特仑苏", "cancelled": 0}),
+    ]
+    assert reviewloop("verify", "--db", url).exit_code == 0
+
+
+def test_a_name_that_is_only_a_brand_is_taken_with_a_note(reviewloop, url):
+    added = reviewloop("product", "add", "拼多多", "京东物流", "12306", "--db", url, "--json")
+    assert added.exit_code == 0
+    assert "Only a brand or a platform" in added.stderr
+    assert "拼多多, 12306" in added.stderr
+    assert [one["broad"] for one in json.loads(added.stdout)["added"]] == [True, False, True]
 
 
 def test_remove_with_reviews_asks_or_needs_yes(reviewloop, url):

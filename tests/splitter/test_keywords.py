@@ -193,6 +193,7 @@ def test_every_dairy_name_gives_few_and_clean_keywords(dairy_names):
         # Colour, edition, year and form are none.
         ("iPhone 17 Air 天蓝色", "iPhone 17 Air"),
         ("华为Mate 70 Pro 曜石黑", "华为&Mate 70 Pro"),
+        ("iPhone 17 Pro Max 星宇橙色", "iPhone 17 Pro Max"),
         ("小米17 Pro Max 背屏版", "小米&17 Pro Max"),
         ("豆包App", "豆包"),
         ("2025款特斯拉Model Y", "特斯拉&Model Y"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from research.tools.pagetruth import SAMPLES
 from research.tools.titles import dairy
 from research.training.train_keywords import traits_of
-from splitter.keyword_classifier import classifier, weights
+from splitter.keyword_classifier import classifier
 from splitter.keywords import candidates
 from splitter.normalize import normalize, without_amounts
 from splitter.words import words_of
@@ -17,7 +17,7 @@ from splitter.words import words_of
 
 def slow_sums(words, places):
     """The sums by the traits spelled out, as training sees them."""
-    known = weights()
+    known = classifier().weights
     return [
         tuple(sum(known.get(trait, (0.0, 0.0, 0.0))[part] for trait in traits) for part in range(3))
         for traits in traits_of(words, places)
@@ -46,6 +46,6 @@ def test_any_words_have_odds(words):
 
 
 def test_weights_hold_no_title():
-    spelled = [trait.removeprefix("word ") for trait in weights() if trait.startswith("word ")]
+    spelled = [trait.removeprefix("word ") for trait in classifier().weights if trait.startswith("word ")]
     assert len(spelled) > 500
     assert max(map(len, spelled)) <= 20

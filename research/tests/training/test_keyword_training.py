@@ -10,7 +10,7 @@ from research.training.train_joins import train as train_joins
 from research.training.train_keywords import examples, train, written
 from research.training.train_title_words import marks_of_words
 from research.training.train_title_words import written as written_words
-from splitter.keyword_classifier import parse_title_words, parse_weights
+from splitter.keyword_classifier import parse_weights, title_marks
 
 
 def test_queries_are_asked_of_reviews():
@@ -52,7 +52,7 @@ def test_what_words_of_public_titles_were_marked_as_becomes_a_table(tmp_path):
     found = marks_of_words(Marked(title_of(text, marks), tuple(marks)) for text, marks in marked)
     assert found["光明"] == {"1": 1}
     assert found["手机"]["O"] == 1
-    table = parse_title_words(written_words(found, 3))
+    table = title_marks(written_words(found, 3))
     assert table["光明"] == "x rare"
     assert table.keys() == found.keys()
 

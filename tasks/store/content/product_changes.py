@@ -12,11 +12,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from splitter.errors import InputError
+from splitter.normalize import name_key
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from tasks.domain.product_match import Verdict
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State
+from tasks.store.content.products import names_by_key
 from tasks.store.content.review_removal import restore_links
 from tasks.store.queue import closing, schedules
 from tasks.store.sql.database import later_of
@@ -48,6 +50,7 @@ class Change:
     """Changes to a product by a person; None: no change.
 
     Attributes:
+        name: another one, which no other product has; all that belongs to the product stays.
         recrawl_every: zero: no more.
         words: (AND keywords a person set, the keywords, aliases, keywords of each alias); with them it is looked for
             anew.
@@ -56,6 +59,7 @@ class Change:
         all_sites: those of the catalog, whichever it has.
     """
 
+    name: str | None = None
     priority: int | None = None
     recrawl_every: timedelta | None = None
     words: tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[Sequence[str]]] | None = None
@@ -65,8 +69,9 @@ class Change:
 
 
 def find(conn: Connection, name: str) -> Row[Any]:
-    """A product's row by its exact name. Raises InputError, which names some that are there."""
-    row = conn.execute(select(products).where(products.c.name == name)).one_or_none()
+    """Return a product's row by its name, however it is written. Raises InputError, which names some that are there."""
+    of_name = select(products).where(products.c.name == names_by_key(conn).get(name_key(name)))
+    row = conn.execute(of_name).one_or_none()
     if row is None:
         some = conn.scalars(select(products.c.name).order_by(products.c.id).limit(_NAMES_SHOWN)).all()
         raise InputError(f"there is no product {name!r}; there is {', '.join(some) or 'none yet'}")
@@ -112,6 +117,10 @@ def edit(conn: Connection, now: datetime, name: str, change: Change) -> int:
     row = find(conn, name)
     values: dict[str, Any] = {}
     cancelled = 0
+    if change.name is not None:
+        values["name"] = change.name
+        if (other := names_by_key(conn).get(name_key(change.name), row.name)) != row.name:
+            raise InputError(f"there is a product {other!r} already; give another name, or remove that one")
     if change.pages is not None:
         values["pages"] = change.pages
     if change.sites is not None or change.all_sites:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from splitter.normalize import name_key
 from sqlalchemy import Connection, Row, Text, case, cast, func, insert, or_, select, update
 
 from tasks.domain.product_match import Verdict
@@ -96,6 +97,11 @@ def _imported(conn: Connection, name: str) -> int | None:
 def crawled_names(conn: Connection) -> set[str]:
     """Return the names of all products but those that only came by an import of reviews."""
     return {name for name, sites in conn.execute(select(products.c.name, products.c.sites)) if sites != []}
+
+
+def names_by_key(conn: Connection) -> dict[str, str]:
+    """Return the names of all products by `splitter.normalize.name_key`."""
+    return {name_key(name): name for name in conn.scalars(select(products.c.name))}
 
 
 def keeps_out(conn: Connection, product: NewProduct) -> bool:
