@@ -35,7 +35,7 @@ _NEIGHBOUR = 0.25
 _BEGINNING, _LEAST_SHARE = 15, 0.5
 _MOST_LINKS = 0.5
 _AROUND = 40
-_LINES_BEFORE, _LINES_AFTER = 2, 2
+_LINES_BEFORE, _LINES_AFTER, _LINES_INSIDE = 2, 2, 8
 # Lines between title and text: date, source, font size.
 _BYLINE = re.compile(r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}|来源|字号|责任编辑|浏览|阅读|收藏|分享|评论")
 _BOILERPLATE = re.compile(
@@ -87,7 +87,7 @@ class DenseText:
         headed: share of the gaps between its sentences in which the headline of another page stands: 0 to 1. Near 1
             if the text is a list of pages with an abstract each.
         sentences: how many blocks of it read like sentences.
-        before, after: the lines around it, in the order of the page: where dates and authors are named.
+        before, beginning, after: the lines around it, in the order of the page: where dates and authors are named.
     """
 
     text: str
@@ -96,6 +96,7 @@ class DenseText:
     headed: float
     sentences: int
     before: tuple[str, ...]
+    beginning: tuple[str, ...]
     after: tuple[str, ...]
 
 
@@ -151,7 +152,8 @@ class _Density:
             of_page=_chars(kept) / max(1, _chars(self._blocks)),
             headed=_headed(self._blocks[first : last + 1], chosen),
             sentences=sum(one.sentence for one in kept),
-            before=tuple(block.text for block in self._blocks[max(0, first - _AROUND) : first + 4]),
+            before=tuple(block.text for block in self._blocks[max(0, first - _AROUND) : first]),
+            beginning=tuple(block.text for block in self._blocks[first : first + _LINES_INSIDE]),
             after=tuple(block.text for block in self._blocks[last : last + _AROUND]),
         )
 
@@ -319,9 +321,6 @@ class _Density:
         inside = page.tags[element : min(page.ends[element], element + _FIRST_ELEMENTS)]
         heading = next((element + n for n, tag in enumerate(inside) if tag in _HEADINGS), None)
         return heading is not None and page.link_chars(heading) == 0 and page.chars(heading) > 0
-
-    def _shape(self, element: int) -> tuple[str, str]:
-        return self._page.tags[element], self._page.called[element]
 
 
 def _headed(blocks: list[_Block], chosen: set[int]) -> float:

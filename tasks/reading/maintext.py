@@ -122,22 +122,22 @@ def main_text(page: Page) -> MainText:
     """Return the main text of a page. Raises FetchError(TOO_LARGE), see `check_markup`."""
     tree, metadata, dense = page.tree, page.metadata, page.dense
     text, choice = _chosen(page)
-    before, after = (dense.before, dense.after) if dense else ((), ())
+    above, beginning, after = (dense.before, dense.beginning, dense.after) if dense else ((), (), ())
     whole = strip_controls(_without_title(text, metadata.title))
     body = strip_controls(strip_site_lines(whole))
-    author = _author(page, before, after, whole)
+    author = _author(page, (*above, *beginning[:4]), after, whole)
     if author:  # who published it stands behind the title, too
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
-    lines_above = tuple(reversed(_not_joined(before)))
-    dated = bool(metadata.date_text or byline_date(lines_above))
+    lines_above = tuple(reversed(_not_joined(above)))
+    dated = metadata.date_text or byline_date((*lines_above, *beginning))
     return MainText(
         metadata=metadata,
         body=body,
         choice=choice,
         author=author,
-        date_text=metadata.date_text or byline_date((*lines_above, *after)),
+        date_text=metadata.date_text or byline_date((*lines_above, *beginning, *after)),
         listing=_is_list(page, text),
-        goods=not metadata.article and is_goods(tree, dated=dated),
+        goods=not metadata.article and is_goods(tree, dated=bool(dated)),
     )
 
 

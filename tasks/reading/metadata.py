@@ -29,24 +29,13 @@ _DATES = ("datePublished", "dateCreated", "uploadDate")
 _TEXT_TYPES = re.compile(r"Article|Posting|Review|Report|Comment|Question|Answer|CreativeWork|WebPage", re.I)
 _ARTICLE = re.compile(r"Article\b")
 
+_DIGITS = re.compile(r"\d{8}(?:\d{6})?|\d{10}|\d{13}", re.ASCII)
+# Names of meta tags that hold the day of a page; the surest first.
 _META_DATES = (
-    "article:published_time",
-    "og:published_time",
-    "og:release_date",
-    "datepublished",
-    "pubdate",
-    "publishdate",
-    "publish_date",
-    "pubtime",
-    "publish-date",
-    "date",
-    "dc.date",
-    "weibo:article:create_at",
-    "dcterms:created",
-    "displaydate",
-    "pub_date",
-    "og:time",
-    "apub:time",
+    re.compile(r"publi(?:sh|cation)|release|pub[-_]?(?:date|time)|^pub$"),
+    re.compile(
+        r"^(?:dc\.|dcterms[:.]|og:)?(?:date|time|created|issued|displaydate)$|create[-_]?(?:d|at|time|date)"
+    ),
 )
 _META_AUTHORS = ("author", "article:author", "og:article:author", "mediaid", "byl", "dc.creator")
 _META_SITES = ("og:site_name", "application-name", "sitename", "publisher", "dc.publisher")
@@ -72,18 +61,22 @@ _BYLINE_CHARS, _DATE_CHARS = 120, 40
 # Day and clock of elements side by side: 10-0812:00.
 _DAY_AND_CLOCK = re.compile(r"(-[0-3]\d)(?=\d\d[:：])")
 _DAY = r"(?<!\d)(?:199\d|20[0-4]\d)\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}\s?日?"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+_NUMBER = r"\d{1,2}(?:st|nd|rd|th)?"
 _CLOCK = r"\d{1,2}[:：]\d\d(?:[:：]\d\d)?"
 # Most reliable first: a line with day and clock is a byline, a bare day may be anything's.
 _BYLINE_DATES = tuple(
     re.compile(pattern)
     for pattern in (
         rf"{_DAY}\s*{_CLOCK}",
-        _DAY,
+        rf"{_DAY}|\b(?:{_MONTH}\.? {_NUMBER}|{_NUMBER} {_MONTH}\.?),? 20\d\d\b",
         rf"(?<!\d)[01]\d-[0-3]\d\s*{_CLOCK}",
         rf"\d{{1,2}}(?:月\d{{1,2}}日\s*|-\d{{1,2}}\s+){_CLOCK}|(?:今天|昨天|前天)\s*{_CLOCK}|(?:半|\d{{1,3}})\s?\S{{1,3}}前",
         r"^[01]?\d月[0-3]?\d日$",
     )
 )
+
+_PUBLISHED = re.compile(r"\b(?:first )?(?:published|posted)\b|发布|发表", re.IGNORECASE)
 
 _HEADING_CHARS = (4, 120)
 _PAGE_TITLE_CHARS = 500
@@ -126,7 +119,7 @@ def read_metadata(tree: LexborHTMLParser) -> Metadata:
         page_title=page_title,
         body=json_ld.get("body", ""),
         author=_author([json_ld.get("author", ""), *_named(metas, _META_AUTHORS)], sites),
-        date_text=json_ld.get("date", "") or next(iter(_named(metas, _META_DATES)), "") or _marked_date(tree),
+        date_text=json_ld.get("date", "") or _meta_date(metas) or _marked_date(tree),
         description=next(descriptions, "").rstrip(".…"),
         article=bool(json_ld.get("article")),
         home=_is_home(tree, metas),
@@ -145,6 +138,16 @@ def _metas(tree: LexborHTMLParser) -> dict[str, str]:
 
 def _named(metas: dict[str, str], names: tuple[str, ...]) -> list[str]:
     return [metas[name] for name in names if name in metas]
+
+
+def _meta_date(metas: dict[str, str]) -> str:
+    said = (
+        text
+        for names in _META_DATES
+        for name, text in metas.items()
+        if names.search(name) and (DATE.search(text) or _DIGITS.fullmatch(text))
+    )
+    return next(said, "")
 
 
 def _author(names: list[str], sites: set[str]) -> str:
@@ -337,11 +340,9 @@ def plain_lines(value: Any) -> str:
 
 def byline_date(lines: tuple[str, ...]) -> str:
     """The date as lines around a text write it; empty where none does."""
-    short = _short(lines)
+    short = sorted(
+        (line for line in lines if len(line) <= _BYLINE_CHARS), key=lambda line: not _PUBLISHED.search(line)
+    )
     found = (match.group() for pattern in _BYLINE_DATES for line in short if (match := pattern.search(line)))
     other = (line[match.start() :][:_DATE_CHARS] for line in short if (match := DATE.search(line)))
     return _DAY_AND_CLOCK.sub(r"\1 ", next(found, "") or next(other, ""))
-
-
-def _short(lines: tuple[str, ...]) -> list[str]:
-    return [line for line in lines if len(line) <= _BYLINE_CHARS]
