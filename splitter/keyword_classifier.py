@@ -126,10 +126,6 @@ class Model:
             start, end = self._starts[min(number, 4)], self._ends[min(count - 1 - number, 3)]
             before = of_word(words[place - 1])[2] if place else mark[0]
             after = of_word(words[place + 1])[3] if place < last else mark[1]
-            # Written out, as this takes most of the time of a shop's title.
-            brand = itself[0] + size[0] + start[0] + end[0] + before[0] + after[0]
-            product = itself[1] + size[1] + start[1] + end[1] + before[1] + after[1]
-            model = itself[2] + size[2] + start[2] + end[2] + before[2] + after[2]
             more = [opens] if not number else []
             beside = words[place - 1] if place else "", words[place + 1] if place < last else ""
             more += [known[pair] for pair in pair_traits(beside[0], word, beside[1]) if pair in known]
@@ -137,9 +133,7 @@ class Model:
                 more.append(self._again)
             if endings.count(word[-1]) > 1 and not word.isascii():
                 more.append(self._ending_again)
-            for one in more:
-                brand, product, model = brand + one[0], product + one[1], model + one[2]
-            found.append(_shares((brand, product, model)))
+            found.append(_shares(_total(itself, size, start, end, before, after, *more)))
         return found
 
     def odds_alone(self, word: str) -> Odds:
@@ -156,15 +150,18 @@ class Model:
         )
 
     def _sum(self, traits: Sequence[str]) -> Odds:
-        found = zip(*(self.weights.get(trait, _NONE) for trait in traits), strict=True)
-        brand, product, model = map(sum, found)
-        return brand, product, model
+        return _total(*(self.weights.get(trait, _NONE) for trait in traits))
 
     def _table(self, traits: str, size: int) -> list[Odds]:
         return [self.weights.get(traits.format(number), _NONE) for number in range(size)]
 
 
 _NONE: Odds = (0.0, 0.0, 0.0)
+
+
+def _total(*parts: Odds) -> Odds:
+    brand, product, model = map(sum, zip(*parts, strict=True))
+    return brand, product, model
 
 
 def _shares(sums: Odds) -> Odds:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Kind
 from splitter.errors import InputError, ProductNameError
-from splitter.query import KeywordSet, ProductQuery, product_query
+from splitter.keywords import KeywordSet, ProductQuery, product_query
 from splitter.urls import list_url, search_url
 
 _Item = TypeVar("_Item")

@@ -45,15 +45,11 @@ def search_url(
     if engine.discover == "list":
         return list_url(engine, (keywords,), page)
     encoding = engine.encoding
-    url = _url_template(
-        engine.url, tuple(engine.params.items()), engine.paging_params if page is None else (), encoding
-    )
     words = [_quoted(word, encoding) for word in (*keywords, *engine.extra_words)]
     query = _quoted(engine.join, encoding).join(words)
     if site is not None:
         query = _quoted_template(engine.site, encoding).replace("{words}", query).replace("{site}", site)
-    offset = engine.first + ((page or 1) - 1) * engine.step
-    found = url.replace("{query}", query).replace("{page}", str(page)).replace("{offset}", str(offset))
+    found = _page_url(engine, page).replace("{query}", query)
     return found if span is None else found + _times(engine, span)
 
 
@@ -64,11 +60,16 @@ def list_url(engine: Engine, keyword_sets: Iterable[Sequence[str]], page: int | 
         keyword_sets: of one product; what mentions one of them is a hit.
         page: as of `search_url`.
     """
+    sets = "&".join("+".join(quote(word, safe="") for word in words) for words in keyword_sets)
+    return f"{_page_url(engine, page)}#{sets}"
+
+
+def _page_url(engine: Engine, page: int | None) -> str:
+    """Return the URL of a page, with ``{query}`` to be filled in."""
     left_out = engine.paging_params if page is None else ()
     url = _url_template(engine.url, tuple(engine.params.items()), left_out, engine.encoding)
     offset = engine.first + ((page or 1) - 1) * engine.step
-    url = url.replace("{page}", str(page or 1)).replace("{offset}", str(offset))
-    return f"{url}#{'&'.join('+'.join(quote(word, safe='') for word in words) for words in keyword_sets)}"
+    return url.replace("{page}", str(page or 1)).replace("{offset}", str(offset))
 
 
 def listed_keywords(url: str) -> tuple[tuple[str, ...], ...]:

@@ -40,7 +40,7 @@ class Edit(Change):
     @property
     def begins_again(self) -> bool:
         """True if it is crawled again from the beginning."""
-        changed = (self.keywords, self.aliases, self.pages, self.sites)
+        changed = (self.keywords, self.aliases, self.pages, self.sites, self.category)
         return self.all_sites or any(one is not None for one in changed)
 
 
@@ -191,6 +191,7 @@ def _audit_detail(wanted: Edit, cancelled: int) -> dict[str, object]:
     every = wanted.recrawl_every
     told = {
         "name": wanted.name,
+        "category": wanted.category,
         "keywords": None if wanted.keywords is None else " & ".join(wanted.keywords) or "of the name",
         "aliases": None if wanted.aliases is None else ", ".join(wanted.aliases) or "none",
         "priority": None if wanted.priority is None else str(wanted.priority),

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from splitter.category import guess_category
 from splitter.errors import InputError
+from splitter.keywords import product_query
 from splitter.normalize import split_list, split_words
-from splitter.query import product_query
 from tasks.store.content.products import NewProduct
 
 MOST_PAGES = 1000
@@ -69,6 +70,7 @@ def new_product(
         priority=priority,
         pages=pages,
         recrawl_every=recrawl,
+        category=guess_category(query.keywords),
         sites=sites,
         line=line,
     )

@@ -27,7 +27,7 @@ from app.run.nodes import numbered_nodes
 from app.run.setting_fields import Settings
 from app.run.setting_values import database
 from app.run.version import DEFAULT_DATABASE
-from splitter.query import product_query
+from splitter.keywords import product_query
 from tasks.store.sql.database import read_now
 from tasks.store.verify.verify import Verification, verify
 

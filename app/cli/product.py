@@ -43,10 +43,6 @@ from tasks.store.queries import coverage
 
 _MOST_LINES = 20
 _NAMED = 5
-_KEPT_OUT = "There already, and looked for at the sites they were first given only"
-_ALL_SITES = "For more: reviewloop product edit NAME --all-sites (or --group, --site)"
-_BROAD = "Only a brand or a platform, so all that is written about it is found"
-_NARROWER = "A line, a model, a kind of goods or a service behind the name narrows it: 京东物流, 拼多多会员"
 
 
 @click.group()
@@ -233,17 +229,14 @@ def say_notes(result: Added) -> None:
     for one in result.refused:
         place = f"line {one.line}: " if one.line else ""
         say(f"refused: {place}{one.why}", "red")
-    broad = [one.name for one in result.added if is_broad(one)]
-    for names, said, advice in ((result.kept_out, _KEPT_OUT, _ALL_SITES), (broad, _BROAD, _NARROWER)):
-        if names:
-            few = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
-            say(f"{said}: {few}.", "yellow")
-            say(advice, "yellow")
-
-
-def is_broad(one: NewProduct) -> bool:
-    """Return True for a product that is searched by nothing but brands."""
-    return all(map(is_brand, one.keywords))
+    for name in result.kept_out[:_NAMED]:
+        say(f"{name} is there already, and looked for at the sites it was first given only.", "yellow")
+        say("For more: reviewloop product edit NAME --all-sites (or --group, --site)", "yellow")
+    for new in result.added[:_MOST_LINES]:
+        if all(map(is_brand, new.keywords)):
+            say(
+                f"{new.name}: only a brand or a platform, so all about it is found; a line or service narrows it."
+            )
 
 
 def _finish(result: Added, as_json: bool, more: Mapping[str, object] | None = None) -> None:
@@ -253,8 +246,7 @@ def _finish(result: Added, as_json: bool, more: Mapping[str, object] | None = No
             {
                 "added": [
                     _document(one)
-                    | {"aliases": one.aliases, "priority": one.priority}
-                    | {"broad": is_broad(one)}
+                    | {"aliases": one.aliases, "priority": one.priority, "category": one.category}
                     for one in result.added
                 ],
                 "known": list(map(_document, result.known)),
@@ -275,7 +267,10 @@ def _document(one: NewProduct) -> dict[str, object]:
 
 def _print(result: Added, would: str) -> None:
     out = printed()
-    added = [f"{would}added: {one.name} -> {'&'.join(one.keywords)}" for one in result.added]
+    added = [
+        f"{would}added: {one.name} -> {'&'.join(one.keywords)} ({one.category or 'category unknown'})"
+        for one in result.added
+    ]
     for lines in (added, [f"there already: {one.name}" for one in result.known]):
         for line in lines[:_MOST_LINES]:
             out.print(line)

@@ -26,11 +26,14 @@ from app.cli.options import (
     store_there,
 )
 from app.cli.output import answer
+from splitter.catalog.names import Category
 from splitter.errors import InputError
 from tasks.store.content import product_changes
 from tasks.store.content.product_changes import ProductSummary
 
-_CHANGES = "--name, --keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
+_CHANGES = (
+    "--name, --category, --keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
+)
 
 
 @click.command()
@@ -112,6 +115,11 @@ def _ask(products: Sequence[ProductSummary], yes: bool) -> None:
 @click.option(
     "--name", "new_name", metavar="NAME", help="Another name; all that was collected stays with it."
 )
+@click.option(
+    "--category",
+    type=click.Choice([one.value for one in Category]),
+    help="Its kind of sites.",
+)
 @click.option("--keywords", metavar="W,W", help="AND keywords instead of those it has.")
 @click.option(
     "--alias", "aliases", metavar="NAME", multiple=True, help="Other names, instead of those it has."
@@ -133,6 +141,7 @@ def _ask(products: Sequence[ProductSummary], yes: bool) -> None:
 def edit(
     name: str,
     new_name: str | None,
+    category: str | None,
     keywords: str | None,
     aliases: tuple[str, ...],
     priority: int | None,
@@ -147,14 +156,14 @@ def edit(
 ) -> None:
     """Change a product. What is not named stays as it is; --group and --site are instead of the sites it has.
 
-    With other keywords, aliases, sites or pages it is looked for anew, and its work under way is cancelled; what is
-    collected stays.
+    With other keywords, aliases, sites, pages or another category it is looked for anew, and its work under way is
+    cancelled; what is collected stays.
 
     \b
     Examples:
       reviewloop product edit 雀巢怡养 --keywords 雀巢,怡养 --alias 雀巢中老年奶粉
       reviewloop product edit 特仑苏 --priority 5 --recrawl never
-      reviewloop product edit 海底捞 --name 海底捞火锅
+      reviewloop product edit 海底捞 --name 海底捞火锅 --category restaurant
       reviewloop product edit 特仑苏 --group complaints --site zhihu.com --pages 3
     """
     chosen = bool(groups or sites_named)
@@ -164,6 +173,7 @@ def edit(
     words = keyword_list(keywords, aliases, (name,))
     wanted = Edit(
         name=new_name,
+        category=category,
         keywords=words or None,
         aliases=aliases or None,
         priority=priority,

@@ -209,7 +209,7 @@ def _online(
 ) -> bool:
     from app.sites.http_session import ask
     from app.sites.site_check import SiteCheck, offline
-    from splitter.query import product_query
+    from splitter.keywords import product_query
     from tasks.fetching.hosts import HostCatalog
 
     warn_without_contact(settings)

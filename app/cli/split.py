@@ -16,7 +16,7 @@ from app.cli.output import printed, table
 from app.run.settings import load_settings
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
-from splitter.query import KeywordSet, product_query
+from splitter.keywords import KeywordSet, product_query
 from splitter.split import RefusedName, SearchScope, SearchUrl
 from splitter.split import split as search_urls
 

@@ -25,11 +25,12 @@ def crawl_plan(
     searches: Counter[str] = Counter()
     pages: Counter[str] = Counter()
     requests: Counter[str] = Counter()
-    alike = Counter((len({one.keywords, *one.aliases}), one.pages, one.sites) for one in wanted)
-    for (keyword_sets, most_pages, only), products in alike.items():
-        for site in found.asked:
-            if only is not None and site not in only:
-                continue
+    alike = Counter((len({one.keywords, *one.aliases}), one.pages, one.sites, one.category) for one in wanted)
+    wanted_at = set() if wanted else {*catalog.sites}
+    for (keyword_sets, most_pages, only, category), products in alike.items():
+        of_product = catalog.sites_for(only, category)
+        wanted_at.update(of_product)
+        for site in filter(of_product.__contains__, found.asked):
             entry, engine = catalog.sites[site], catalog.engine_of(site)
             asked = products * keyword_sets * (most_pages or entry.pages)
             behind = 0 if engine.inline else asked * engine.hits_per_page
@@ -39,7 +40,7 @@ def crawl_plan(
             requests[site] += behind
     seconds = {host: n / _requests_per_s(hosts, host, addresses) for host, n in requests.items()}
     slowest = max(seconds, key=lambda host: seconds[host], default="")
-    unasked = {site: those for site, those in found.unasked.items() if _is_wanted(site, wanted)}
+    unasked = {site: those for site, those in found.unasked.items() if site in wanted_at}
     return CrawlPlan(
         products=len(wanted),
         asked=tuple(
@@ -72,8 +73,5 @@ def as_virtual_task(product: NewProduct) -> VirtualTask:
         priority=product.priority,
         own_keywords=bool(product.own_keywords),
         sites=product.sites,
+        category=product.category,
     )
-
-
-def _is_wanted(site: str, wanted: Sequence[VirtualTask]) -> bool:
-    return not wanted or any(one.sites is None or site in one.sites for one in wanted)

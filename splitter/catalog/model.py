@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from typing import Literal
 
 from pydantic import Field
 
-from splitter.catalog.names import Group, Kind
+from splitter.catalog.names import Category, Group, Kind
 from splitter.catalog.rules import EVERY_LINK, Entry, PageRules, ResultRules
 from splitter.catalog.sign_in import SignInRules
 
@@ -132,6 +133,7 @@ class Site(Entry):
     Attributes:
         title: its name for people.
         group: what kind of place it is; None: not said.
+        categories: of the products that are looked for there; none: of all, and a product without one is, too.
         engine: name of its engine.
         rules: name of the page rules its pages are read with.
         encoding: what its pages are in where neither headers nor pages say it; empty: unknown.
@@ -151,6 +153,7 @@ class Site(Entry):
 
     title: str = ""
     group: Group | None = None
+    categories: tuple[Category, ...] = ()
     engine: str
     rules: str
     encoding: str = ""
@@ -189,6 +192,16 @@ class Catalog(Entry):
     def engine_of(self, site: str) -> Engine:
         """The engine a site is reached through. Raises KeyError for an unknown site."""
         return self.engines[self.sites[site].engine]
+
+    def sites_for(self, only: Collection[str] | None, category: str | None) -> list[str]:
+        """Return the sites at which a product is looked for: `only` those that a person chose, else by its category."""
+        if only is not None:
+            return [name for name in self.sites if name in only]
+        return [
+            name
+            for name, site in self.sites.items()
+            if not category or not site.categories or category in site.categories
+        ]
 
     def most_hits(self, engine: str) -> int:
         """The most hits an engine lists for one query; no bound where it has left the catalog."""

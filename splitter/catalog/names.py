@@ -27,3 +27,7 @@ class Group(StrEnum):
     MICROBLOG = "microblog"
     SHOP = "shop"
     NEWS = "news"
+
+
+Category = StrEnum("Category", "FOOD CAR PHONE APPLIANCE APP RESTAURANT SERVICE OTHER")
+"""Categories of products; a site may list those that are looked for there."""

@@ -125,11 +125,9 @@ def read(text: str, origin: str) -> Document:
 
 
 def _syntax_message(error: yaml.MarkedYAMLError, origin: str) -> str:
-    mark = error.problem_mark or error.context_mark
-    line = mark.line + 1 if mark else 1
-    column = mark.column + 1 if mark else 1
+    mark = error.problem_mark or error.context_mark or yaml.Mark("", 0, 0, 0, None, 0)
     parts = [part for part in (error.context, error.problem) if part]
-    return f"{origin}:{line}: not readable as YAML at column {column}: {', '.join(parts)}"
+    return f"{origin}:{mark.line + 1}: not readable as YAML at column {mark.column + 1}: {', '.join(parts)}"
 
 
 def _walk(node: yaml.Node, place: Place, document: Document, around: tuple[int, ...]) -> None:

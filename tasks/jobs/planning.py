@@ -10,7 +10,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from splitter.catalog.model import Catalog
-from splitter.query import ProductQuery
+from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, task_chunks
 from sqlalchemy import Connection
 
@@ -106,7 +106,7 @@ async def plan(
 
 def _wanted(catalog: Catalog, virtual_tasks: Sequence[VirtualTask]) -> set[str]:
     """The sites that any of these is to be looked for at."""
-    return {site for one in virtual_tasks for site in (catalog.sites if one.sites is None else one.sites)}
+    return {site for one in virtual_tasks for site in catalog.sites_for(one.sites, one.category)}
 
 
 def _plan_one(
@@ -117,7 +117,7 @@ def _plan_one(
     virtual_task: VirtualTask,
     missing: Mapping[str, tuple[str, str]],
 ) -> int:
-    wanted = [site for site in catalog.sites if virtual_task.sites is None or site in virtual_task.sites]
+    wanted = catalog.sites_for(virtual_task.sites, virtual_task.category)
     sites = tuple(site for site in wanted if site not in missing)
     made = tasks.plan(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
     left_out = {site: missing[site] for site in wanted if site in missing}

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitter.keywords import keywords_of
-from splitter.query import product_query
+from splitter.keywords import keywords_of, product_query
 from tasks.domain.near_products import outdone
 from tasks.domain.pages import PageRead, Review
 from tasks.domain.product_match import (

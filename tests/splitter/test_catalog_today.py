@@ -9,7 +9,7 @@ import yaml
 from splitter.catalog.load import builtin, load_catalog, parse_catalog
 from splitter.catalog.model import Engine, Site
 from splitter.catalog.names import Group, Kind
-from splitter.query import product_query
+from splitter.keywords import product_query
 from splitter.split import SearchScope, urls_of
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pytest
 from splitter.catalog.load import load_catalog, parse_catalog
 from splitter.catalog.paths import condition_of, path_of, paths_of, values_of
 from splitter.errors import CatalogError
-from splitter.query import product_query
+from splitter.keywords import product_query
 from splitter.split import SearchScope, urls_of
 from splitter.urls import listed_keywords
 

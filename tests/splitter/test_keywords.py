@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import ProductNameError
-from splitter.keywords import MAX_KEYWORDS, MAX_PRODUCTS, keyword_sets_of, keywords_of
-from splitter.query import product_query
+from splitter.keywords import MAX_KEYWORDS, MAX_PRODUCTS, keyword_sets_of, keywords_of, product_query
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from splitter.catalog.load import builtin
 from splitter.errors import InputError
-from splitter.query import ProductQuery
+from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, SearchUrl, chunks, split, urls_of
 from splitter.urls import search_url
 

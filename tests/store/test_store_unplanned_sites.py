@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from world import CATALOG, World
 
+from splitter.catalog.model import Catalog
+from splitter.catalog.names import Category
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.jobs.planning import plan
@@ -23,7 +25,12 @@ ALLOWED, REFUSED = RobotsRules.parse("", 404), RobotsRules.parse("User-agent: *\
 
 
 def planned(
-    world: World, unasked: Mapping[str, tuple[Obstacle, ...]], *, refusing: str = "", late: bool = False
+    world: World,
+    unasked: Mapping[str, tuple[Obstacle, ...]],
+    *,
+    refusing: str = "",
+    late: bool = False,
+    catalog: Catalog = CATALOG,
 ) -> int:
     async def robots_of(url: str) -> RobotsRules:
         return REFUSED if refusing and refusing in url else ALLOWED
@@ -31,7 +38,7 @@ def planned(
     async def run() -> int:
         writer = Writer(world.store)
         try:
-            return await plan(writer, CATALOG, robots_of, "reviewloop", lambda: unasked, late=late)
+            return await plan(writer, catalog, robots_of, "reviewloop", lambda: unasked, late=late)
         finally:
             writer.close()
 
@@ -84,3 +91,21 @@ def test_a_new_round_waits_instead_of_the_old_one(world: World) -> None:
     assert {row.virtual_task_id for row in world.rows(tables.tasks, tables.tasks.c.site == SITES[0])} == {
         first.id + 1
     }
+
+
+def test_a_product_is_looked_for_at_the_sites_of_its_category(world: World) -> None:
+    first, *others = SITES
+    cars = CATALOG.sites[first].model_copy(update={"categories": (Category.CAR,)})
+    catalog = CATALOG.model_copy(update={"sites": {**CATALOG.sites, first: cars}})
+    for name, category, sites in (
+        ("奶", "food", None),
+        ("车", "car", None),
+        ("谁", None, None),
+        ("茶", "food", (first,)),
+    ):
+        new = NewProduct(name=name, keywords=(name,), category=category, sites=sites)
+        world.do(products.add, new)
+    assert planned(world, {}, catalog=catalog) == len(others) + 2 * len(SITES) + 1
+    milk = [row.site for row in world.rows(tables.tasks) if row.product_id == 1]
+    assert sorted(milk) == sorted(others)
+    assert world.verification().violations == ()

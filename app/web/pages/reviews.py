@@ -14,7 +14,7 @@ from app.reports import charts
 from app.web.base.context import Context, Here
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
-from splitter.query import product_query
+from splitter.keywords import product_query
 from tasks.domain.voices import Voice
 from tasks.store.queries import review_search
 from tasks.store.queries.review_search import Wanted

@@ -21,7 +21,7 @@ from app.lab.profile import Profile
 from research.tools.pagetruth import SAMPLES
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, Limits
-from splitter.query import product_query
+from splitter.keywords import product_query
 from splitter.word_weight import first_to_drop
 from tasks.scheduling.query_refinement import FEWEST_WORDS
 

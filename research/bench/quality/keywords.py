@@ -19,10 +19,9 @@ from research.tools.today import of_today
 from research.training.keyword_reviews import Asking, Choose, collections
 from research.training.train_keywords import halves
 from splitter.errors import ProductNameError
-from splitter.keywords import MAX_KEYWORDS, keyword_sets_of, keywords_of
+from splitter.keywords import MAX_KEYWORDS, keyword_sets_of, keywords_of, product_query
 from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import normalize, without_amounts
-from splitter.query import product_query
 from splitter.words import jieba_tokenizer
 
 OURS, FIRST, ALL, PLAIN = "ours", "ours_first_query", "jieba_all", "jieba_no_stop_words"

@@ -36,9 +36,8 @@ from research.tools.pagetruth import NO_SHARED, SAMPLES, saved_pages
 from research.tools.titles import PARTS, conll
 from research.training.train_keywords import halves
 from splitter.errors import ProductNameError
-from splitter.keywords import keyword_sets_of
+from splitter.keywords import KeywordSet, keyword_sets_of, product_query
 from splitter.lexicon import Role, roles
-from splitter.query import KeywordSet, product_query
 from tasks.domain.pages import Review
 from tasks.domain.product_match import contains, matchable_text, product_match
 from tasks.reading.relevance import RejectReason, reject_reason

@@ -23,7 +23,7 @@ from research.bench.crawl_peers.web import PAGES_OF_A_PRODUCT, PAGES_OF_A_SITE, 
 from research.tools.meter import BenchError
 from research.tools.pages import RESULT_RULES, review_page
 from splitter.errors import InputError
-from splitter.query import ProductQuery
+from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, urls_of
 from tasks.reading.results import read_results
 

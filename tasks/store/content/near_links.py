@@ -15,12 +15,12 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from tasks.domain.near_products import may_compete
-from tasks.domain.product_match import Verdict, matchable_text
+from tasks.domain.product_match import Verdict
 from tasks.store.content import linked_products, page_links
 from tasks.store.content.page_links import Link, judge_again, settled
 from tasks.store.queue.result_pages import PagesToLink
 from tasks.store.sql.statement_batch import DEFERRED
-from tasks.store.sql.tables import page_products, pages, reviews
+from tasks.store.sql.tables import page_products, pages
 
 _MATCHED = (Verdict.REVIEW, Verdict.NEAR_PRODUCT)
 
@@ -51,7 +51,7 @@ def settle(conn: Connection, page_ids: Collection[int]) -> None:
     alone = [page for page, of in verdicts.items() if of == [Verdict.NEAR_PRODUCT]]
     linked = linked_products.of_pages(conn, [*several, *alone], _MATCHED) if several or alone else {}
     rivals = [page for page, of in linked.items() if may_compete([one.sets for one in of])]
-    texts = _texts(conn, rivals)
+    texts = page_links.stored_texts(conn, rivals)
     changed: list[Link] = []
     for page_id, products in linked.items():
         before = [one.link for one in products]
@@ -60,19 +60,3 @@ def settle(conn: Connection, page_ids: Collection[int]) -> None:
             found = settled(found, [one.sets for one in products], *texts[page_id])
         changed += [new for new, old in zip(found, before, strict=True) if new != old]
     judge_again(conn, changed)
-
-
-def _texts(conn: Connection, page_ids: Collection[int]) -> dict[int, tuple[str, str, int]]:
-    """Titles of stored pages, what they say, and how many reviews they have."""
-    if not page_ids:
-        return {}
-    of_reviews: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    r = reviews.c
-    asked = select(r.page_id, r.title, r.body).where(r.page_id.in_(page_ids)).order_by(r.id)
-    for page_id, title, body in conn.execute(asked):
-        of_reviews[page_id].append((title, body))
-    titles = conn.execute(select(pages.c.id, pages.c.title).where(pages.c.id.in_(page_ids)))
-    return {
-        page_id: (title, matchable_text(title, of_reviews[page_id]), len(of_reviews[page_id]))
-        for page_id, title in titles
-    }

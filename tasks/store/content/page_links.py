@@ -123,30 +123,29 @@ def link_known(conn: Connection, now: datetime, pairs: PagesToLink) -> None:
     Args:
         pairs: (page, product), each with the keyword sets it is judged by; None: it is not judged.
     """
-    texts = _stored_text(conn, {page for (page, _), sets in pairs.items() if sets is not None})
+    texts = stored_texts(conn, {page.id for (page, _), sets in pairs.items() if sets is not None})
     add(
         conn,
         now,
         [
-            judged(page.id, product_id, sets or (), *(texts[page.id] if sets is not None else (None, 0)))
+            judged(page.id, product_id, sets or (), *(texts[page.id][1:] if sets is not None else (None, 0)))
             for (page, product_id), sets in pairs.items()
         ],
         {page for page, _ in pairs},
     )
 
 
-def _stored_text(conn: Connection, of: Collection[KnownPage]) -> dict[int, tuple[str, int]]:
-    """Texts of stored pages, and how many reviews they have, by page."""
-    texts: dict[int, list[tuple[str, str]]] = {page.id: [] for page in of}
-    with_reviews = [page.id for page in of if page.reviews]
-    if with_reviews:
-        for page_id, title, body in conn.execute(
-            select(reviews.c.page_id, reviews.c.title, reviews.c.body)
-            .where(reviews.c.page_id.in_(with_reviews))
-            .order_by(reviews.c.id)
-        ):
-            texts[page_id].append((title, body))
-    return {page.id: (matchable_text(page.title, texts[page.id]), len(texts[page.id])) for page in of}
+def stored_texts(conn: Connection, page_ids: Collection[int]) -> dict[int, tuple[str, str, int]]:
+    """Return the titles of stored pages, what they say, and how many reviews they have."""
+    if not page_ids:
+        return {}
+    texts: dict[int, list[tuple[str, str]]] = {page_id: [] for page_id in page_ids}
+    r = reviews.c
+    asked = select(r.page_id, r.title, r.body).where(r.page_id.in_(page_ids)).order_by(r.id)
+    for page_id, title, body in conn.execute(asked):
+        texts[page_id].append((title, body))
+    titles = conn.execute(select(pages.c.id, pages.c.title).where(pages.c.id.in_(page_ids)))
+    return {id_: (title, matchable_text(title, texts[id_]), len(texts[id_])) for id_, title in titles}
 
 
 def save_refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:

@@ -51,6 +51,7 @@ class Change:
 
     Attributes:
         name: another one, which no other product has; all that belongs to the product stays.
+        category: of `splitter.catalog.names.Category`.
         recrawl_every: zero: no more.
         words: (AND keywords a person set, the keywords, aliases, keywords of each alias); with them it is looked for
             anew.
@@ -60,6 +61,7 @@ class Change:
     """
 
     name: str | None = None
+    category: str | None = None
     priority: int | None = None
     recrawl_every: timedelta | None = None
     words: tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[Sequence[str]]] | None = None
@@ -121,8 +123,7 @@ def edit(conn: Connection, now: datetime, name: str, change: Change) -> int:
         values["name"] = change.name
         if (other := names_by_key(conn).get(name_key(change.name), row.name)) != row.name:
             raise InputError(f"there is a product {other!r} already; give another name, or remove that one")
-    if change.pages is not None:
-        values["pages"] = change.pages
+    values |= {key: value for key in ("category", "pages") if (value := getattr(change, key)) is not None}
     if change.sites is not None or change.all_sites:
         values["sites"] = None if change.all_sites else list(change.sites or ())
         restore_links(conn, row.id)

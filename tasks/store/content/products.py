@@ -30,7 +30,8 @@ class NewProduct:
         aliases: alternative names; `alias_keywords` are theirs.
         pages: result pages a site; None = the site's own.
         recrawl_every: None = once.
-        sites: only these; None = all of the catalog; empty = none: it came by an import, and is not crawled.
+        category: of `splitter.catalog.names.Category`; None = unknown.
+        sites: only these; None = all of its category; empty = none: it came by an import, and is not crawled.
         line: of the file that it came from; it is not stored.
     """
 
@@ -42,6 +43,7 @@ class NewProduct:
     priority: int = 0
     pages: int | None = None
     recrawl_every: timedelta | None = None
+    category: str | None = None
     sites: tuple[str, ...] | None = None
     line: int | None = None
 
@@ -85,6 +87,7 @@ def _given(product: NewProduct) -> dict[str, Any]:
         "sites": None if product.sites is None else list(product.sites),
         "priority": product.priority,
         "pages": product.pages,
+        "category": product.category,
     }
 
 
@@ -175,6 +178,7 @@ class ProductRow:
     pages: int
     reviews: int
     looked_for: bool = True
+    category: str | None = None
 
 
 def listed(conn: Connection) -> list[ProductRow]:
@@ -227,6 +231,7 @@ def listed(conn: Connection) -> list[ProductRow]:
             pages=r.n or 0,
             reviews=int(r.reviews or 0),
             looked_for=r.sites != [],
+            category=r.category,
         )
         for r in rows
     ]

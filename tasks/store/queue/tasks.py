@@ -65,7 +65,8 @@ class VirtualTask:
 
     Attributes:
         own_keywords: a person chose the keywords.
-        sites: only these; None = all of the catalog.
+        sites: only these; None = those of its category.
+        category: of the product; None = unknown, so all sites.
     """
 
     id: int
@@ -77,6 +78,7 @@ class VirtualTask:
     priority: int
     own_keywords: bool = False
     sites: tuple[str, ...] | None = None
+    category: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +146,7 @@ def virtual_tasks_where(conn: Connection, condition: ColumnElement[bool], limit:
             products.c.priority,
             products.c.keywords.label("own"),
             products.c.sites,
+            products.c.category,
         )
         .join(products, products.c.id == virtual_tasks.c.product_id)
         .where(condition)
@@ -161,6 +164,7 @@ def virtual_tasks_where(conn: Connection, condition: ColumnElement[bool], limit:
             priority=r.priority,
             own_keywords=bool(r.own),
             sites=None if r.sites is None else tuple(r.sites),
+            category=r.category,
         )
         for r in rows
     ]

@@ -107,6 +107,7 @@ products = _table(
     _count("priority"),
     Column("pages", Integer),  # result pages a site; null = the site's own
     _time("created_at", nullable=False),
+    Column("category", String(20)),  # of splitter.catalog.names.Category; null: unknown, so all sites
 )
 
 schedules = _table(

@@ -1,0 +1,15 @@
+"""The category of a product"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0028"
+down_revision = "0027"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("products", sa.Column("category", sa.String(20)))
