@@ -31,7 +31,7 @@ _STEP = 0.5
 _STEPS = 4
 # A neighbour with this share of the best one's text belongs to it (a text in several sections).
 _NEIGHBOUR = 0.25
-# So many characters of a description tell a paragraph; an element with less of the page's sentences is in doubt.
+# Characters of a description that identify a paragraph; share of the page's sentences in an element without doubt.
 _BEGINNING, _LEAST_SHARE = 15, 0.5
 _MOST_LINKS = 0.5
 _AROUND = 40
@@ -51,13 +51,13 @@ _CRUMBS = re.compile(r"(?:您?(?:所在|现在|当前)的?位置|^首页\s*[>»/
 _AFTERWARDS_CHARS = 30
 # Text of a link that names another page, not its writer or a section.
 _HEADLINE_CHARS = 8
-# Elements that hold so much of a page's sentences are no noise, whatever their names.
+# Elements with this share of a page's sentences are no noise, whatever their names.
 _MOST_NOISE = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Block:
-    """Texts beside each other in one element that is no inline markup.
+    """Texts in one element that have only inline markup between them.
 
     Attributes:
         first, last: the range of its texts.
@@ -84,10 +84,10 @@ class DenseText:
         text: its paragraphs on lines of their own.
         share: of the page's sentences (their characters) that the text holds: 0 to 1.
         of_page: characters of the text by those of the page, links and all: 0 to 1.
-        headed: share of the gaps between its sentences in which the headline of another page stands: 0 to 1. Near 1
-            if the text is a list of pages with an abstract each.
+        headed: share of the gaps between its sentences that hold the headline of another page: 0 to 1. It is near 1
+            for a list of pages with an abstract each.
         sentences: how many blocks of it read like sentences.
-        before, beginning, after: the lines around it, in the order of the page: where dates and authors are named.
+        before, beginning, after: the lines around it, in the order of the page. They name dates and authors.
     """
 
     text: str
@@ -104,7 +104,7 @@ def dense_text(page: Outline, description: str = "", *, end: int | None = None) 
     """Return the main text of a page; None if no text is dense.
 
     Args:
-        description: what the page says it is about. A paragraph above the text that says it, too, leads the text.
+        description: the page's own description. A paragraph above the text that repeats it belongs to the text.
         end: number of the first text that is not looked at.
     """
     return _Density(page, len(page.texts) if end is None else end).found(description)
@@ -114,7 +114,7 @@ class _Density:
     def __init__(self, page: Outline, end: int) -> None:
         self._page, self._end = page, end
         self._around: list[int] = []
-        """Of each element the nearest one around it, itself included, that is no inline markup."""
+        """The nearest element around each element, itself included, that is no inline markup."""
         for element, tag in enumerate(page.tags):
             inline = tag in INLINE and element > 0
             self._around.append(self._around[page.parents[element]] if inline else element)
@@ -171,7 +171,7 @@ class _Density:
         )
 
     def _described(self, description: str) -> list[_Block]:
-        """Return the blocks that stand in what the page says it is about, or begin with it."""
+        """Return the blocks that are part of the page's description, or begin with it."""
         squeezed = "".join(description.split())
         beginning = squeezed[:_BEGINNING]
         if len(beginning) < _BEGINNING:
@@ -291,7 +291,7 @@ class _Density:
         return page.link_chars(heading) == 0 and page.chars(heading) >= _HEADLINE_CHARS
 
     def _joined(self, best: int, sentences: list[_Block]) -> int:
-        """Return the element around the best one that holds the other sections of its text, too."""
+        """Return the element around the best one that also holds the other sections of its text."""
         joined = best
         inside = _chars(self._in(best, sentences))
         while (outer := self._outer(best)) >= 0:
@@ -307,7 +307,7 @@ class _Density:
         return joined
 
     def _is_section(self, element: int, best: int) -> bool:
-        """Whether an element beside another holds text of the same kind: alike, a paragraph, or under a heading."""
+        """Return True if a sibling holds text of the same kind: alike, a paragraph, or under a heading."""
         page = self._page
         tag = page.tags[element]
         if page.link_chars(element) > _SECTION_LINKS * page.chars(element):
@@ -342,7 +342,7 @@ def _chars(blocks: Iterable[_Block]) -> int:
 
 
 def _trimmed(blocks: list[_Block], said: set[int]) -> list[_Block]:
-    """Return blocks without those before the first one in `said` and after the last, but for a line or two."""
+    """Return the blocks from the first one in `said` to the last, with a line or two around them."""
     places = [place for place, block in enumerate(blocks) if block.first in said]
     if not places:
         return blocks

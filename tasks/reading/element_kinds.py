@@ -52,10 +52,7 @@ def is_content(page: Outline, element: int) -> bool:
 
 
 def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
-    """Return "quote", "signature", "beside" or, for a text, an empty kind.
-
-    An author, tools and counts are "beside" a text.
-    """
+    """Return "quote", "signature", "beside" (an author, tools and counts) or, for a text, an empty kind."""
     tag, names = page.tags[element], page.names[element]
     found = roles(*names)
     if "signature" in found and not page.dated(element) and not _holds_signature(page, element):

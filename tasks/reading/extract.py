@@ -1,4 +1,4 @@
-"""Pages of sites, read into reviews: by the catalog's rules, by what a page marks as reviews, by its main text."""
+"""Read pages into reviews: by the catalog's rules, by marked reviews, as threads, or as one main text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tasks.reading.page import Page
 from tasks.reading.records import OTHER_FIELDS, Records, make_reviews, reviews_of
 from tasks.reading.thread_pages import read_thread_page
 
-# Of what a page marks, the share its tree must show, too, and how many times as much text in all; or all of it.
+# Share of the marked text that the tree must also show, with this many times as much text in all; or all of it.
 _SAME, _MORE, _ALL = 0.3, 1.1, 0.9
 
 
 def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRead:
     """Read a page into its reviews; records without a body are dropped.
 
-    The patterns of a refusal are searched only where there is no review: a review may well speak of a captcha.
+    The patterns of a refusal are searched only if there is no review: a review may well speak of a captcha.
 
     Args:
         text: of the answer, decoded.
@@ -33,7 +33,7 @@ def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRe
         now: aware; what relative dates (3小时前) count from.
 
     Raises:
-        FetchError: the refusal's class; BAD_RULE, with what the selectors matched, where no review is found.
+        FetchError: the refusal's class, or BAD_RULE with the number of matches if no review is found.
     """
     if rules.format == "json":
         return read_feed(text, url, now) if is_feed(text) else _read_json(text, url, rules, now)
@@ -72,7 +72,7 @@ def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead
 
 
 def _without_rules(page: Page, now: datetime) -> PageRead | None:
-    """The reviews a page marks, or those of a thread; None where it is a page of one text.
+    """Return the reviews that a page marks, or those of a thread; `None` for a page of one text.
 
     Marked reviews come first, unless the page's tree shows them and more of them: many pages mark only the question,
     or the first answers.
@@ -108,7 +108,7 @@ def _tells_more(shown: PageRead, marked: PageRead) -> bool:
 
 
 def _structured(page: Page, now: datetime) -> PageRead | None:
-    """The reviews a page marks by schema.org; None where it marks none."""
+    """Return the reviews that a page marks by schema.org, or `None`."""
     if "schema.org" not in page.text and "data-vocabulary.org" not in page.text:
         return None
     reviews = find_marked_reviews(page.tree, now)

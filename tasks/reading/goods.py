@@ -1,4 +1,4 @@
-"""Whether a page sells one thing: then what it says of it is its shop's description, and no review."""
+"""Recognise a page that sells one thing: its text is the shop's description, and no review."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_goods(tree: LexborHTMLParser, *, dated: bool) -> bool:
 
     Args:
         tree: of the whole page, with its scripts.
-        dated: whether the page says its day: an article that nothing marks does, and may sell what it speaks of.
+        dated: the page names its day. Unmarked articles do, and may sell the thing they describe.
     """
     typed = tree.css_first('meta[property="og:type" i]')
     kind = (typed.attributes.get("content") or "").strip() if typed is not None else ""

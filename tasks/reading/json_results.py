@@ -50,7 +50,7 @@ class JsonRecords:
     """
 
     def __init__(self, text: str, url: str, rules: ResultRules | PageRules, rule: str) -> None:
-        """Raises FetchError if the answer is no JSON, too large, or a refusal in its place."""
+        """Parse the answer. Raises FetchError if it is no JSON, is too large, or is a refusal."""
         self._text, self._url, self._blocked = text[:_SCANNED], url, rules.blocked
         self._document = (
             _load_embedded(text, rules.embedded) if rules.embedded else _document(text, url, rules)

@@ -1,7 +1,7 @@
-"""Pages of one text whose site has no rules: which text, by whom, of which day; and which pages are lists.
+"""Read pages of one text whose site has no rules: the text, its author and its day. Recognise lists of other pages.
 
 The text is the densest one (`tasks.reading.density`), or that of the page's JSON-LD if both agree, or if it alone holds
-what the page's description says. Feeds are read by `tasks.reading.lists`.
+the page's description. Feeds are read by `tasks.reading.lists`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _THERE, _MISSING = 0.5, 0.2
 _BLANKS = re.compile(r"\s+")
 _NO_WORD = re.compile(r"[\W_]+")
 _BESIDE_TITLE, _TITLE_WORDS = 2, 8
-# A page of so much text, or so much of whose text, is no list; of one with less, this much of its title must be there.
+# A page with this much text, in characters or as a share, is no list; a shorter text must hold this share of the title.
 _LIST_TEXT, _LIST_OF_PAGE, _LIST_TITLE = 300, 0.3, 0.3
 # A page without a sentence is a list if that share of it is links.
 _LIST_LINKS = 0.3
 _SHORT_PATH = 12
-# Where a text breaks off and leads on: ... 详情>>; or begins and ends within another.
+# A text that breaks off and leads on (... 详情>>), or begins and ends within another.
 _TEASER = re.compile(
     r"(?:\.\.\.|…)\s*[\[【(（]?(?:详情|详细|全文|更多|阅读|查看|more\b|read\b|continue\b)\S{0,4}\W*$|^(?:\.\.\.|…).*(?:\.\.\.|…)$",
     re.IGNORECASE | re.DOTALL,
@@ -53,7 +53,7 @@ _BOILERPLATE = re.compile(r"版权所有|ICP备|Copyright|©", re.IGNORECASE)
 
 
 class Choice(StrEnum):
-    """Where the main text of a page was taken from."""
+    """Source of the main text of a page."""
 
     DENSITY = "density"
     JSON_LD = "json-ld"
@@ -83,11 +83,11 @@ def read_main_text(page: Page, rules: PageRules, now: datetime) -> PageRead:
     """Read a page without record rules: one review, its main text; of a feed, one for each entry; of a list none.
 
     Args:
-        rules: of which only `blocked` is used.
+        rules: only `blocked` is used.
         now: aware; what relative dates count from.
 
     Raises:
-        FetchError: the refusal's class; BAD_RULE where there is no main text; TOO_LARGE.
+        FetchError: the refusal's class, BAD_RULE if there is no main text, or TOO_LARGE.
     """
     text, url = page.text, page.url
     if is_feed(text) and (feed := read_feed(text, url, now)).reviews:
@@ -126,7 +126,7 @@ def main_text(page: Page) -> MainText:
     whole = strip_controls(_without_title(text, metadata.title))
     body = strip_controls(strip_site_lines(whole))
     author = _author(page, (*above, *beginning[:4]), after, whole)
-    if author:  # who published it stands behind the title, too
+    if author:  # the publisher's name may follow the title
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
     lines_above = tuple(reversed(_not_joined(above)))
     dated = metadata.date_text or byline_date((*lines_above, *beginning))
@@ -153,7 +153,7 @@ def _chosen(page: Page) -> tuple[str, Choice]:
 
 
 def _not_joined(lines: tuple[str, ...]) -> list[str]:
-    """Lines without those that say since when somebody is a member."""
+    """Return the lines but those that give the day on which a member joined."""
     above = ("", *lines)
     return [
         line for line, label in zip(lines, above, strict=False) if not _JOINED.search(f"{label[-20:]} {line}")
@@ -216,7 +216,7 @@ def _title_share(title: str, text: str) -> float:
 
 
 def _without_title(text: str, title: str) -> str:
-    """A text without the page's title above it, alone or with a word beside it (原创)."""
+    """Return a text without the page's title above it, also if a word (原创) follows the title."""
     first, _, rest = text.partition("\n")
     squeezed, title = _BLANKS.sub("", first), _BLANKS.sub("", title)
     again = title and title in squeezed and len(squeezed) <= len(title) + _BESIDE_TITLE

@@ -40,7 +40,7 @@ _MAX_REPEATED = 500_000
 # The standard repeats no more than three equal ones (its "Noah's Ark clause").
 _EQUAL_REPEATED = 3
 
-# Quotes hide a ">" only where a value may stand, after "=".
+# Quotes hide a ">" only in a value, after "=".
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*+)([^>=]*+(?:=\s*+(?:\"[^\"]*\"|'[^']*')?[^>=]*+)*+)")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _BETWEEN = re.compile(r"[=/]")
@@ -65,7 +65,7 @@ def parse(text: str, *, keep_hidden: bool = False) -> LexborHTMLParser:
     """The tree of a page without scripts, styles, templates and hidden elements.
 
     Args:
-        keep_hidden: hidden elements stay: engines fold long posts, and show them whole when somebody clicks.
+        keep_hidden: hidden elements stay: engines fold long posts and show them whole after a click.
 
     Raises:
         FetchError: TOO_LARGE, see `check_markup`.
@@ -84,7 +84,7 @@ def select(tree: LexborHTMLParser | LexborNode, css: str) -> list[LexborNode]:
     """All matches of a selector, in the order of the document, each once.
 
     Raises:
-        FetchError: BAD_RULE for what is no selector.
+        FetchError: BAD_RULE if `css` is no selector.
     """
     try:
         nodes = tree.css(css)
@@ -95,7 +95,7 @@ def select(tree: LexborHTMLParser | LexborNode, css: str) -> list[LexborNode]:
 
 
 def first(tree: LexborHTMLParser | LexborNode, css: str) -> LexborNode | None:
-    """The first match of a selector. Raises FetchError(BAD_RULE) for what is no selector."""
+    """Return the first match of a selector. Raises FetchError(BAD_RULE) if `css` is no selector."""
     try:
         return tree.css_first(css)
     except SelectolaxError as error:
@@ -110,7 +110,7 @@ def text_of(node: LexborNode) -> str:
 def texts_of(nodes: Sequence[LexborNode | None]) -> list[str]:
     """Texts of elements, each as `text_of` gives it; empty for None."""
     inner = [node.first_child if node is not None else None for node in nodes]
-    # Most elements hold a text and nothing else; text_content is None for what is no text.
+    # Most elements hold only a text; text_content is None for other nodes.
     texts = [only.text_content if only is not None and only.next is None else None for only in inner]
     return [
         " ".join((_separated(only) if text is None else text).split())

@@ -25,7 +25,7 @@ _MOST_TIMES, _YEAR = 20, 4
 _BODIES = ("articleBody", "reviewBody", "text")
 _TITLES = ("headline", "name")
 _DATES = ("datePublished", "dateCreated", "uploadDate")
-# Of these types a body or a title is the page's own; a publisher or a breadcrumb has a name, too.
+# Types whose body or title is the page's own; a publisher or a breadcrumb also has a name.
 _TEXT_TYPES = re.compile(r"Article|Posting|Review|Report|Comment|Question|Answer|CreativeWork|WebPage", re.I)
 _ARTICLE = re.compile(r"Article\b")
 
@@ -84,15 +84,15 @@ _PAGE_TITLE_CHARS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """Metadata of a page; empty where it has none.
+    """Metadata of a page; a value is empty if the page has none.
 
     Attributes:
-        title: without the site's name where that is recognised.
+        title: without the site's name, if that is recognised.
         page_title: of the `title` element, as written.
-        body: the whole text, where JSON-LD holds it.
+        body: the whole text, if JSON-LD holds it.
         date_text: as written.
-        description: what it says it is about; empty where that is too short to be of use.
-        article: whether JSON-LD says that the body is an article's.
+        description: the page's own description, empty if it is too short to be of use.
+        article: JSON-LD calls the body an article's.
         home: whether the address it gives as its own is a site's root: a home page.
     """
 
@@ -151,7 +151,7 @@ def _meta_date(metas: dict[str, str]) -> str:
 
 
 def _author(names: list[str], sites: set[str]) -> str:
-    """The first name of a person; empty where all are ids, addresses or the site's own."""
+    """Return the first name of a person; empty if all are ids, addresses or the site's own."""
     persons = (name for one in names if (name := person(one)) and not _is_site(name, sites))
     return next(persons, "")
 
@@ -164,7 +164,7 @@ def _is_home(tree: LexborHTMLParser, metas: dict[str, str]) -> bool:
 
 
 def _marked_date(tree: LexborHTMLParser) -> str:
-    """The day that the first element for one says, comments and lists of other pages apart."""
+    """Return the day in the first element for a day outside comments and lists of other pages."""
     for node in tree.css('[itemprop="datePublished"], time[datetime]')[:_MOST_TIMES]:
         attributes = node.attributes
         text = attributes.get("datetime") or attributes.get("content") or ""
@@ -174,7 +174,7 @@ def _marked_date(tree: LexborHTMLParser) -> str:
 
 
 def _site_names(metas: dict[str, str], json_ld: dict[str, str], page_title: str) -> set[str]:
-    """Names of the site, by what a page says of itself: squeezed, as `_squeezed` does."""
+    """Return the names that a page gives its site, squeezed as `_squeezed` does."""
     said = [*_named(metas, _META_SITES), json_ld.get("publisher", ""), *_BAR.split(page_title)[1:]]
     said += [part for part in _DASH.split(page_title)[1:] if _SITE.search(part)]
     return {name for one in said if (name := _squeezed(one))}
@@ -209,7 +209,7 @@ def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str], sites
 
 
 def _without_site(title: str, sites: set[str]) -> str:
-    """A title without what stands beside it: all behind a | or _, and at a dash what is the site's name.
+    """Return a title without the parts behind a | or _, and without the site's name at a dash.
 
     A part that is no site's name, and longer than the one before it, is the title itself behind a section's name.
     """
@@ -303,7 +303,7 @@ def _named_person(author: Any) -> str:
 
 
 def plain_string(value: Any) -> str:
-    """A text without markup, blanks collapsed; empty for what is no text."""
+    """Return a text without markup, with blanks collapsed; empty if `value` is no text."""
     if not isinstance(value, str):
         return ""
     text = unescape(value)
@@ -319,9 +319,9 @@ _BLOCK = re.compile(r"(?i)<(?:br|/?(?:p|div|li|ul|ol|blockquote|pre|h[1-6]|tr|ta
 
 
 def plain_lines(value: Any) -> str:
-    """A text without markup that keeps its lines, blank ones left out; empty for what is no text.
+    """Return a text without markup and blank lines, with its lines kept; empty if `value` is no text.
 
-    Lines are those of its blocks where markup has any, else as written.
+    Lines are those of its blocks if markup has any, else as written.
     """
     if not isinstance(value, str):
         return ""
@@ -339,7 +339,7 @@ def plain_lines(value: Any) -> str:
 
 
 def byline_date(lines: tuple[str, ...]) -> str:
-    """The date as lines around a text write it; empty where none does."""
+    """Return the date as a line around a text writes it, or an empty text."""
     short = sorted(
         (line for line in lines if len(line) <= _BYLINE_CHARS), key=lambda line: not _PUBLISHED.search(line)
     )

@@ -1,8 +1,8 @@
-"""Tells whether two review texts are nearly the same: a repost with other punctuation, an emoji, a changed word.
+"""Recognise review texts that are nearly the same: a repost with other punctuation, an emoji, a changed word.
 
 Texts are compared as sets of hashed 3-grams by their Jaccard similarity (Broder: On the Resemblance and Containment of
 Documents, 1997; of characters, as Chinese is written without blanks). Candidates are found without comparing all pairs:
-a signature is cut into bands, and two texts meet where a whole band is equal (Leskovec, Rajaraman, Ullman: Mining of
+a signature is cut into bands, and two texts meet if a whole band is equal (Leskovec, Rajaraman, Ullman: Mining of
 Massive Datasets, 3.3 and 3.4). With similarity s that happens with probability 1 - (1 - s^ROWS)^BANDS: 0.82 at 0.6,
 0.95 at 0.7, 0.99 at 0.8, 0.001 at 0.05.
 
@@ -31,11 +31,11 @@ ROWS = 3
 BINS = BANDS * ROWS
 THRESHOLD = 0.6
 SHORT_THRESHOLD = 0.7
-"""Jaccard similarity from which on two texts are nearly the same, where the smaller has less than SHORT shingles: in a
+"""Jaccard similarity from which on two texts are nearly the same, if the smaller has less than SHORT shingles: in a
 short text a changed word is the message (阿特兹车身异响, 阿特兹天窗异响). Measured: docs/results.md."""
 SHORT = 20
 SHORTEST = 8
-"""Characters, after `plain`, from which on texts are compared: 好评 and the like say the same without being copied."""
+"""Minimum length of a compared text, in characters after `plain`: 好评 and the like are equal without being copies."""
 MOST = 2000
 """Characters that are compared: bounds the work for one text."""
 
@@ -78,7 +78,7 @@ def plain(text: str) -> str:
     """The letters and digits that are compared, at most MOST.
 
     NFKC and without case; without addresses, @names, emoticons, blanks, punctuation and emoji. Of a microblog repost
-    (comment//@name:text) it is the text that was reposted, where that is long enough to be compared.
+    (comment//@name:text) it is the reposted text, if that is long enough to be compared.
     """
     text = text[: 4 * MOST]
     found = text.translate(_LETTERS)
@@ -134,7 +134,7 @@ def similarity(one: frozenset[int], other: frozenset[int]) -> float:
 
 
 def similarity_if_near(one: frozenset[int], other: frozenset[int]) -> float | None:
-    """The similarity of two texts that are nearly the same; None where they are not."""
+    """Return the similarity of two texts that are nearly the same, else `None`."""
     found = similarity(one, other)
     least = SHORT_THRESHOLD if min(len(one), len(other)) < SHORT else THRESHOLD
     return found if found >= least else None
@@ -160,7 +160,7 @@ def signature(of: Collection[int]) -> list[int]:
 
 
 def bands(of: Collection[int]) -> list[int]:
-    """One key of 48 bits per band: texts that share one are candidates; none where there are no shingles."""
+    """Return one key of 48 bits per band, none without shingles. Texts that share a key are candidates."""
     if not of:
         return []
     values = signature(of)

@@ -1,4 +1,4 @@
-"""A page that is read without rules, with what several readers ask of it: made once, and never changed."""
+"""A page that is read without rules, with its tree, outline and metadata: each made once, and never changed."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ class Page:
 
     @cached_property
     def dense(self) -> DenseText | None:
-        """The densest text, by which articles and threads are told apart."""
+        """The densest text. It tells an article from a thread."""
         return dense_text(self.outline, self.metadata.description)

@@ -1,4 +1,4 @@
-"""Judges a result page in which an engine's rules find no hit: a refusal, an empty answer, or a page with hits.
+"""Judge a result page without hits by an engine's rules: a refusal, an empty answer, or a page with hits.
 
 One classifier serves all engines: multinomial logistic regression over traits that belong to no engine (lengths, links,
 forms, scripts, repeated structure, words of refusals and of empty answers). Its weights are data

@@ -1,6 +1,6 @@
 """Relevance check of a page's records: which of them are reviews at all, and why the others are none.
 
-A search for 光明 & 高钙 & 牛奶 also finds pages about something else, lists of other pages, and what a shop says of its
+A search for 光明 & 高钙 & 牛奶 also finds pages about something else, lists of other pages, and a shop's text about its
 goods. Two questions are separate, because a page serves several products: whether a record is a review (here), and
 whether the page is about the product it was found for (`tasks.domain.product_match`).
 """
@@ -18,7 +18,7 @@ _LEAST_TEXT = 5
 """Letters of a main text; less is a caption or a notice. A record of a list may be a single word: 赞."""
 
 _WORD = re.compile(r"[^\W_]")
-# What platforms put where a person wrote no review; several of these phrases may follow one another.
+# Phrases of platforms in place of a review that a person did not write; several may follow one another.
 _NOT_WRITTEN = re.compile(
     r"(?:(?:\d+天内)?(?:(?:此|该|本)?(?:用户|会员|买家|顾客|客户|评价方)|您)?(?:没有|未|暂未)(?:及时|能及时)?"
     r"(?:填写|写下|做出|作出|发表|评价)(?:任何|文字)?(?:评价|评论|内容)*"
@@ -47,7 +47,7 @@ _OPINION = re.compile(
     r"我|俺|咱|自己|老公|老婆|孩子|宝宝|朋友|同事|买了|买的|喝了|用了|吃了|收到|感觉|觉得|投诉|退货|客服|好喝|难喝|好用|好吃|难吃|失望|满意|推荐|不错"
 )
 _LEAST_SPECS = 4
-# A site's filling text where nobody wrote is shorter, and a data sheet begins earlier.
+# A site's own text in place of a review is shorter, and a data sheet begins earlier.
 _MOST_BOILERPLATE, _MOST_SHEET = 2000, 20_000
 
 
@@ -56,10 +56,10 @@ class RejectReason(StrEnum):
 
     EMPTY = "empty"  # not one letter or digit
     SHORT = "short"  # a main text of some words
-    BOILERPLATE = "boilerplate"  # what a site puts where nobody wrote anything, or its buttons
+    BOILERPLATE = "boilerplate"  # a site's own text in place of a review, or its buttons
     LIST = "list"  # the page lists other pages
     LOGIN = "login"  # a request to sign in
-    GOODS = "goods"  # a shop's or maker's description: a data sheet, and nobody's opinion
+    GOODS = "goods"  # a shop's or maker's description: a data sheet without an opinion
 
 
 def screen_reviews(
@@ -70,8 +70,8 @@ def screen_reviews(
     Args:
         read: the page, or the first page of a list.
         reviews: its records, of all pages of the list.
-        main_text: whether they were read without record rules. What a text with a title must be (longer than a sign-in
-            wall, no sheet of goods) replies need not: they are short.
+        main_text: whether they were read without record rules. A text with a title must be longer than a sign-in wall
+            and no sheet of goods; replies may be short.
 
     Returns:
         The reviews; how many records are none, by reason (`RejectReason`); and these records, each with its reason.
@@ -88,7 +88,7 @@ def screen_reviews(
 
 
 def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
-    """Why a record is no review; None where it may be one."""
+    """Return why a record is no review, or `None` if it may be one."""
     body = review.body
     if _WORD.search(body) is None:
         return RejectReason.EMPTY

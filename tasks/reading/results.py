@@ -1,7 +1,7 @@
 """Result pages of search engines, read into hits by the catalog's rules, in HTML or JSON.
 
 Empty, blocked and broken are three answers. An engine that reports no hits gives an empty ResultPage, a refusal raises
-its error, and a page in which the rules find nothing raises BAD_RULE. If no pattern of the engine fits, traits that
+its error, and a page without any match raises BAD_RULE. If no pattern of the engine fits, traits that
 belong to no engine decide (`page_outcome`).
 """
 

@@ -15,8 +15,8 @@ Role = Literal[
 ]  # fmt: skip
 """The role of an element; most names have none, some several.
 
-"of person" is a title or rank in a pane about a person, "beside" an author, a tool or a count next to a text. A "post"
-is one of many texts that people write, a "reply" one that answers another, or a review.
+"of person" is a title or rank in a pane about a person; "beside" is an author, a tool or a count next to a text.
+A "post" is one of many texts that people write, a "reply" one that answers another, or a review.
 "topic" is a forum's, "list" one of other pages, "notice" the site's. "look" is a style, and no role.
 """
 

@@ -1,9 +1,8 @@
 """The voice of a review: a buyer's complaint or praise, a question, news, a company's, or another's.
 
 A small network over runs of one to three characters: each run has a row of 16 numbers, found by its hash (Joulin et
-al., EACL 2017). The rows of a text's runs are added up and pass one hidden layer. What the record and its site say
-beside the text (stars, author, kind of site) shifts the odds. `docs/voices.md` says what the voices mean, how the
-network was made and what it reaches.
+al., EACL 2017). The rows of a text's runs are added up and pass one hidden layer. Stars, author and the kind of the
+site shift the odds. `docs/voices.md` defines the voices and has the training and the scores of the network.
 """
 
 from __future__ import annotations
