@@ -95,10 +95,12 @@ def patterns() -> tuple[list[Found], list[str]]:
 
 
 def _held(values: Any) -> Iterator[re.Pattern[Any]]:
-    """Patterns that a module holds by name or in a tuple: those made from others, too."""
+    """Yield the patterns that a module holds by name or in a collection, also those made from others."""
     for value in values:
         if isinstance(value, re.Pattern):
             yield value
+        elif isinstance(value, dict):
+            yield from _held(value.values())
         elif isinstance(value, tuple | list):
             yield from _held(value)
 

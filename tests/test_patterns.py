@@ -30,7 +30,9 @@ def test_patterns_made_while_it_runs_are_known():
         "research/training/word_text.py",  # one class of characters, from a file
         "research/training/voice_posts.py",  # a tag's name; over files for training
         "tasks/domain/product_match.py",  # one escaped keyword
+        "tasks/reading/dates.py",  # a list, found as such
         "tasks/reading/metadata.py",  # a tuple, found as such
+        "tasks/reading/roles.py",  # a mapping, found as such
     }
 
 
@@ -71,13 +73,14 @@ def test_what_re2_does_not_know_is_refused_with_what_to_write(pattern, instead):
 def test_a_catalog_with_such_a_pattern_names_file_site_and_key(tmp_path):
     catalog = tmp_path / "mine.yaml"
     catalog.write_text(
+        "name: mine\nrules:\n  page: {review: div, body: p}\n"
         "engines:\n"
         "  mine:\n"
         "    kind: meta\n"
         "    url: https://so.example/s?q={query}\n"
         "    results: {hit: div, link: a@href, title: a, blocked: ['(?<=请)登录']}\n"
         "sites:\n"
-        "  a.example: {engine: mine}\n"
+        "  a.example: {engine: mine, rules: page}\n"
     )
     with pytest.raises(
         Exception, match=r"(?s)mine\.yaml.*engines.*mine.*results.*blocked.*look-around"
