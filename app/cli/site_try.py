@@ -119,7 +119,7 @@ def _print_preview(out: Console, site: str, got: Mapping[str, Any], preview: Rul
         rules = ((r.name, r.rule, r.matches, short(" | ".join(r.values), 90)) for r in preview.rules)
         out.print(table(("field", "rule", "matches", "first values>"), rules))
     if preview.main_text:
-        out.print(f"main text by {preview.main_text}")
+        out.print(f"main text by {preview.main_text}, confidence {preview.reading.confidence or 0:.2f}")
     if (checked := preview.judgement) is not None:
         lacks = f"; the page lacks {', '.join(checked.missing)}" if checked.missing else ""
         refused = ", ".join(f"{n} {reason}" for reason, n in checked.refused.items()) or "nothing"

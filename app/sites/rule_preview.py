@@ -54,6 +54,7 @@ class RuleReading:
         encoding, encoding_why: what the bytes were decoded with, and why.
         found, more: of a result page: hits it reports, whether there is a next page.
         records: every record as the crawl would take it.
+        confidence: of a page, how surely these are its reviews: 0 to 1.
     """
 
     read_as: str
@@ -65,6 +66,7 @@ class RuleReading:
     found: int | None = None
     more: bool | None = None
     records: tuple[Any, ...] = ()
+    confidence: float | None = None
 
 
 def read_by_rules(
@@ -116,6 +118,7 @@ def read_by_rules(
         found=page.found if isinstance(page, ResultPage) else None,
         more=page.more if isinstance(page, ResultPage) else None,
         records=records,
+        confidence=page.confidence if isinstance(page, PageRead) else None,
     )
 
 

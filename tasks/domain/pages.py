@@ -112,9 +112,11 @@ class PageRead:
         next_url: where its review list goes on: a sendable address on the same host; empty where it ends here.
         no_review: why a page without a review has none ("list": a list of other pages; "goods": a shop's
             page of one product); empty where it has some.
+        confidence: how surely the reviews are those of the page, or it has none: 0 to 1; 1 by rules.
     """
 
     title: str
     reviews: tuple[Review, ...] = field(default=())
     next_url: str = ""
     no_review: str = ""
+    confidence: float = 1.0

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from math import prod
 
 from splitter.catalog.rules import PageRules
 
@@ -40,6 +41,8 @@ _LIST_TEXT, _LIST_OF_PAGE, _LIST_TITLE = 300, 0.3, 0.3
 # A page without a sentence is a list if that share of it is links.
 _LIST_LINKS = 0.3
 _SHORT_PATH = 12
+# What remains of the confidence in a text without sentences, a small one, one off the title, and one without a day.
+_LEAST = (0.5, 0.5, 0.6, 0.7)
 # A text that breaks off and leads on (... 详情>>), or begins and ends within another.
 _TEASER = re.compile(
     r"(?:\.\.\.|…)\s*[\[【(（]?(?:详情|详细|全文|更多|阅读|查看|more\b|read\b|continue\b)\S{0,4}\W*$|^(?:\.\.\.|…).*(?:\.\.\.|…)$",
@@ -68,6 +71,7 @@ class MainText:
         body: empty if `choice` is NONE.
         listing: the page is a list of others, and the text is not its own.
         goods: the page is a shop's, of one product.
+        confidence: 0 to 1.
     """
 
     metadata: Metadata
@@ -77,6 +81,7 @@ class MainText:
     date_text: str
     listing: bool
     goods: bool
+    confidence: float
 
 
 def read_main_text(page: Page, rules: PageRules, now: datetime) -> PageRead:
@@ -95,7 +100,7 @@ def read_main_text(page: Page, rules: PageRules, now: datetime) -> PageRead:
     found = main_text(page)
     if found.listing:
         raise_if_blocked(f"{found.metadata.page_title} {found.body}", url, rules.blocked)
-        return PageRead(found.metadata.page_title, (), no_review="list")
+        return PageRead(found.metadata.page_title, (), no_review="list", confidence=found.confidence)
     if found.goods:
         return PageRead(found.metadata.page_title, (), no_review="goods")
     if len(found.body) < _REFUSAL_CHARS:
@@ -115,7 +120,7 @@ def read_main_text(page: Page, rules: PageRules, now: datetime) -> PageRead:
         date=read_dates([found.date_text], text, now)[0],
         rating=None,
     )
-    return PageRead(found.metadata.page_title, (review,))
+    return PageRead(found.metadata.page_title, (review,), confidence=found.confidence)
 
 
 def main_text(page: Page) -> MainText:
@@ -130,14 +135,34 @@ def main_text(page: Page) -> MainText:
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
     lines_above = tuple(reversed(_not_joined(above)))
     dated = metadata.date_text or byline_date((*lines_above, *beginning))
+    listing = _is_list(page, text)
     return MainText(
         metadata=metadata,
         body=body,
         choice=choice,
         author=author,
         date_text=metadata.date_text or byline_date((*lines_above, *beginning, *after)),
-        listing=_is_list(page, text),
+        listing=listing,
         goods=not metadata.article and is_goods(tree, dated=bool(dated)),
+        confidence=_confidence(page, text, listing=listing, dated=bool(dated)),
+    )
+
+
+def _confidence(page: Page, text: str, *, listing: bool, dated: bool) -> float:
+    """Return how surely a text is all of a page's own text, or the page is a list: 0 to 1."""
+    outline, dense = page.outline, page.dense
+    links = outline.link_chars(0) / max(1, outline.chars(0)) if outline.nodes else 0.0
+    if listing or dense is None:
+        return (1 + links) / 2
+    shares = (
+        dense.share,
+        min(1.0, dense.of_page / _LIST_OF_PAGE),
+        _title_share(page.metadata.title, text),
+        float(dated),
+    )
+    likely = (1 - links) * (1 - dense.headed)
+    return round(
+        likely * prod(least + (1 - least) * one for least, one in zip(_LEAST, shares, strict=True)), 3
     )
 
 

@@ -83,7 +83,9 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
             key, "" if reviews else title, record.text, record.author, record.date_text, date, None
         )
     following = "" if alone else next_part(thread.page, whole.url)
-    return PageRead(found.metadata.page_title, tuple(reviews.values()), next_url=following)
+    named = sum(bool(record.author) for record in records) / max(1, len(records))
+    confidence = found.confidence if alone else 0.5 + 0.4 * named
+    return PageRead(found.metadata.page_title, tuple(reviews.values()), following, confidence=confidence)
 
 
 def _drop_links(thread: Thread) -> Thread | None:

@@ -274,6 +274,13 @@ def test_the_next_article_and_what_stands_beside_are_no_sections():
     assert COMMENT not in read(page(f"<div class=text>{TEXT}</div>{aside}")).reviews[0].body
 
 
+def test_a_page_that_is_half_links_and_names_no_day_is_read_with_less_confidence():
+    sure = read(f"<title>牛奶胀包</title><p>2013-05-04 09:15</p><div>{TEXT * 5}</div>")
+    doubtful = read(f"<title>其他网页</title><ul>{LINKS}</ul><div>{TEXT * 5}</div>")
+    assert len(sure.reviews) == len(doubtful.reviews) == 1
+    assert 0 < doubtful.confidence < sure.confidence / 2 < 0.5
+
+
 def test_what_react_sends_hidden_is_shown():
     assert FIRST in read(page(f'<div hidden id="S:0">{TEXT}</div>')).reviews[0].body
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -38,7 +39,9 @@ FLOORS = Path(__file__).with_name("reading-floors.yaml")
 _CATALOG = load_catalog(Path(__file__).with_name("reading.yaml"))
 _PER_POST = frozenset({"authors", "days", "signed"})
 """Measures whose mean is over posts, not over pages."""
-_WITHOUT_FLOOR = (".of", ".wrong", ".storing", ".ms_mean", ".ms_median")
+_ERROR = 0.5
+"""F1 below which a page is an error."""
+_WITHOUT_FLOOR = ("errors_in_least_confident_tenth", ".of", ".wrong", ".storing", ".ms_mean", ".ms_median")
 _COLUMNS = {
     "pages": ("pages",),
     "stored": ("storing", "stored"),
@@ -63,6 +66,7 @@ class Result:
         stored: number of records.
         posts: number of marked posts.
         ms: CPU time of decoding and reading, in milliseconds.
+        confidence: as the reader states it; 0 if it read nothing.
         marks: how right it was read, 0 to 1 by measure; a measure without a known truth is left out. `right`: something
             is stored from a page with a text, and nothing wrong from another. `f1`, `first`: text of all records, of the
             first. `title`, `author`, `day`: of the first record. `count`: the number of records is right within one; of
@@ -74,6 +78,7 @@ class Result:
     stored: int
     posts: int
     ms: float
+    confidence: float
     marks: Mapping[str, float]
 
 
@@ -114,7 +119,9 @@ def score(page: Page, read: Callable[[str, Page], PageRead] = as_product) -> Res
     marks = _result_marks(page, listed) if page.kind == "results" else _page_marks(page, found)
     if page.text:
         marks["encoding"] = float(text == page.text)
-    return Result(page.id, page.kind, len(listed.hits) + len(found.reviews), len(page.posts), ms, marks)
+    confidence = found.confidence if found.title or found.reviews or found.no_review else 0.0
+    stored = len(listed.hits) + len(found.reviews)
+    return Result(page.id, page.kind, stored, len(page.posts), ms, confidence, marks)
 
 
 def _result_marks(page: Page, read: ResultPage) -> dict[str, float]:
@@ -217,7 +224,16 @@ def figures_of(results: Iterable[Result]) -> dict[str, float]:
     kinds: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         kinds[result.kind].append(result)
-    return {f"{kind}.{name}": value for kind in sorted(kinds) for name, value in _summarize(kinds[kind])}
+    figures = {f"{kind}.{name}": value for kind in sorted(kinds) for name, value in _summarize(kinds[kind])}
+    return {**figures, "errors_in_least_confident_tenth": _errors_in_tenth(list(chain(*kinds.values())))}
+
+
+def _errors_in_tenth(results: list[Result]) -> float:
+    """Return the share of the errors that the tenth of the pages with the least confidence holds."""
+    read = [result for result in results if result.kind not in ("results", "microblog", "feed")]
+    wrong = [result for result in read if not result.marks["right"] or result.marks.get("f1", 1.0) < _ERROR]
+    tenth = sorted(read, key=lambda result: result.confidence)[: len(read) // 10]
+    return round(sum(result in wrong for result in tenth) / max(1, len(wrong)), 3)
 
 
 def _summarize(results: list[Result]) -> Iterator[tuple[str, float]]:
