@@ -29,7 +29,7 @@ DRIVERS = {
 }
 FOLDER_LIMIT = 15
 LIMITS = {
-    "code lines": 42_321,
+    "code lines": 42_345,
     "modules": 384,
     "circles of packages": 0,
     "circles of modules": 1,
