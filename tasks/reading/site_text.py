@@ -175,4 +175,4 @@ def _is_below(line: str) -> bool:
 
 
 def _is_caption(line: str) -> bool:
-    return _PICTURE.search(line[:_LONGEST_LINE]) is not None and _is(_CAPTION, line)
+    return len(line) <= _LONGEST_LINE and bool(_PICTURE.search(line) and _CAPTION.fullmatch(line.strip()))
