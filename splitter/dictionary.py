@@ -40,7 +40,7 @@ class Dictionary:
 
 
 def read(path: Path) -> Dictionary | None:
-    """The dictionary in a file; None where there is none, or one that another user could have written."""
+    """Return the dictionary in a file; `None` if there is none, or if another user could have written it."""
     with suppress(OSError, EOFError, ValueError, TypeError, struct.error), path.open("rb") as file:
         status = os.fstat(file.fileno())
         if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
@@ -54,7 +54,7 @@ def read(path: Path) -> Dictionary | None:
 
 
 def write(path: Path, frequencies: Mapping[str, int], total: int) -> None:
-    """Write it to a file where that is possible; no process ever reads half of one."""
+    """Write a dictionary to a file, if possible; no process ever reads half of one."""
     by_first: dict[str, Frequencies] = {}
     for word, frequency in frequencies.items():
         by_first.setdefault(word[:1], {})[word] = frequency

@@ -2,11 +2,11 @@
 
     ReviewloopError                 everything the project raises on purpose
     ├── InputError                  what came in was wrong; exit status 2
-    │   ├── CatalogError            sites.yaml: says file, line, key and what would be right
+    │   ├── CatalogError            sites.yaml: names file, line, key and a correct form
     │   └── ProductNameError        a product name that gives no query
     └── (tasks.domain.errors)              StoreBusy, IllegalTransition, ...
 
-A message says what is wrong, which one it is, and what would be right.
+A message names the problem, its place, and a correct form.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class InputError(ReviewloopError):
 
     @classmethod
     def unknown(cls, kind: str, name: str, known: Collection[str], see: str) -> Self:
-        """A name that is not among the known ones: says which are near, else where they are listed."""
+        """Make the error of an unknown name. It lists names near it, or points to the list of all."""
         return cls(f"there is no {kind} {name!r}{did_you_mean(name, known) or f'; see {see}'}")
 
 
@@ -34,7 +34,7 @@ class CatalogError(InputError):
 
 
 class ProductNameError(InputError):
-    """A product name is empty, too long, or leaves no keyword to search for."""
+    """A product name is empty, too long, or has no keyword to search for."""
 
 
 def did_you_mean(name: str, known: Collection[str], most: int = 3) -> str:

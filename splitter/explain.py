@@ -16,8 +16,8 @@ class WordChoice:
 
     Attributes:
         role: from our dictionary (brand, series, product, trait, place, noise); otherwise what it looks like, with
-            a question mark; ``amount`` or ``aside`` for what is taken out before words are cut.
-        score: how likely it identifies the product by the classifier, where 1 is enough; None for what is no candidate.
+            a question mark; ``amount`` or ``aside`` for text that is removed before words are cut.
+        score: how likely it identifies the product by the classifier: 1 is enough. `None` if it is no candidate.
         kept: whether it is a keyword of the first query.
         why: why it is or is not.
     """

@@ -1,10 +1,10 @@
 """The trained model of long names: how likely each word belongs to a brand, a product word or a model.
 
-A word is described by what it is (role in our dictionary, length, characters, how common, which letters and
-digits) and by where it stands (place, neighbours, repetition). Each description has three weights
+A word is described by itself (role in our dictionary, length, characters, how common, which letters and
+digits) and by its place (position, neighbours, repetition). Each description has three weights
 (``data/keyword-weights.txt``), one each for brand, product word and model; their sums give the probabilities
 (multinomial logistic regression; none of the three has the weight 0). Words seen often have weights of their own.
-``docs/keywords.md`` says how the weights were made and what they reach.
+``docs/keywords.md`` has the making of the weights and their scores.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from splitter.lexicon import data, rows, title_role
 from splitter.words import rarity
 
 Odds = tuple[float, float, float]
-"""Of a brand, a product, a model."""
+"""Odds of a brand, a product word and a model."""
 
 Weights = Mapping[str, Odds]
 
@@ -63,7 +63,7 @@ def traits_beside(side: str, word: str) -> list[str]:
 
 
 def pair_traits(before: str, word: str, after: str) -> tuple[str, str, str, str]:
-    """Traits that a word has with the words or marks beside it (empty where there is none)."""
+    """Return the traits that a word has with its neighbours, which are words or marks, empty at an end."""
     marks = [seen_as(one).partition(" ")[0] if one else "" for one in (before, word, after)]
     return (
         f"pair {before} {word}",
@@ -74,7 +74,7 @@ def pair_traits(before: str, word: str, after: str) -> tuple[str, str, str, str]
 
 
 def neighbour_kind(word: str) -> str:
-    """The class of a word, as a trait of the words beside it."""
+    """Return the class of a word, as a trait of its neighbours."""
     if role := title_role(word):
         return role
     if not word[:1].isalnum():
@@ -91,7 +91,7 @@ def _shape(word: str) -> str:
 class Model:
     """Gives words their odds: the weights of their traits, added up without naming each trait of a word's place.
 
-    Sums of what a word is by itself are remembered (of the last 65,536 words, not of names); a model may be shared
+    Sums of a word's own traits are remembered (of the last 65,536 words, not of names); a model may be shared
     by threads.
     """
 
@@ -111,7 +111,7 @@ class Model:
 
         Args:
             words: every word and mark of the name, in order.
-            places: where those words stand, ascending.
+            places: places of those words, ascending.
         """
         count = len(places)
         size = self._sizes[min(count // 3, 6)]

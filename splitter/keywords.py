@@ -1,9 +1,9 @@
-"""From a product name to the words that must all be on a page about it (AND keywords).
+"""Choose the words of a product name that must all be on a page about it (AND keywords).
 
 The words of a name are cut, then sorted out: amounts, promotion, packaging and asides in brackets go, spellings of one
 thing become one, a brand the name leaves out is put in front. What remains keeps its order. A short name, and one whose
 words our dictionary knows, is taken at its word. Of a longer one (a shop's title) the few words stay that identify the
-product: brand, line or model, what it is; a search for a dozen words at once finds nothing.
+product: brand, line or model, and kind of goods; a search for a dozen words at once finds nothing.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ MAX_MORE = 4
 """Most other words of a name that its first query has no room for and that are asked in queries of their own."""
 
 _NEARLY = 1.5
-# Of product words whose ranks are at most so many times the best one's, the most common stands for the name.
+# Product words whose ranks are at most this many times the best one's: the most common stands for the name.
 
-_FEW = 3  # a name of up to so many words was chosen by a person: all of them stay
+_FEW = 3  # a name of at most this many words was chosen by a person: all of them stay
 
 _ENOUGH, _ENOUGH_OF_NAME = 0.42, (0.2, 0.4, 0.2)
 # Least probability that a word is of any of them; in a shorter name, of a brand, a product, a model: a miss costs more.
@@ -66,11 +66,11 @@ class Choice:
     """The keywords of a name, and what decided about each of its words (`splitter.explain` shows it).
 
     Attributes:
-        text: the name, written the one way; without asides, unless nothing else is left.
+        text: the normalized name without asides, or with them if the name has no other words.
         cut: its words and marks.
-        words: the same; a mark stands for a word that is no candidate in its place: one that only says that a brand is
-            a company, or which of its colours, editions and forms a product has.
-        at_its_word: every candidate is a keyword, whatever the classifier says.
+        words: the same; a mark stands for a word that is no candidate in its place: one that only marks a brand as
+            a company, or a colour, an edition or a form of the product.
+        at_its_word: every candidate is a keyword; the classifier is not used.
         queries: the keywords of the name, then those of its other queries; none if nothing is left.
     """
 
@@ -225,7 +225,7 @@ def _by_more(
 def _by_second_name(
     found: Iterable[str], every: Mapping[str, float], queries: Iterable[tuple[str, ...]]
 ) -> list[tuple[str, ...]]:
-    """The queries with a brand's second name, where the name has one, in its place: nestle & 奶粉 for 雀巢 & 奶粉."""
+    """Return the queries with the brand's second name, if the name has one: nestle & 奶粉 for 雀巢 & 奶粉."""
     named = lexicon().brand_named
     second = {named[word.lower()]: word for word in found if word not in every}
     return [tuple(second.get(one, one) for one in words) for words in queries if second.keys() & set(words)]
@@ -257,7 +257,7 @@ def parted_words(text: str) -> list[str]:
 
 
 def _parted(words: list[str], place: int) -> list[str]:
-    """The words with the one at a place as two, where that says better what is sold; else as they are."""
+    """Return the words with the one at a place cut in two if that names the goods better; else as they are."""
     whole = odds_of(words).get(place)
     if whole is None:
         return words
@@ -280,7 +280,7 @@ def _is_known(word: str) -> bool:
 
 
 def odds_of(words: Sequence[str]) -> dict[int, Odds]:
-    """Return what the classifier says of each candidate, by its place."""
+    """Return the classifier's odds of each candidate, by its place."""
     places = list(candidates(words))
     return dict(zip(places, classifier().odds(words, places), strict=True))
 
@@ -301,7 +301,7 @@ def product_words(words: Sequence[str], odds: Mapping[int, Odds]) -> frozenset[s
 
 
 def without_companies(words: Sequence[str]) -> Sequence[str]:
-    """The words without what only says that a brand is a company, where more follows: 吉利汽车帝豪, 长城汽车H6."""
+    """Return the words without those that only mark a brand as a company, if more follow: 吉利汽车帝豪, 长城汽车H6."""
     company, role = lexicon().company, roles().get
     short: dict[int, str] = {}
     for place, word in enumerate(words[:-1]):
@@ -316,7 +316,7 @@ def without_companies(words: Sequence[str]) -> Sequence[str]:
 def without_forms(words: Sequence[str]) -> Sequence[str]:
     """Return the words of a short name without its colour, edition, year and form: iPhone 17 Air 天蓝色, 豆包App.
 
-    Colour, edition and year stay if nothing else is left than a brand.
+    Colour, edition and year stay if only a brand is left otherwise.
     """
     if not 1 < len(words) <= LONGEST_NAME:
         return words
@@ -342,7 +342,7 @@ def _is_shade(model: str, word: str, colour: str) -> bool:
 
 
 def _is_form(before: str, word: str) -> bool:
-    """Return True for a word that says which of its colours, editions and forms a product has."""
+    """Return True for a colour, an edition or a form of a product."""
     if YEAR.fullmatch(word):
         return True
     if word in lexicon().models or roles().get(word) not in (None, Role.NOISE):
@@ -394,7 +394,7 @@ def taken_at_its_word(words: Sequence[str]) -> bool:
     known = roles().get
     most = MAX_KEYWORDS if all(map(known, words)) else _FEW
     if len(words) > most and is_brand(words[0]) and known(words[-1]) is Role.PRODUCT:
-        most += 1  # what stands between brand and kind of goods names a variety: 康师傅老坛酸菜牛肉面
+        most += 1  # words between brand and kind of goods name a variety: 康师傅老坛酸菜牛肉面
     return len(words) <= most or len({word.casefold() for word in words}) <= most
 
 
@@ -500,7 +500,7 @@ def _without_contained(ranked: dict[str, float]) -> dict[str, float]:
 
 
 def _best(ranked: Mapping[str, float], most: int = MAX_KEYWORDS) -> tuple[str, ...]:
-    """At most so many words, those that rank first; places and single characters where little else is."""
+    """Return at most `most` words, the best ranks first; places and single characters only if there are few others."""
     if len(ranked) <= most and max(ranked.values(), default=0) < SINGLE_RANK:
         return tuple(ranked)
     low = {SINGLE_RANK: not any(rank < SINGLE_RANK for rank in ranked.values())}

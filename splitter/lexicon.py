@@ -32,14 +32,14 @@ class Role(StrEnum):
     BRAND = "brand"
     SERIES = "series"  # a product line of a brand
     PRODUCT = "product"  # the kind of thing it is
-    TRAIT = "trait"  # an attribute that tells products apart
-    PLACE = "place"  # where it comes from
+    TRAIT = "trait"  # an attribute in which products differ
+    PLACE = "place"  # its origin
     NOISE = "noise"  # promotion, packaging, size words: never a keyword
     PLATFORM = "platform"  # a shop or carrier: a brand if it opens a name without another one, else noise
 
 
 _BRAND_FREQUENCY = 500
-"""Of each brand in ``data/brands.txt``: most brands of the dictionary have it."""
+"""Frequency of each brand in ``data/brands.txt``: most brands of the dictionary have it."""
 
 
 @cache
@@ -53,7 +53,7 @@ def user_words() -> dict[str, tuple[int, Role]]:
 
 
 def title_role(word: str) -> Role | None:
-    """Return the role of a word in a shop's title, where a platform is noise."""
+    """Return the role of a word in a shop's title: there a platform is noise."""
     role = roles().get(word)
     return Role.NOISE if role is Role.PLATFORM else role
 
@@ -81,7 +81,7 @@ class Lexicon:
         noise: words that are never keywords, in lower case.
         goods: words of the role noise that may be what a shop's title sells.
         company: words that after a brand only name the company.
-        forms: words that only say in which form a product comes: a bundle, an app, a web page.
+        forms: words that only name the form of a product: a bundle, an app, a web page.
         models: words that look like an edition and are a product of their own: 青春版.
     """
 

@@ -20,7 +20,7 @@ class Span:
     """A half-open range of time, ``[start, end)``.
 
     Attributes:
-        start, end: aware; what is of ``start`` is inside, what is of ``end`` is not.
+        start, end: aware; ``start`` is part of the span, ``end`` is not.
     """
 
     start: datetime
@@ -34,9 +34,9 @@ class Span:
             raise ValueError(f"{self.start} to {self.end}: a span ends after its start")
 
     def halves(self, least: Unit) -> tuple[Span, Span] | None:
-        """The span in two parts that share no moment and leave none out; None where it can't be cut further.
+        """Cut the span in two parts that share no moment and omit none; return `None` if it can't be cut further.
 
-        It is cut at the midnight (China time) nearest to its middle; where there is none within, at the nearest
+        It is cut at the midnight (China time) nearest to its middle; if there is none within, at the nearest
         full hour.
 
         Args:

@@ -20,7 +20,7 @@ class SearchPage:
     """One search URL of a task.
 
     Attributes:
-        keywords: what it searches for.
+        keywords: words of the search.
         page: number of the result page, from 1; None: the engine's first page, asked without paging.
     """
 
@@ -31,11 +31,11 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchUrl:
-    """One search URL with where it comes from.
+    """One search URL with its origin.
 
     Attributes:
         product: the name, as written.
-        keywords: what the URL searches for (an alias's own, where it is an alias's).
+        keywords: words of the search: the product's, or an alias's own.
         site: domain the search is restricted to; None without restriction.
         page: number of the result page, from 1; None without paging.
         chunk: number of the chunk (the later subtask) of its task, from 1.

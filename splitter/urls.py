@@ -1,6 +1,6 @@
-"""From keywords to search URLs, in the form of each engine.
+"""Make search URLs from keywords, in the form of each engine.
 
-An engine's URL is percent-encoded once, with placeholders for what differs between searches. A character that
+An engine's URL is percent-encoded once, with placeholders for the parts that differ between searches. A character that
 the engine's encoding lacks is written as a browser writes it when it sends a form in that encoding (WHATWG
 URL, "percent-encode after encoding"): as its HTML number, ``&#8364;``, percent-encoded. No word is left out.
 """
@@ -54,7 +54,7 @@ def search_url(
 
 
 def list_url(engine: Engine, keyword_sets: Iterable[Sequence[str]], page: int | None) -> str:
-    """The URL of a list's page. What is looked for there stands behind ``#``, which is never sent.
+    """Return the URL of a list's page. The keywords follow ``#`` and are never sent.
 
     Args:
         keyword_sets: of one product; what mentions one of them is a hit.
@@ -73,7 +73,7 @@ def _page_url(engine: Engine, page: int | None) -> str:
 
 
 def listed_keywords(url: str) -> tuple[tuple[str, ...], ...]:
-    """The keyword sets that a URL of `list_url` looks for; none where there is nothing behind ``#``."""
+    """Return the keyword sets of a URL of `list_url`, none if nothing follows ``#``."""
     sets = url.partition("#")[2].split("&")
     return tuple(tuple(unquote(word) for word in words.split("+")) for words in sets if words)
 
@@ -88,7 +88,7 @@ def _times(engine: Engine, span: Span) -> str:
 
 
 def time_params(times: TimeFilter, span: Span) -> dict[str, str]:
-    """The query parameters that restrict a search to a range: never to less of it, where units are coarser."""
+    """Return the query parameters that restrict a search to a range, or to a longer one if units are coarser."""
     filled = {
         "from_s": str(math.floor(span.start.timestamp())),
         "to_s": str(math.ceil(span.end.timestamp()) - times.inclusive),

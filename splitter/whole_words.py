@@ -21,7 +21,7 @@ _CHINESE = re.compile("[\u4e00-\u9fff]+")
 _OWN = (Role.BRAND, Role.SERIES, Role.NOISE, Role.PLATFORM, Role.PLACE, Role.TRAIT)
 _LONGEST = 6  # characters of a joined word
 LONGEST_NAME = 8
-"""Most words and marks of a name; more are a shop's title, where 大 and 新 are mere praise."""
+"""Maximum number of words and marks of a name; more are a shop's title, in which 大 and 新 are mere praise."""
 
 _AFTER_NUMBER = "系代"
 _RARE = 14.5  # rarity of a word that is hardly met by itself

@@ -1,9 +1,9 @@
 """How much each word of a product name weighs: for choosing keywords, for dropping one, and for matching a page.
 
 A word's weight follows from its role in our dictionary or, outside of it, from its look (letters, digits, length).
-One table (`_WEIGHTS`) holds the three answers side by side. Where they disagree, the figures of ``docs/keywords.md``
-and of `reviewloop bench relevance` were measured so: a line outranks its brand on a page, where the brand is often left
-out, and yields to it in a query, where the line alone finds other things of that name.
+One table (`_WEIGHTS`) holds the three answers side by side. If they disagree, the figures of ``docs/keywords.md``
+and of `reviewloop bench relevance` decided: a line outranks its brand on a page, which often omits the brand,
+and yields to it in a query, in which the line alone finds other things of that name.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Weight:
     Attributes:
         rank: in choosing keywords by rule; 0 comes first, None is never chosen.
         identity: in dropping keywords; None: as the classifier sees it.
-        match: share of a page's match, before the words beside it are looked at.
+        match: share of a page's match, before its neighbours are considered.
     """
 
     rank: int | None
@@ -78,7 +78,7 @@ _WEIGHTS: Mapping[Role | Look, _Weight] = {
 _MODEL_NUMBER = re.compile(r"(?!0$|(?:19|20)\d\d)\d{1,4}|[A-Za-z]")
 _AMOUNT = re.compile(r"[\d.%+-]+")
 _SURE = 0.5  # least probability that a word outside our dictionary is no mere attribute
-_ALL_NAMED = 2  # varieties of which all must be on the page
+_ALL_NAMED = 2  # number of varieties that must all be on the page
 _KIND_CHARS = 2  # a longer product word is one kind of its last two characters: 纯牛奶
 _AFFIX_CHARS = 3  # of an affix of a model: Pro, GL, 15
 _SHORT = 4  # of one that may be a name by itself: DM-i
@@ -184,9 +184,9 @@ class MatchWeights:
 
     Attributes:
         weights: of each word.
-        identifying: words of which the page must hold at least one.
-        naming: words that tell it from its maker's other products, so that the page must hold them: its variety; if
-            there is none, the product word, or half of the other words.
+        identifying: the page must hold at least one of these words.
+        naming: words in which it differs from its maker's other products, so that the page must hold them: its
+            variety; if there is none, the product word, or half of the other words.
         least_named: how many of those.
         brands: of a set without variety: they must stand near another word of it.
         common: whether no word is a brand, a line or a model: such words stand on pages about anything.
@@ -204,7 +204,7 @@ class MatchWeights:
 def match_weights(words: tuple[str, ...]) -> MatchWeights:
     """Return the weights of a keyword set's words on a page.
 
-    A name begins with its brand, and its varieties follow: an unknown word is taken for what stands in its place.
+    A name begins with its brand, and its varieties follow: an unknown word takes its role from its place.
     """
     weights = {word: _weight_of(word).match for word in words}
     brands = [word for word in words if is_brand(word)]
@@ -279,7 +279,7 @@ def last_variety(words: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def distinguishing_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of a keyword set that tell a product from its maker's near ones: its varieties, and words that
+    """Return the words in which a product differs from its maker's near ones: its varieties, and words that
     are in no dictionary; none if it has no variety."""
     found = varieties(words)
     return tuple(word for word in words if word in found or roles().get(word) is None) if found else ()

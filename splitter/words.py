@@ -40,7 +40,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _joined(words: list[str]) -> list[str]:
-    """Words of one piece; what was cut inside a word in Latin or another script is joined again."""
+    """Join the parts of words in Latin or another script that were cut inside."""
     joined: list[str] = []
     for chinese, run in groupby(words, _has_chinese):
         if chinese:
@@ -87,7 +87,7 @@ class Tokenizer:
     """jieba's, with our words; of both it has what begins with a character of the texts so far. Threads may share it.
 
     Args:
-        cache_folder: where jieba's dictionary is kept; None: nowhere.
+        cache_folder: folder for jieba's dictionary; `None` stores none.
 
     Attributes:
         total: sum of the frequencies of all words.
@@ -142,7 +142,7 @@ def _tokenizer() -> Tokenizer:
 
 
 def jieba_tokenizer() -> Any:
-    """A new ``jieba.Tokenizer`` with all of jieba's dictionary, and nothing else."""
+    """Return a new ``jieba.Tokenizer`` with only jieba's own dictionary."""
     found = _import_jieba().Tokenizer()
     found.FREQ, found.total = found.gen_pfdict(found.get_dict_file())
     found.initialized = True

@@ -1,4 +1,4 @@
-"""A catalog's entry of each site, as hashes: processes with different catalogs find out where they differ."""
+"""Hash each site's entry of a catalog, so that processes with different catalogs find the differences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def entries_of(catalog: Catalog) -> dict[str, str]:
-    """By site, the hash (16 hex digits) of its entry with its engine, its rules and the limits that hold for it."""
+    """Return by site the hash (16 hex digits) of its entry with its engine, its rules and its limits."""
     engines = {name: engine.model_dump_json() for name, engine in catalog.engines.items()}
     rules = {name: one.model_dump_json() for name, one in catalog.rules.items()}
     limits = catalog.limits.model_dump_json()

@@ -1,7 +1,7 @@
 """Reading catalogs: from a file, a text, or the ones that come with the project.
 
-A catalog that is wrong is refused whole, with every problem named by file, line and dotted key. Its shape is
-checked here against the models; what the shapes cannot say is in ``splitter.catalog.checks``.
+A catalog with a problem is refused whole, with every problem named by file, line and dotted key. Its shape is
+checked here against the models; ``splitter.catalog.checks`` has all other checks.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def parse_catalog(text: str, origin: str) -> Catalog:
         origin: name of the file, for messages.
 
     Raises:
-        CatalogError: with every problem, one a line: ``origin:line: key: what is wrong; what is right``.
+        CatalogError: with every problem, one a line: ``origin:line: key: problem; a correct form``.
     """
     document = yamlfile.read(text, origin)
     try:

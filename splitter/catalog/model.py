@@ -48,7 +48,7 @@ class TimeFilter(Entry):
         params: query parameters added for it; values may hold ``{from_s}`` ``{to_s}`` (Unix seconds), ``{from_day}``
             ``{to_day}`` (YYYY-MM-DD) and ``{from_hour}`` ``{to_hour}`` (YYYY-MM-DD-H), days and hours of China.
         least: the shortest range the engine can be restricted to.
-        inclusive: what is of the written end is found, too; false: the end is the first moment that is not.
+        inclusive: the written end is part of the range; false: the end is the first moment outside of it.
     """
 
     params: dict[str, str] = Field(min_length=1)
@@ -83,11 +83,11 @@ class Engine(Entry):
         site: how the site restriction is put; holds ``{words}`` and ``{site}``. ``{words}`` alone: no
             restriction.
         extra_words: words added to every query (投诉).
-        encoding: what the query is in, in the URL.
+        encoding: encoding of the query in the URL.
         first, step: see ``params``.
         hits_per_page: hits on a full result page.
         max_hits: the most hits the engine ever lists for one query (its cap).
-        count_cap: a reported number of hits that is this or more means "at least so many"; None: it is meant.
+        count_cap: a reported number of hits that is this or more is a lower bound; None: it is exact.
         times: how a search is restricted to a range of time; None: it can't be.
         headers: sent with the requests for its result pages, and with no others.
         redirects: regular expressions over the addresses of hits that are links of the engine's own which lead on
@@ -97,7 +97,7 @@ class Engine(Entry):
         limits: those of the engine's host.
         private: that host may be on a private address (an instance of one's own).
         robots: whether its host's robots.txt is obeyed, and why; None: obeyed, without a word about it.
-        sign_in: how it is signed in to; None: it asks nobody to.
+        sign_in: how nodes sign in; None: no sign-in is needed.
         unsupported: why its answers can't be read; its sites get no task. Empty: they can be.
     """
 
@@ -132,8 +132,8 @@ class Site(Entry):
 
     Attributes:
         title: its name for people.
-        group: what kind of place it is; None: not said.
-        categories: of the products that are looked for there; none: of all, and a product without one is, too.
+        group: kind of the site; None: unknown.
+        categories: categories of the products to search there; none: all. A product without one is searched there.
         engine: name of its engine.
         rules: name of the page rules its pages are read with.
         encoding: what its pages are in where neither headers nor pages say it; empty: unknown.
@@ -146,9 +146,9 @@ class Site(Entry):
         private: that host, and its subdomains, may be on a private address (an intranet).
         quota: bounds of the hits one attempt may take.
         budget_s: bounds of the seconds one attempt may take.
-        refresh_s: a recrawl asks a page again that was asked longer ago, for what is new in it; None: what is
-            known is not asked again.
-        sign_in: how it is signed in to; None: it asks nobody to.
+        refresh_s: a recrawl fetches a page again after this time, because it may hold new posts; None: known pages
+            are not fetched again.
+        sign_in: how nodes sign in; None: no sign-in is needed.
     """
 
     title: str = ""
@@ -179,7 +179,7 @@ class Catalog(Entry):
         limits: those of every host whose engine or site sets none.
         rules: how pages of sites are read; sites name them.
         engines: through which sites are searched; sites name them.
-        sites: what is crawled; the name of each is its domain.
+        sites: the crawled sites; the name of each is its domain.
     """
 
     version: int = 1
@@ -204,7 +204,7 @@ class Catalog(Entry):
         ]
 
     def most_hits(self, engine: str) -> int:
-        """The most hits an engine lists for one query; no bound where it has left the catalog."""
+        """Return the maximum number of hits an engine lists for one query; no bound if it has left the catalog."""
         return self.engines[engine].max_hits if engine in self.engines else sys.maxsize
 
     def kind_of(self, site: str) -> Kind:

@@ -3,10 +3,10 @@
 path        ``feed.entry[]``: keys, from the top; ``[]`` is every member of a list, ``[2]`` its third. A list at the top
             is ``[]``.
 paths       ``data.cards[].mblog, data.cards[].card_group[].mblog``: of all of them, as in CSS.
-value       a path (its first value that is not empty) or a text with ``{path}`` in it; ``a | b``: b where a is
+value       a path (its first value that is not empty) or a text with ``{path}`` in it; ``a | b``: b if a is
             empty.
 condition   ``path=text``, ``path!=text``, several joined by `` & ``. A path that isn't there meets neither; an
-            empty text stands for ``""``, ``null``, ``[]`` and ``{}``. What is no condition is a regular
+            empty text stands for ``""``, ``null``, ``[]`` and ``{}``. Any other text is a regular
             expression.
 """
 
@@ -43,7 +43,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One comparison of a condition: what stands at `path` is (or, with `differs`, is something other than) `text`."""
+    """One comparison of a condition: the value at `path` equals `text`, or differs from it if `differs`."""
 
     path: Path
     text: str
@@ -57,7 +57,7 @@ def place_of(step: str) -> int | None:
 
 @lru_cache(maxsize=1024)
 def path_of(text: str) -> Path:
-    """A path, taken apart. Raises ValueError for what is none."""
+    """Parse a path. Raises ValueError if the text is none."""
     stripped = text.strip()
     if not _PATH.fullmatch(stripped):
         raise ValueError(
@@ -68,13 +68,13 @@ def path_of(text: str) -> Path:
 
 @lru_cache(maxsize=256)
 def paths_of(text: str) -> tuple[Path, ...]:
-    """Paths between commas. Raises ValueError for what is none."""
+    """Parse paths between commas. Raises ValueError if one is none."""
     return tuple(path_of(part) for part in text.split(","))
 
 
 @lru_cache(maxsize=1024)
 def values_of(text: str) -> tuple[Template, ...]:
-    """A value's alternatives, taken apart; none for the empty rule. Raises ValueError for what is none."""
+    """Parse a value's alternatives, none for an empty rule. Raises ValueError if one is none."""
     return tuple(_template(part) for part in text.split(" | ")) if text.strip() else ()
 
 
@@ -96,7 +96,7 @@ def _template(text: str) -> Template:
 
 @lru_cache(maxsize=256)
 def condition_of(text: str) -> tuple[Comparison, ...] | None:
-    """A condition's parts, all of which must hold; None for what is a regular expression instead."""
+    """Parse a condition whose parts must all hold; return `None` for a regular expression."""
     tests = []
     for part in text.split(" & "):
         match = _TEST.fullmatch(part.strip())

@@ -13,9 +13,9 @@ from functools import lru_cache
 import re2
 
 _LARGEST_PROGRAM = 2_500
-"""Instructions of a compiled pattern: a page costs at most so many steps a character."""
+"""Maximum number of instructions of a compiled pattern, and of steps for a character of a page."""
 
-# Syntax that Python's engine knows and RE2 does not, with what serves instead.
+# Syntax that Python's engine knows and RE2 does not, with its replacement.
 _ELSEWHERE = (
     (
         re.compile(r"\(\?<?[=!]"),
@@ -33,7 +33,7 @@ _ELSEWHERE = (
 
 
 class BadPattern(ValueError):
-    """A regular expression that can't be run, with what would be right."""
+    """A regular expression that can't be run. The message has a form that can."""
 
 
 class Pattern:
@@ -67,8 +67,8 @@ class Pattern:
         return int(self._compiled.groups)
 
     def search(self, text: str) -> tuple[str, ...] | None:
-        """The first match: its whole text, then that of each group (empty where it took no part); None: no match."""
-        # RE2 reads bytes: given a str, its package would also count characters, which nobody asks for here.
+        """Return the first match: its text, then that of each group (empty if unused); `None` without a match."""
+        # RE2 reads bytes: given a str, its package would also count characters, which is not needed here.
         match = self._compiled.search(text.encode("utf-8", "replace"))
         return None if match is None else _texts(match[0], *match.groups())
 
@@ -87,6 +87,6 @@ def compile_pattern(text: str) -> Pattern:
     """A pattern, compiled once.
 
     Raises:
-        BadPattern: RE2 knows no such pattern, or it is too large; says what to write instead.
+        BadPattern: RE2 knows no such pattern, or it is too large. The message has a form that works.
     """
     return Pattern(text)

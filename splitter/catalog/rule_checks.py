@@ -17,7 +17,7 @@ Findings = Iterator[tuple[Place, str]]
 """Problems, each at its place."""
 
 Check = Callable[[str], object]
-"""A function that raises ValueError for a text that cannot be used; the message says what would be right."""
+"""A function that raises ValueError for a text that cannot be used, with a correct form in the message."""
 
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*")
 _EMPTY_PAGE = LexborHTMLParser("")

@@ -1,8 +1,8 @@
-"""Rules by which result pages and pages are read.
+"""Rules for reading result pages and pages.
 
 A *field* in a rule is ``"css selector"`` (its text) or ``"css selector@attribute"``; ``"@attribute"`` is an
 attribute of the record itself, ``"."`` its whole text, ``"a & b"`` both with a blank between, and ``"a | b"`` is b
-where a is empty. In the rules of JSON
+if a is empty. In the rules of JSON
 answers it is a path or a text with ``{path}`` in it (see ``splitter.catalog.paths``).
 """
 
@@ -20,10 +20,10 @@ class Entry(BaseModel):
 
 
 class PostRules(Entry):
-    """Fields, inside a hit, of the whole post it is (engines with `inline`); empty where there is none.
+    """Fields inside a hit that is a whole post (engines with `inline`); empty if there is none.
 
     Attributes:
-        id: the post's own id on its site; empty: its address tells it apart.
+        id: the post's own id on its site; empty: its address identifies it.
         body: its text.
         author, date, rating, variant: as in `PageRules`.
     """
@@ -41,8 +41,8 @@ class ResultRules(Entry):
 
     Attributes:
         format: of the pages. In ``json`` fields are paths or templates, and so are (see each) the other rules.
-        embedded: CSS selector of the script elements whose texts are the JSON; the document is the list of what
-            they hold, so that paths begin with ``[]``. Empty: the whole answer is the JSON.
+        embedded: CSS selector of the script elements whose texts are the JSON; the document is the list of their
+            contents, so that paths begin with ``[]``. Empty: the whole answer is the JSON.
         hit: CSS selector of one hit; of JSON, paths of the objects that are hits.
         link: field, inside a hit, of its address.
         title: field, inside a hit, of its title.
@@ -51,11 +51,11 @@ class ResultRules(Entry):
         found: regular expression over the page's text (up to the first hit, then all of it) whose group 1 is the
             number of hits the search reports (commas are dropped); of JSON, the path of that number; empty if the
             engine reports none.
-        empty: regular expressions over the page's text, one of which matches where the engine says it has
-            nothing (a proven empty answer); of JSON, conditions, too.
+        empty: regular expressions over the page's text, of which one matches an answer without hits
+            (a proven empty answer); of JSON, also conditions.
         blocked: regular expressions over the page's text or final address that mean captcha, login wall or
-            refusal although the status may be 200; of JSON, conditions, too.
-        next: CSS selector that matches where there is a next page; of JSON, the path of a value that is not empty,
+            refusal although the status may be 200; of JSON, also conditions.
+        next: CSS selector that matches if there is a next page; of JSON, the path of a value that is not empty,
             0 or false there.
         post: fields of the whole post a hit is; None: a hit has a page of its own.
     """
@@ -75,7 +75,7 @@ class ResultRules(Entry):
 
 
 EVERY_LINK = ResultRules(hit="a[href]", link="@href", title=".")
-"""Of a page that lists others: each link is one."""
+"""Rules of a page that lists others: each link is a hit."""
 
 
 class PageRules(Entry):

@@ -1,4 +1,4 @@
-"""Signing in as a catalog describes it: where, with which fields, and who then gets the cookies or the token.
+"""Signing in as a catalog describes it: the address, the fields, and the hosts that get the cookies or the token.
 
 Names, passwords and client secrets are never in a catalog: they come from the environment (docs/sign-in.md).
 """
@@ -26,7 +26,7 @@ class FormLogin(Entry):
         page: address of the page with the form.
         form: CSS selector of the form; its other fields (hidden ones, CSRF tokens) are sent as they stand.
         user_field, password_field: names of the two inputs.
-        cookie: name of the cookie that carries the session; without it nobody is signed in.
+        cookie: name of the cookie that carries the session; without it the sign-in has failed.
         signed_in: regular expression over the text or final address of the page that follows; matches only where
             the sign-in worked.
         lasts_s: how long the session lasts where its cookie names no end.
@@ -46,7 +46,7 @@ class Consent(Entry):
 
     Attributes:
         form: CSS selector of the form.
-        button: name of the button that says yes.
+        button: name of the button that agrees.
         value: what that button sends.
     """
 
@@ -60,13 +60,13 @@ class OAuth2Login(Entry):
 
     Attributes:
         grant: how the token is got.
-        token_url: where tokens are given and renewed.
+        token_url: address that issues and renews tokens.
         scopes: the scopes asked for.
         authorize_url, redirect_uri: of the authorization code; the client is redirected to `redirect_uri` with
             the code, and that address is never asked.
         login: how the person signs in who gives consent.
         consent: the form of consent; None: the site asks for none.
-        lasts_s: how long a token lasts where the server says nothing.
+        lasts_s: lifetime of a token if the server states none.
     """
 
     grant: Grant
@@ -80,7 +80,7 @@ class OAuth2Login(Entry):
 
 
 class BrowserCookies(Entry):
-    """The session of a person who signed in with a browser, where no form does: a code by telephone, a QR code.
+    """The session of a person who signed in with a browser, if no form will do: a code by telephone, a QR code.
 
     Attributes:
         cookie: name of the cookie that carries the session; it must be among those given.
@@ -97,9 +97,9 @@ class SignInRules(Entry):
     Attributes:
         form: with name and password, by a page's form.
         oauth2: for a bearer token.
-        cookies: with those of a browser in which a person signed in.
-        hosts: host names that get the cookies or the token, each exactly as written. Cookies go, besides, only
-            where their own domain, path and scheme allow.
+        cookies: for the cookies of a browser in which a person signed in.
+        hosts: host names that get the cookies or the token, each exactly as written. Cookies are also bound
+            to their own domain, path and scheme.
         renew_before_s: how long before its end a sign-in is renewed.
     """
 

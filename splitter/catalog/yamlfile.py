@@ -30,7 +30,7 @@ class Problem:
     Attributes:
         line: line in the file, from 1.
         key: dotted key; empty for the file as a whole.
-        message: what is wrong and what would be right.
+        message: the problem and a correct form.
     """
 
     line: int
@@ -64,7 +64,7 @@ class Document:
     Attributes:
         data: mappings, lists, text, numbers, true/false, null.
         lines: line (from 1) of every place; of a mapping's entry, the line of its key.
-        problems: what is wrong with the text as YAML that still could be read (repeated keys and the like).
+        problems: problems of YAML that could still be read (repeated keys and the like).
     """
 
     data: Any
