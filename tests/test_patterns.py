@@ -26,9 +26,9 @@ def test_patterns_made_while_it_runs_are_known():
         "app/lab/sites.py",  # escaped words
         "app/web/base/phrases.py",  # forms of our own sentences, over at most 500 characters
         "app/web/base/rendering.py",  # escaped words of a search
-        "research/training/voice_files.py",  # names of strings in a script; over files for training
-        "research/training/word_text.py",  # one class of characters, from a file
-        "research/training/voice_posts.py",  # a tag's name; over files for training
+        "research/training/voices/voice_files.py",  # names of strings in a script; over files for training
+        "research/training/voices/word_text.py",  # one class of characters, from a file
+        "research/training/voices/voice_posts.py",  # a tag's name; over files for training
         "tasks/domain/product_match.py",  # one escaped keyword
         "tasks/reading/dates.py",  # a list, found as such
         "tasks/reading/metadata.py",  # a tuple, found as such

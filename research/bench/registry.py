@@ -61,10 +61,10 @@ def function(name: str) -> Callable[..., dict[str, Any]]:
     return found
 
 
-def lines(name: str, figures: Mapping[str, Any]) -> Iterator[str] | None:
+def own_lines(name: str, figures: Mapping[str, Any]) -> Iterator[str] | None:
     """Return the lines that a bench prints instead of a plain list of its figures; None if it has no form of its own."""
     form: Callable[..., Iterator[str]] | None = getattr(
-        import_module(f"research.{BENCHES[name][0]}"), "lines", None
+        import_module(f"research.{BENCHES[name][0]}"), "figure_lines", None
     )
     return form(figures) if form is not None else None
 

@@ -13,7 +13,7 @@ from app.cli.options import FILE, FOLDER, json_option
 from app.cli.output import print_json, printed, say, table
 from app.run.version import ROOT
 from research.bench import results
-from research.bench.registry import BENCHES, function, lines
+from research.bench.registry import BENCHES, function, own_lines
 from splitter.errors import ReviewloopError
 
 _SHARED = ROOT.parent / "shared" / "data"
@@ -128,7 +128,7 @@ def show(result: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
-    own = lines(result["bench"], result["figures"])
+    own = own_lines(result["bench"], result["figures"])
     for part in ("ratios",) if own else ("ratios", "figures"):
         rows = list(_flat(result[part]))
         long = any(isinstance(value, str) and len(value) > _LONG for _, value in rows)

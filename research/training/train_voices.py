@@ -2,8 +2,8 @@
 
     python -m research.training.train_voices ../shared/data tasks/reading/voice-network.npz
 
-A teacher over word vectors (`research.training.word_network`) is fitted to the posts whose voice is known; it tells the
-voice of all texts of the sources that may be learned from. The network (`research.training.voice_student`) learns what
+A teacher over word vectors (`research.training.voices.word_network`) is fitted to the posts whose voice is known; it tells the
+voice of all texts of the sources that may be learned from. The network (`research.training.voices.voice_student`) learns what
 the teacher told, then also the posts' labels. This is done twice: first a quarter of the sources is left out, and on
 these the probabilities are calibrated: one factor and one shift a voice (vector scaling; Guo et al., ICML 2017, section
 4.2), folded into the last layer. Then nothing is left out. On one machine the same posts give the same file.
@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, vstack
 
-from research.training import word_network
 from research.training.public_titles import run_training
-from research.training.voice_layers import Fit, fit_layers
-from research.training.voice_mixed import GROUPS
-from research.training.voice_posts import Post, all_texts, digest, posts
-from research.training.voice_rated import rated_posts
-from research.training.voice_student import Steps, begin, fit, packed, runs_in, shares
-from research.training.word_network import WordNetwork, seen_by
+from research.training.voices import word_network
+from research.training.voices.voice_layers import Fit, fit_layers
+from research.training.voices.voice_mixed import GROUPS
+from research.training.voices.voice_posts import Post, all_texts, digest, posts
+from research.training.voices.voice_rated import rated_posts
+from research.training.voices.voice_student import Steps, begin, fit, packed, runs_in, shares
+from research.training.voices.word_network import WordNetwork, seen_by
 from tasks.domain.voices import Voice
 from tasks.reading.voice import VOICES, VoiceNetwork
 

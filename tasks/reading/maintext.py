@@ -160,10 +160,8 @@ def _confidence(page: Page, text: str, *, listing: bool, dated: bool) -> float:
         _title_share(page.metadata.title, text),
         float(dated),
     )
-    likely = (1 - links) * (1 - dense.headed)
-    return round(
-        likely * prod(least + (1 - least) * one for least, one in zip(_LEAST, shares, strict=True)), 3
-    )
+    kept = (least + (1 - least) * share for least, share in zip(_LEAST, shares, strict=True))
+    return round((1 - links) * (1 - dense.headed) * prod(kept), 3)
 
 
 def _chosen(page: Page) -> tuple[str, Choice]:

@@ -338,7 +338,7 @@ def _rank(result: Result) -> tuple[float, str, str]:
     return min(result.marks["right"], result.marks.get("f1", 1.0)), result.kind, result.id
 
 
-def lines(figures: Mapping[str, Any]) -> Iterator[str]:
+def figure_lines(figures: Mapping[str, Any]) -> Iterator[str]:
     """Yield the table by kind of page, and a line for each page if the figures hold them."""
     for title, part in (("kind", figures), ("trafilatura", figures.get("trafilatura", {}))):
         kinds = [name.removesuffix(".pages") for name in part if name.endswith(".pages")]

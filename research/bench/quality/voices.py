@@ -1,9 +1,9 @@
 """How right it is said whose voice a post is, by the network of the tree, on posts that nothing was learned from.
 
 - **apart**: texts of sources found after the network's, with their context: kind of site, stars and author
-  (`research.training.voice_apart`). `apart_without_context` has the same texts alone.
+  (`research.training.voices.voice_apart`). `apart_without_context` has the same texts alone.
 - **held back**: posts of sources that nothing was learned, calibrated or chosen from
-  (`research.training.voice_mixed.HELD_BACK`), without context. All were labelled by hand.
+  (`research.training.voices.voice_mixed.HELD_BACK`), without context. All were labelled by hand.
 - **written**: posts written for this project (`research/samples/voices/posts.tsv`). They are all there is in a clone
   without the shared data.
 
@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from research.training.voice_apart import apart
-from research.training.voice_posts import Post, held_back, written_posts
+from research.training.voices.voice_apart import apart
+from research.training.voices.voice_posts import Post, held_back, written_posts
 from tasks.domain.pages import PageRead, Review
 from tasks.domain.voices import Voice, VoiceJudgement
 from tasks.reading.relevance import screen_reviews

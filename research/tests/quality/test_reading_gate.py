@@ -96,10 +96,10 @@ def test_the_command_fails_below_a_floor_until_it_is_lowered(tmp_path, monkeypat
 def test_lines_fit_80_columns_and_pages_come_worst_first():
     pytest.importorskip("trafilatura", reason="the peers are not installed")
     result = reading.run(NO_SHARED, True, by_page=True, peers=True)
-    printed = list(reading.lines(result["figures"]))
+    printed = list(reading.figure_lines(result["figures"]))
     assert max(len(line.rpartition("  ")[0]) for line in printed) < 80
     assert all(any(line.endswith(f"  {page.id}") for line in printed) for page in SAMPLES)
-    results = [reading.Result("x", "list", 1, 0, 0.1, {"right": mark}) for mark in (1.0, 0.0)]
+    results = [reading.Result("x", "list", 1, 0, 0.1, 1.0, {"right": mark}) for mark in (1.0, 0.0)]
     assert [one.marks["right"] for one in sorted(results, key=reading._rank)] == [0, 1]
 
 

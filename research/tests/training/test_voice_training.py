@@ -10,15 +10,16 @@ import pytest
 from openpyxl import Workbook
 
 from research.bench.quality import voices
-from research.training import train_voices, voice_student, voice_words
-from research.training.voice_apart import LABELS, SOURCES, apart
-from research.training.voice_files import sources
-from research.training.voice_layers import Fit, fit_layers
-from research.training.voice_mixed import HELD_BACK, mixed
-from research.training.voice_posts import Post, all_texts, digest, held_back, posts, written_posts
-from research.training.voice_rated import rated_posts, without_judgement, written_faults
-from research.training.voice_student import Steps
-from research.training.voice_words import word_vectors
+from research.training import train_voices
+from research.training.voices import voice_student, voice_words
+from research.training.voices.voice_apart import LABELS, SOURCES, apart
+from research.training.voices.voice_files import sources
+from research.training.voices.voice_layers import Fit, fit_layers
+from research.training.voices.voice_mixed import HELD_BACK, mixed
+from research.training.voices.voice_posts import Post, all_texts, digest, held_back, posts, written_posts
+from research.training.voices.voice_rated import rated_posts, without_judgement, written_faults
+from research.training.voices.voice_student import Steps
+from research.training.voices.voice_words import word_vectors
 from splitter.catalog.names import Group
 from tasks.domain.voices import Voice, VoiceJudgement
 from tasks.reading import voice
@@ -46,7 +47,7 @@ def test_posts_are_read_by_source_and_labelled_by_hand_where_a_digest_is_known(t
     (crawled / "xiaohongshu.csv").write_text(",,,,,,,,,这款面霜好用\n,,,,,,,,,没人读过\n", "utf-8")
     labels = tmp_path / "labels.tsv"
     labels.write_text(f"# head\nxiaohongshu beauty\t{digest('这款面霜好用')}\tpraise\n", "utf-8")
-    monkeypatch.setattr("research.training.voice_posts._LABELS", labels)
+    monkeypatch.setattr("research.training.voices.voice_posts._LABELS", labels)
     found = {post.text: post for post in posts(tmp_path)}
     assert found.keys() == {"很好吃", "太慢了", "这款面霜好用"}
     assert found["太慢了"] == Post("takeaway", "太慢了", Voice.COMPLAINT, good=False)
@@ -60,7 +61,7 @@ def test_sources_held_back_are_not_among_those_that_are_learned_from(tmp_path, m
     labels = tmp_path / "labels.tsv"
     text = "开了一年\n很满意"
     labels.write_text(f"dongchedi\t{digest(text)}\tpraise\n", "utf-8")
-    monkeypatch.setattr("research.training.voice_posts._LABELS", labels)
+    monkeypatch.setattr("research.training.voices.voice_posts._LABELS", labels)
     assert held_back(tmp_path) == [Post("dongchedi", text, Voice.PRAISE, by_hand=True)]
     assert posts(tmp_path) == []
     judged = [VoiceJudgement("other", 0.6, 0.3, 0.0, "")]
@@ -207,7 +208,7 @@ def test_texts_set_apart_are_read_with_their_context(tmp_path, monkeypatch):
         f"game forum\t{digest('改 一下 吧')}\tcomplaint\t\t\t\n",
         "utf-8",
     )
-    monkeypatch.setattr("research.training.voice_apart.LABELS", labels)
+    monkeypatch.setattr("research.training.voices.voice_apart.LABELS", labels)
     (forum, _, nothing), (tissues, record, group) = apart(tmp_path)
     assert (forum.voice, forum.text, nothing) == (Voice.COMPLAINT, "改 一下 吧", None)
     assert (tissues.voice, record.rating, record.author, group) == (Voice.PRAISE, 5.0, "甲", Group.SHOP)
@@ -302,7 +303,7 @@ def test_a_text_that_stands_in_two_sources_counts_once_and_never_where_it_is_hel
     labels.write_text(
         "".join(f"{name}\t{digest(text)}\tpraise\n" for name in names for text in (copied, stock)), "utf-8"
     )
-    monkeypatch.setattr("research.training.voice_posts._LABELS", labels)
+    monkeypatch.setattr("research.training.voices.voice_posts._LABELS", labels)
     together = [(post.source, post.text) for post in (*posts(tmp_path), *held_back(tmp_path))]
     assert sum(text == copied for _, text in together) == 1
     assert sum(text == stock for _, text in together) == 2

@@ -5,7 +5,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from research.training.word_text import RowsOfRuns, plain, plain_texts, run_key, runs_of
+from research.training.voices.word_text import RowsOfRuns, plain, plain_texts, run_key, runs_of
 
 
 def test_marks_of_a_site_are_taken_out():

@@ -136,16 +136,18 @@ def link_known(conn: Connection, now: datetime, pairs: PagesToLink) -> None:
 
 
 def stored_texts(conn: Connection, page_ids: Collection[int]) -> dict[int, tuple[str, str, int]]:
-    """Return the titles of stored pages, what they say, and how many reviews they have."""
+    """Return the titles of stored pages, their matchable texts, and their numbers of reviews."""
     if not page_ids:
         return {}
-    texts: dict[int, list[tuple[str, str]]] = {page_id: [] for page_id in page_ids}
-    r = reviews.c
-    asked = select(r.page_id, r.title, r.body).where(r.page_id.in_(page_ids)).order_by(r.id)
-    for page_id, title, body in conn.execute(asked):
-        texts[page_id].append((title, body))
-    titles = conn.execute(select(pages.c.id, pages.c.title).where(pages.c.id.in_(page_ids)))
-    return {id_: (title, matchable_text(title, texts[id_]), len(texts[id_])) for id_, title in titles}
+    p, r = pages.c, reviews.c
+    both = pages.outerjoin(reviews, r.page_id == p.id)
+    asked = select(p.id, p.title, r.title, r.body).select_from(both).where(p.id.in_(page_ids)).order_by(r.id)
+    found: dict[int, tuple[str, list[tuple[str, str]]]] = {}
+    for page_id, page_title, title, body in conn.execute(asked):
+        _, texts = found.setdefault(page_id, (page_title, []))
+        if body is not None:
+            texts.append((title, body))
+    return {id_: (title, matchable_text(title, texts), len(texts)) for id_, (title, texts) in found.items()}
 
 
 def save_refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:

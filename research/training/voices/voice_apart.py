@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from research.tools.pagetruth import SAMPLES
-from research.training.voice_files import LIST, sources
-from research.training.voice_posts import Post, digest
+from research.training.voices.voice_files import LIST, sources
+from research.training.voices.voice_posts import Post, digest
 from splitter.catalog.names import Group
 from tasks.domain.pages import Review
 from tasks.domain.voices import Voice

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from research.training.word_text import RowsOfRuns, cue_words, cues, densities, plain_texts, runs_of
+from research.training.voices.word_text import RowsOfRuns, cue_words, cues, densities, plain_texts, runs_of
 from tasks.domain.voices import Voice
 
 WORDS = Path(__file__).with_name("voice-words.npz")
-"""Words and their vectors, as `research.training.voice_words` makes them."""
+"""Words and their vectors, as `research.training.voices.voice_words` makes them."""
 
 VOICES = tuple(Voice)
 

@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from research.tools.pagetruth import SAMPLES
-from research.training.voice_mixed import GROUPS, HELD_BACK, cells, columns, lines, mixed
+from research.training.voices.voice_mixed import GROUPS, HELD_BACK, cells, columns, lines, mixed
 from tasks.domain.voices import Voice
 
 EACH = 500

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import svds
 
-from research.training.word_text import LONGEST, plain_texts
+from research.training.voices.word_text import LONGEST, plain_texts
 from splitter.words import jieba_tokenizer
 
 SIZE, NEAR = 100, 5

@@ -30,7 +30,7 @@ import yaml
 from openpyxl import load_workbook
 from selectolax.lexbor import LexborHTMLParser
 
-LIST = Path(__file__).parents[1] / "bench" / "voice-sources.yaml"
+LIST = Path(__file__).parents[2] / "bench" / "voice-sources.yaml"
 
 
 @dataclass(frozen=True, slots=True)

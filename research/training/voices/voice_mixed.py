@@ -1,7 +1,7 @@
-"""Texts of mixed sources, as public repositories hold them: what is labelled by hand (`research.training.voice_posts`).
+"""Texts of mixed sources, as public repositories hold them: what is labelled by hand (`research.training.voices.voice_posts`).
 
 Files lie in the folder `voices` of the shared data as ``OWNER+NAME/PATH``; a file that is not there has no texts. Most
-sources are named in `research/bench/voice-sources.yaml` (`research.training.voice_files`); here are those that need a reader.
+sources are named in `research/bench/voice-sources.yaml` (`research.training.voices.voice_files`); here are those that need a reader.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from openpyxl import load_workbook
 
-from research.training.voice_files import sources
+from research.training.voices.voice_files import sources
 
 _LISTED = sources()
 

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from research.tools.pagetruth import SAMPLES
-from research.training.voice_mixed import cells, lines
-from research.training.voice_posts import Post, digest, held_back
+from research.training.voices.voice_mixed import cells, lines
+from research.training.voices.voice_posts import Post, digest, held_back
 from tasks.domain.voices import Voice
 
 EACH = 1500
