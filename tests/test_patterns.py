@@ -36,6 +36,7 @@ def test_patterns_made_while_it_runs_are_known():
     }
 
 
+@pytest.mark.slow  # an interrupted search may go on for seconds on a busy machine
 @pytest.mark.parametrize(
     "pattern", [r"(a+)+b", r"a*\s*\s*b", r"\s*x$", r"(a|a)*b", r"<x[^>]*y", r"(?:\d+|x)+"], ids=str
 )
