@@ -132,9 +132,13 @@ def _per_s(turn: Figures) -> float:
     return turn.pages / turn.seconds
 
 
+_CPU_TICK_S = 0.01
+"""Resolution of the CPU time of a process on Linux: a run of milliseconds may seem to take none."""
+
+
 def _per_cpu_s(turn: Figures) -> float:
     """Return pages a second of CPU time: what other processes take from the core does not show in it."""
-    return turn.pages / turn.cpu_s
+    return turn.pages / max(turn.cpu_s, _CPU_TICK_S)
 
 
 def ratios(turns: Turns, rate: Callable[[Figures], float]) -> dict[str, float | None]:
