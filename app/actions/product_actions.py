@@ -123,11 +123,10 @@ def record_added(conn: Connection, now: datetime, names: Sequence[str], who: str
 def remove(
     store: Store, names: Sequence[str], who: str, *, delete_reviews: bool = False
 ) -> list[tuple[ProductSummary, Removed | None]]:
-    """Look for products no more, and delete what was collected of them if that is wanted; all of them or, if one is
-    unknown, none.
+    """Stop crawling products, and delete their pages and reviews if `delete_reviews`; if one is unknown, change none.
 
     Returns:
-        The work and reviews of each before that, and the numbers of what was deleted; None: nothing was.
+        The work and reviews of each before that, and the numbers of deleted rows; `None` if none was deleted.
 
     Raises:
         InputError: there is none of a name.

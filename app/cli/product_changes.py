@@ -156,8 +156,8 @@ def edit(
 ) -> None:
     """Change a product. What is not named stays as it is; --group and --site are instead of the sites it has.
 
-    With other keywords, aliases, sites, pages or another category it is looked for anew, and its work under way is
-    cancelled; what is collected stays.
+    With other keywords, aliases, sites, pages or another category it is crawled again, and its work under way is
+    cancelled; collected pages stay.
 
     \b
     Examples:

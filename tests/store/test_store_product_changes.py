@@ -78,3 +78,12 @@ def test_a_name_that_is_not_there_is_told_with_some_that_are(world: World) -> No
     world.waiting("光明高钙牛奶")
     with pytest.raises(InputError, match="光明高钙牛奶"):
         world.do(product_changes.remove, "光明")
+
+
+def test_a_name_is_found_as_it_is_written_before_one_that_differs_by_case(world: World) -> None:
+    """Stores of earlier versions may hold both."""
+    for name in ("Dyson V8", "dyson v8"):
+        world.do(products.add, NewProduct(name=name, keywords=("Dyson", "V8")))
+    found = [world.look(product_changes.find, name).name for name in ("Dyson V8", "dyson v8")]
+    assert found == ["Dyson V8", "dyson v8"]
+    assert world.look(product_changes.find, "DYSON V8").name in found

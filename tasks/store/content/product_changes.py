@@ -71,9 +71,9 @@ class Change:
 
 
 def find(conn: Connection, name: str) -> Row[Any]:
-    """Return a product's row by its name, however it is written. Raises InputError, which names some that are there."""
-    of_name = select(products).where(products.c.name == names_by_key(conn).get(name_key(name)))
-    row = conn.execute(of_name).one_or_none()
+    """Return a product's row by its exact name, else by its `name_key`. Raises InputError, which lists some names."""
+    p, near = products.c, names_by_key(conn).get(name_key(name), name)
+    row = conn.execute(select(products).where(p.name.in_((name, near))).order_by(p.name != name)).first()
     if row is None:
         some = conn.scalars(select(products.c.name).order_by(products.c.id).limit(_NAMES_SHOWN)).all()
         raise InputError(f"there is no product {name!r}; there is {', '.join(some) or 'none yet'}")
