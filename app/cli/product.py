@@ -37,9 +37,9 @@ from app.importing.sheets import TableChoice
 from app.views.durations import seconds
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
-from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import coverage
+from tasks.store.queries.product_pages import product_rows
 
 _MOST_LINES = 20
 _NAMED = 5
@@ -175,7 +175,7 @@ def list_(db: str | None, as_json: bool) -> None:
     settings = settings_of(db)
     catalog = settings.catalog()
     with store_there(settings) as store, store.read() as conn:
-        rows = products.listed(conn)
+        rows = sorted(product_rows(conn), key=lambda row: -row.priority)
         fewer = coverage.relaxed(conn)
         covered = coverage.product_coverages(conn, catalog.most_hits)
     if as_json:
@@ -196,6 +196,7 @@ def list_(db: str | None, as_json: bool) -> None:
             {
                 "id": lambda row: row.id,
                 "product": lambda row: row.name,
+                "category": lambda row: row.category,
                 "keywords": lambda row: "&".join(row.keywords),
                 "aliases": lambda row: ", ".join(row.aliases) or None,
                 "priority": lambda row: row.priority,

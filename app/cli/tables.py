@@ -16,9 +16,9 @@ from app.reports.summary import Summary, by_cause
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_text
 from app.views.permit_worth import PermitWorth
-from tasks.store.content.products import ProductRow
 from tasks.store.content.reviews import ReviewRow
 from tasks.store.queries.coverage import Coverage
+from tasks.store.queries.product_pages import ProductRow
 from tasks.store.queries.reports import PairRow
 from tasks.store.queue.manual import ManualRow
 

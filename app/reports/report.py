@@ -19,9 +19,9 @@ from app.reports.summary import SHORTEST_SAMPLE
 from splitter.catalog.model import Catalog
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice
-from tasks.store.content import products
 from tasks.store.content.reviews import ReviewFilter, ReviewRow, check_products, review_rows
 from tasks.store.queries import coverage
+from tasks.store.queries.product_pages import product_rows
 from tasks.store.queries.review_counts import NOT_JUDGED, counted
 from tasks.store.sql.database import read_now
 
@@ -68,7 +68,7 @@ def report(conn: Connection, catalog: Catalog, names: Sequence[str] = ()) -> str
     wanted = ReviewFilter(products=tuple(names))
     check_products(conn, wanted.products)
     counts = counted(conn, wanted, CHINA)
-    listed = [row for row in products.listed(conn) if not names or row.name in names]
+    listed = [row for row in product_rows(conn) if not names or row.name in names]
     covered = coverage.product_coverages(conn, catalog.most_hits)
     label = _period(counts.by_day)
     by_period = _by_period(counts.by_day, label)

@@ -9,11 +9,10 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from tasks.store.content import products
-from tasks.store.content.products import ProductRow
 from tasks.store.content.reviews import ReviewRow, review_rows
 from tasks.store.queries import reports
 from tasks.store.queries.host_waits import HostQueue, HostsOf, host_waits
+from tasks.store.queries.product_pages import ProductRow, product_rows
 from tasks.store.queries.reports import PairRow, Stored, Totals
 from tasks.store.queries.run_statistics import RunStatistics, newest_attempt, run_statistics
 from tasks.store.queue import manual, tasks, transitions
@@ -89,7 +88,7 @@ def summary(
             waits=tuple(host_waits(conn, now, hosts_of, timedelta(seconds=15))),
             at=now,
             unplanned=tuple(tasks.list_late_sites(conn)),
-            products=tuple(sorted((row for row in products.listed(conn) if row.reviews), key=_most_first)),
+            products=tuple(sorted((row for row in product_rows(conn) if row.reviews), key=_most_first)),
             samples=samples(review_rows(conn, after=begin.review_id)),
             statistics=run_statistics(conn, begin.attempt_id),
         )

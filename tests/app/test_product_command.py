@@ -251,6 +251,7 @@ def test_a_product_has_a_category(reviewloop, url):
     assert (edited.exit_code, "looked for anew" in edited.stdout) == (0, True)
     listed = json.loads(reviewloop("product", "list", "--db", url, "--json").stdout)["products"]
     assert [one["category"] for one in listed] == ["food", "restaurant", "car", None]
+    assert "restaurant" in reviewloop("product", "list", "--db", url).stdout
     assert reviewloop("product", "edit", "无名氏", "--category", "fish", "--db", url).exit_code == 2
 
 

@@ -13,6 +13,7 @@ from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
+from tasks.store.queries.product_pages import product_rows
 from tasks.store.queue import closing, schedules, tasks
 from tasks.store.queue.leases import Counters
 from tasks.store.queue.partitions import NewPartition
@@ -28,7 +29,7 @@ def test_a_product_is_added_once(world: World, name: str) -> None:
         products.add, NewProduct(name=name, keywords=("蒙牛",), own_keywords=("蒙牛",), aliases=("别名",))
     )
     assert not world.do(products.add, NewProduct(name=name, keywords=("其他",)))
-    (row,) = world.look(products.listed)
+    (row,) = world.look(product_rows)
     assert (row.name, row.keywords, row.aliases) == (name, ("蒙牛",), ("别名",))
     assert len(world.rows(virtual_tasks)) == 1
 

@@ -20,7 +20,7 @@ from app.web.pages.sites import read_sites
 from tasks.domain.voices import Voice
 from tasks.store.queries import pair_history, product_pages, review_search
 from tasks.store.queries.pair_history import PairAttempt, RecentAttempts
-from tasks.store.queries.product_pages import ProductOnPage, SiteProgress
+from tasks.store.queries.product_pages import ProductRow, SiteProgress
 from tasks.store.queries.review_search import FoundReview, Wanted
 from tasks.store.queue import manual, notices
 from tasks.store.queue.manual import Cause, ManualRow
@@ -194,17 +194,17 @@ def schedules(page: Here) -> list[ScheduleRow]:
 
 
 @router.get("/products", responses=PROBLEMS)
-def products(page: Here, after: Number = 0, limit: Limit = _ROWS, contains: Text = "") -> list[ProductOnPage]:
+def products(page: Here, after: Number = 0, limit: Limit = _ROWS, contains: Text = "") -> list[ProductRow]:
     """Products by number; go on with `after` = the last one's id."""
     with page.context.store.read() as conn:
-        return product_pages.product_page(conn, after=after, most=limit, contains=contains)
+        return product_pages.product_rows(conn, after=after, most=limit, contains=contains)
 
 
 @router.get("/products/{number}", responses=PROBLEMS)
 def progress(page: Here, number: Id) -> list[SiteProgress]:
     """How far a product is at each site."""
     with page.context.store.read() as conn:
-        if not product_pages.product_page(conn, most=1, only=number):
+        if not product_pages.product_rows(conn, only=number):
             raise HTTPException(404, f"there is no product {number}")
         return product_pages.progress(conn, number)
 

@@ -49,16 +49,14 @@ def listed(page: Here, q: str = "", after: int = 0) -> Response:
     """Products, some at a time."""
 
     def read(conn: Connection, _now: Any) -> Any:
-        rows = product_pages.product_page(
+        return product_pages.product_rows(
             conn, after=min(max(after, 0), MOST_ID), most=_ROWS + 1, contains=q[:200]
         )
-        return rows, product_pages.stored_of(conn, [row.id for row in rows[:_ROWS]])
 
-    rows, stored = page.context.read(("products", q, after), read)
+    rows = page.context.read(("products", q, after), read)
     return page.html(
         "products.html",
         rows=rows[:_ROWS],
-        stored=stored,
         more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0,
         q=q,
         after=after,
@@ -71,24 +69,19 @@ def product(page: Here, number: ProductId) -> Response:
     """One product: where it is searched, how far that is."""
 
     def read(conn: Connection, _now: Any) -> Any:
-        rows = product_pages.product_page(conn, most=1, only=number)
-        if not rows:
-            return None
-        stored = product_pages.stored_of(conn, [number]).get(number, (0, 0))
-        return rows[0], stored, product_pages.progress(conn, number), product_pages.search_urls(conn, number)
+        rows = product_pages.product_rows(conn, only=number)
+        return rows, product_pages.progress(conn, number), product_pages.search_urls(conn, number)
 
-    found = page.context.read(("product", number), read)
-    if found is None:
+    rows, sites, urls = page.context.read(("product", number), read)
+    if not rows:
         raise HTTPException(404, page.t("There is no product {n}.", n=number))
-    row, stored, sites, urls = found
     return page.html(
         "product.html",
         live_s=5,
-        row=row,
-        stored=stored,
+        row=rows[0],
         sites=sites,
         urls=urls,
-        every=period_text(row.recrawl_every_s),
+        every=period_text(rows[0].recrawl_every_s),
         open=sum(one.open for one in sites),
     )
 
@@ -220,7 +213,7 @@ def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form
 def name_of(page: Page, number: int) -> str:
     """A product's name. Ends the request with 404 where there is none of that number."""
     with page.context.store.read() as conn:
-        rows = product_pages.product_page(conn, most=1, only=number)
+        rows = product_pages.product_rows(conn, only=number)
     if not rows:
         raise HTTPException(404, page.t("There is no product {n}.", n=number))
     return rows[0].name

@@ -8,16 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from splitter.normalize import name_key
-from sqlalchemy import Connection, Row, Text, case, cast, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Text, cast, insert, or_, select, update
 
-from tasks.domain.product_match import Verdict
 from tasks.domain.recurrence import Recurrence
 from tasks.store.content.review_removal import restore_links
 from tasks.store.queue import schedules
 from tasks.store.sql.bulk import rows_with
 from tasks.store.sql.database import insert_new
-from tasks.store.sql.tables import page_products, pages, products, virtual_tasks
-from tasks.store.sql.tables import schedules as of_products
+from tasks.store.sql.tables import products, virtual_tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,81 +155,3 @@ def any_to_crawl(conn: Connection) -> bool:
     """Whether there is any product but those that only came by an import."""
     wanted = or_(products.c.sites.is_(None), cast(products.c.sites, Text) != "[]")
     return conn.execute(select(products.c.id).where(wanted).limit(1)).one_or_none() is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProductRow:
-    """A product as listed.
-
-    Attributes:
-        recrawl_every_s, recrawl_cron: when it is crawled again: so long after the last time, or by a cron expression.
-        looked_for: False: at no site, as it was removed or came by an import.
-    """
-
-    id: int
-    name: str
-    keywords: tuple[str, ...]
-    aliases: tuple[str, ...]
-    priority: int
-    recrawl_every_s: float | None
-    recrawl_cron: str | None
-    pages: int
-    reviews: int
-    looked_for: bool = True
-    category: str | None = None
-
-
-def listed(conn: Connection) -> list[ProductRow]:
-    """Every product with the number of pages and reviews it has."""
-    latest = (
-        select(virtual_tasks.c.product_id, func.max(virtual_tasks.c.round).label("round"))
-        .group_by(virtual_tasks.c.product_id)
-        .subquery()
-    )
-    stored = (
-        select(
-            page_products.c.product_id,
-            func.count().label("pages"),
-            func.sum(case((page_products.c.verdict == Verdict.REVIEW, pages.c.reviews), else_=0)).label(
-                "reviews"
-            ),
-        )
-        .join(pages, pages.c.id == page_products.c.page_id)
-        .where(page_products.c.verdict != Verdict.REMOVED)
-        .group_by(page_products.c.product_id)
-        .subquery()
-    )
-    rows = conn.execute(
-        select(
-            products,
-            virtual_tasks.c.keywords.label("words"),
-            stored.c.pages.label("n"),
-            stored.c.reviews,
-            of_products.c.every_s,
-            of_products.c.cron,
-        )
-        .join(latest, latest.c.product_id == products.c.id)
-        .join(
-            virtual_tasks,
-            (virtual_tasks.c.product_id == products.c.id) & (virtual_tasks.c.round == latest.c.round),
-        )
-        .outerjoin(stored, stored.c.product_id == products.c.id)
-        .outerjoin(of_products, of_products.c.product_id == products.c.id)
-        .order_by(products.c.priority.desc(), products.c.id)
-    )
-    return [
-        ProductRow(
-            id=r.id,
-            name=r.name,
-            keywords=tuple(r.words),
-            aliases=tuple(r.aliases),
-            priority=r.priority,
-            recrawl_every_s=r.every_s,
-            recrawl_cron=r.cron,
-            pages=r.n or 0,
-            reviews=int(r.reviews or 0),
-            looked_for=r.sites != [],
-            category=r.category,
-        )
-        for r in rows
-    ]

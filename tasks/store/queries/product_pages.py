@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,16 +26,19 @@ _MOST_URLS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProductOnPage:
-    """A product in a list.
+class ProductRow:
+    """A product as listed, with the number of pages and reviews it has.
 
     Attributes:
-        keywords: its AND keywords.
+        keywords: its AND keywords, of its last round.
+        category: of `splitter.catalog.names.Category`; None: unknown.
+        recrawl_every_s, recrawl_cron: when it is crawled again: by an interval or by a cron expression.
         looked_for: False: at no site; it was removed, or came by an import.
     """
 
     id: int
     name: str
+    category: str | None
     keywords: tuple[str, ...]
     aliases: tuple[str, ...]
     priority: int
@@ -43,68 +46,65 @@ class ProductOnPage:
     recrawl_cron: str | None
     next_crawl_at: datetime | None
     created_at: datetime
+    pages: int
+    reviews: int
     looked_for: bool
 
 
-def product_page(
-    conn: Connection, *, after: int = 0, most: int, contains: str = "", only: int | None = None
-) -> list[ProductOnPage]:
-    """Products by number.
+def product_rows(
+    conn: Connection, *, after: int = 0, most: int | None = None, contains: str = "", only: int | None = None
+) -> list[ProductRow]:
+    """Return products by number, at most `most`.
 
     Args:
         after: behind this one.
         contains: only names with this in them.
         only: only this one.
     """
-    p = products.c
-    statement = (
-        select(products, schedules.c.every_s, schedules.c.cron, schedules.c.next_at)
-        .outerjoin(schedules, schedules.c.product_id == p.id)
-        .where(p.id > after)
-        .order_by(p.id)
-        .limit(most)
-    )
+    p, linked, wanted = products.c, page_products.c, virtual_tasks.c
+    chosen = select(p.id).where(p.id > after).order_by(p.id).limit(most)
     if contains:
-        statement = statement.where(p.name.icontains(contains, autoescape=True))
+        chosen = chosen.where(p.name.icontains(contains, autoescape=True))
     if only is not None:
-        statement = statement.where(p.id == only)
-    rows = conn.execute(statement).all()
-    told = conn.execute(
-        select(virtual_tasks.c.product_id, virtual_tasks.c.keywords)
-        .where(virtual_tasks.c.product_id.in_([row.id for row in rows]))
-        .order_by(virtual_tasks.c.round)
+        chosen = chosen.where(p.id == only)
+    read = func.sum(case((linked.verdict == Verdict.REVIEW, pages.c.reviews), else_=0))
+    stored = (
+        select(linked.product_id, func.count().label("pages"), read.label("reviews"))
+        .join(pages, pages.c.id == linked.page_id)
+        .where(linked.product_id.in_(chosen), linked.verdict != Verdict.REMOVED)
+        .group_by(linked.product_id)
+        .subquery()
     )
-    words = {product: tuple(keywords) for product, keywords in told}  # those of the last round stay
+    of_product = select(wanted.keywords).where(wanted.product_id == p.id).correlate(products)
+    words = of_product.order_by(wanted.round.desc()).limit(1).scalar_subquery().label("words")
+    rows = conn.execute(
+        select(
+            *(products, words, stored.c.pages.label("n"), stored.c.reviews),
+            *(schedules.c.every_s, schedules.c.cron, schedules.c.next_at),
+        )
+        .outerjoin(stored, stored.c.product_id == p.id)
+        .outerjoin(schedules, schedules.c.product_id == p.id)
+        .where(p.id.in_(chosen))
+        .order_by(p.id)
+    )
     return [
-        ProductOnPage(
+        ProductRow(
             id=row.id,
             name=row.name,
-            keywords=words.get(row.id, ()),
+            category=row.category,
+            keywords=tuple(row.words),
             aliases=tuple(row.aliases),
             priority=row.priority,
             recrawl_every_s=row.every_s,
             recrawl_cron=row.cron,
             next_crawl_at=row.next_at,
             created_at=row.created_at,
+            pages=row.n or 0,
+            reviews=int(row.reviews or 0),
             looked_for=row.sites != [],
         )
         for row in rows
     ]
-
-
-def stored_of(conn: Connection, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """(pages, reviews) of these products that have any."""
-    rows = conn.execute(
-        select(
-            page_products.c.product_id,
-            func.count(),
-            func.sum(case((page_products.c.verdict == Verdict.REVIEW, pages.c.reviews), else_=0)),
-        )
-        .join(pages, pages.c.id == page_products.c.page_id)
-        .where(page_products.c.product_id.in_(ids), page_products.c.verdict != Verdict.REMOVED)
-        .group_by(page_products.c.product_id)
-    )
-    return {product: (n, int(read or 0)) for product, n, read in rows}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
