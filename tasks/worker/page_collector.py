@@ -149,6 +149,7 @@ class PageCollector:
             last_modified=_validator(headers, "last-modified"),
             refused=refused,
             refused_records=tuple(refused_records),
+            confidence=read.confidence,
             text=text,
         )
 

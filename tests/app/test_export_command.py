@@ -49,6 +49,7 @@ COLUMNS = [
         "sentiment",
         "found_by",
         "day",
+        "confidence",
     ),
 ]
 

@@ -99,6 +99,17 @@ def test_unchanged_by_its_own_word_it_counts_as_asked_now(world: World) -> None:
     assert len(_recrawl(world, 1, "丙")[1].todo) == 1
 
 
+def test_a_page_has_the_confidence_of_its_last_reading(world: World) -> None:
+    lease, work = world.begin(world.waiting("甲"))
+    (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo
+    assert _save(world, lease, replace(_page(target, "0", []), confidence=0.25))
+    assert world.rows(page_table)[0].confidence == 0.25
+    assert world.close(lease)
+    lease, hits = _recrawl(world, REFRESH.total_seconds())
+    assert not _save(world, lease, replace(_page(hits.todo[0], "0", []), confidence=0.75))
+    assert world.rows(page_table)[0].confidence == 0.75
+
+
 def test_unchanged_it_is_linked_to_the_product_that_asked(world: World) -> None:
     """Two products find a new page at the same time; one attempt is cut off and its successor is told "unchanged"."""
     first, work = world.begin(world.waiting("甲"))

@@ -185,7 +185,7 @@ def _pages(conn: Connection) -> None:
             conn,
             tables.pages,
             {"id": number, "url": url, "url_key": bytes([number] * 16), "title": HOSTILE, "content_hash": "h",
-             "encoding": "utf-8", "bytes": 1000, "reviews": 1, "fetched_at": at, **of_page},
+             "encoding": "utf-8", "bytes": 1000, "reviews": 1, "fetched_at": at, "confidence": 0.43, **of_page},
         )  # fmt: skip
         _insert(conn, tables.page_products, {"page_id": number, "product_id": 1, "linked_at": at})
         _insert(

@@ -43,6 +43,7 @@ def test_reviews_are_filtered_by_voice(sample: Served) -> None:
         0.87,
         -0.5,
     )
+    assert only["confidence"] == 0.43
     assert sample.get("/api/reviews", params={"voice": "nobody"}).status_code == 422
 
 

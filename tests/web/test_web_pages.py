@@ -254,6 +254,7 @@ def test_a_review_tells_where_it_came_from_and_what_it_repeats(sample: Served) -
     assert "complaint</a> 87%" in text
     assert "This repeats review 6." in text
     assert "93%" in text
+    assert "<dt>Confidence of the reading</dt><dd>43%" in text
     assert f'href="http://{SITE}/7" rel="noopener noreferrer nofollow"' in text
     assert "Repeated by review 7" in sample.get("/reviews/6").text
     assert 'href="javascript' not in sample.get("/reviews/2").text
@@ -264,7 +265,7 @@ def test_an_imported_review_names_its_source_and_no_attempt(sample: Served) -> N
     text = sample.get(f"/reviews/{IMPORTED}").text
     assert f"<dt>Imported from</dt><dd>{SOURCE}</dd>" in text
     assert f"<dt>Variant</dt><dd>{VARIANT}</dd>" in text
-    assert not re.search(r"<dt>Attempt</dt>|/failed/|/pairs/", text.partition("<article>")[2])
+    assert not re.search(r"<dt>Attempt</dt>|Confidence|/failed/|/pairs/", text.partition("<article>")[2])
     assert f'<a href="/products/2">{OTHER}</a>' in text
     assert f"imported from {SOURCE} · {VARIANT}" in sample.get("/reviews?product=2").text
     crawled = sample.get("/reviews/7").text

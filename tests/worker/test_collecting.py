@@ -153,6 +153,12 @@ def told(page: NewPage) -> list[tuple[str, str]]:
     return [(review.key, review.body) for review in page.reviews]
 
 
+def test_a_page_has_the_confidence_of_its_reading() -> None:
+    text = part(("a", "买了两箱牛奶，打开以后发现有一半已经结块，客服说要等三天才给退款，我很生气。"))
+    assert Desk({FIRST: text}).read().confidence == 1, "rules are certain"
+    assert 0 < Desk({FIRST: text}, PageRules(main_text=True)).read().confidence < 0.9
+
+
 # --- parts of a list ----------------------------------------------------------------------------------------
 
 

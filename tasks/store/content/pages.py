@@ -45,6 +45,7 @@ class NewPage:
         etag, last_modified: validators for the next fetch.
         refused: records that are no review, by reason; `reviews` holds none of them.
         refused_records: these records, each with its reason, as far as they are kept.
+        confidence: as in `tasks.domain.pages.PageRead`.
         text: what it is judged by (`tasks.domain.product_match.matchable_text`); None: not judged.
     """
 
@@ -60,6 +61,7 @@ class NewPage:
     last_modified: str | None = None
     refused: Mapping[str, int] = field(default_factory=dict)
     refused_records: tuple[Refused, ...] = ()
+    confidence: float = 1.0
     text: str | None = None
 
 
@@ -174,6 +176,7 @@ def _insert_pages(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> 
             "etag": one.page.etag,
             "last_modified": one.page.last_modified,
             "withheld": one.link.refused,
+            "confidence": one.page.confidence,
         }
         for one in came
     ]
@@ -210,6 +213,7 @@ def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> No
             .values(
                 title=page.title,
                 content_hash=page.content_hash,
+                confidence=page.confidence,
                 checked_at=later_of(ASKED, now),
                 etag=page.etag,
                 last_modified=page.last_modified,

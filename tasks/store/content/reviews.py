@@ -62,6 +62,7 @@ class ReviewRow:
         found_by: words of the search that its page was first found by for this product, fewer than all of its keywords
             where that search was relaxed; None: another product's search found it.
         day: of `published_at` in China: 2026-05-01; empty where its date could not be read.
+        confidence: how surely its page was read, 0 to 1; None if it was imported, or stored by version 0.9.0.
         similarity: how near that text is, 0 to 1 (`tasks.reading.near_duplicates`).
         variant: which one of the product it is of, as written (an app's version); empty where it does not say.
         voice: who speaks: complaint or praise (a buyer's), question, news, company, other; None: not judged.
@@ -94,6 +95,7 @@ class ReviewRow:
     sentiment: float | None = None
     found_by: str | None = None
     day: str = ""
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,9 +177,9 @@ _BLOCK = select(func.max(_SOME.subquery().c.id))
 
 
 def _row(row: Row[*tuple[Any, ...]]) -> ReviewRow:
-    *values, words = row
-    known = dict(zip(_COLUMN_NAMES, (*values, " ".join(words) if words else None), strict=True))
-    at = known["published_at"]
+    known = dict(zip(_COLUMN_NAMES, row, strict=True))
+    words, at = known["found_by"], known["published_at"]
+    known["found_by"] = " ".join(words) if words else None
     return ReviewRow(**known, day=at.astimezone(CHINA).date().isoformat() if at is not None else "")
 
 
@@ -192,6 +194,7 @@ _OTHER_COLUMNS = {
     "found_by": task_parts.c.keywords,
     "provenance": case((pages.c.source.is_(None), "crawled"), else_="imported"),
     "source": pages.c.source,
+    "confidence": pages.c.confidence,
 }
 """The columns of a row that are not those of `reviews` with its name."""
 

@@ -69,6 +69,7 @@ class FoundReview:
         original: number of the review that this one repeats, word by word or nearly; None: of none.
         voice: whose it is, with its probability; None: not judged.
         sentiment: -1 to 1.
+        confidence: how surely its page was read, 0 to 1; None: it was imported, or stored by version 0.9.0.
     """
 
     id: int
@@ -90,6 +91,7 @@ class FoundReview:
     voice: str | None
     voice_probability: float | None
     sentiment: float | None
+    confidence: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def search(conn: Connection, wanted: Wanted, *, before: int | None = None, most:
     for _ in range(_WINDOWS):
         statement = _of(wanted).where(reviews.c.id < top, reviews.c.id >= top - WINDOW)
         rows = conn.execute(statement.order_by(reviews.c.id.desc()).limit(most + 1 - len(found)))
-        found += [_found(row) for row in rows]
+        found += [FoundReview(**row._mapping) for row in rows]
         if len(found) > most:
             return Search(found[:most], found[most - 1].id, begin - found[most - 1].id)
         top -= WINDOW
@@ -162,10 +164,6 @@ def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
     if wanted.last is not None:
         found.append(datetime.combine(wanted.last, time.min, CHINA) + timedelta(days=1) > _WHEN)
     return found
-
-
-def _found(row: Any) -> FoundReview:
-    return FoundReview(**row._mapping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +220,7 @@ def origin(conn: Connection, number: int) -> Origin | None:
         select(review_links.c.similarity).where(review_links.c.review_id == number)
     ).scalar_one_or_none()
     return Origin(
-        review=_found(row),
+        review=FoundReview(**row._mapping),
         page_url=came.url,
         fetched_at=came.fetched_at,
         products=[(one.id, one.name) for one in about],

@@ -395,6 +395,9 @@ pages = _table(
     Column("last_modified", Text),
     _count("withheld"),  # reviews read and not stored, as the page is about no product that it was found for
     Column("source", String(100)),  # of import_sources, which it was imported from; null: crawled
+    Column(
+        "confidence", Float
+    ),  # PageRead.confidence, 0 to 1; 1 by rules; null: imported, or stored by 0.9.0
     Index(None, "attempt_id"),
 )
 

@@ -1,4 +1,4 @@
-"""The category of a product"""
+"""The category of a product, and the confidence of a page"""
 
 from __future__ import annotations
 
@@ -13,3 +13,4 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("products", sa.Column("category", sa.String(20)))
+    op.add_column("pages", sa.Column("confidence", sa.Float))
