@@ -215,12 +215,14 @@ _ALWAYS, _CLOCKED, _EXPECTED = 2, 1, 0
 
 class _Form(NamedTuple):
     found: int
-    first: str  # pattern of its first character
+    first: str  # characters that it can begin with, for `DATE`
     reader: Callable[[re.Match[str], datetime], datetime | None]
     pattern: str  # of the day; a clock may follow
 
 
-_DIGIT, _LETTER, _EITHER = r"\d", r"[^\W\d_]", r"\w"
+_DIGIT = r"\d"
+_LETTER = "".join(sorted({name[0] for name in _MONTH_OF} | set("mtwfs")))
+_EITHER = r"\d半几幾一二两兩三四五六七八九十刚剛今大昨前ahotfsenjmty"
 # The least ambiguous first.
 # fmt: off
 _FORMS = (
@@ -265,8 +267,10 @@ def _finder() -> re.Pattern[str]:
     for form in _FORMS:
         if form.found:
             by_first[form.first].append(f"{form.pattern}(?:{_CLOCK}){'?' * (form.found == _ALWAYS)}")
-    found = "|".join(f"(?={first})(?:{'|'.join(patterns)})" for first, patterns in by_first.items())
-    return re.compile(re.sub(r"\?P<\w+>", "", found), re.I)
+    found = "|".join(f"(?=[{first}])(?:{'|'.join(patterns)})" for first, patterns in by_first.items())
+    # Most characters begin no date, nor does a Latin letter inside a word.
+    begins = f"(?=[{''.join(by_first)}])(?<![a-z](?=[a-z]))"
+    return re.compile(begins + re.sub(r"\?P<\w+>", "", f"(?:{found})"), re.I)
 
 
 DATE = _finder()
