@@ -16,7 +16,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.reading.dates import DATE, SHORT_AGO
-from tasks.reading.portraits import find_pictured, is_portrait
+from tasks.reading.portraits import find_pictured
 from tasks.reading.roles import roles
 
 MOST_ELEMENTS = 60_000
@@ -34,28 +34,23 @@ _DROPPED = frozenset((
 INLINE = frozenset((
     "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "img", "ins", "kbd",
     "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u",
-    "var", "wbr", "-text",
+    "var", "wbr",
 ))  # fmt: skip
 _STREAMED = re.compile(r"S:\d")
 """An id of an element that React sends hidden, and shows by a script."""
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # Parts of a name that differ between elements of one kind: numbers of records.
 _NUMBERED = re.compile(r"(?<![-_:])[-_:]*+\d[\da-fA-F]*+")
-_KEPT = (
-    "href",
-    "datetime",
-    "title",
-    "itemprop",
-    "rel",
-    "content",
-    "data-time",
-    "data-timestamp",
-    "data-author",
+_KEPT = frozenset((
+    "href", "datetime", "title", "itemprop", "rel", "content", "data-time", "data-timestamp", "data-author",
     "data-username",
-)
+))  # fmt: skip
 _COUNTED, _LONGEST_COUNTED = re.compile(SHORT_AGO, re.ASCII), 5
 _MOMENT = re.compile(r"(?:19|20)\d\d-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _MAYBE_DATE = re.compile(r"\d|[刚剛昨前]|ago|now|yesterday", re.IGNORECASE)
+
+_Attributes = dict[str, str | None]
+_NONE: dict[str, str] = {}
 
 
 class Text(NamedTuple):
@@ -78,14 +73,13 @@ class Outline:
     """Elements and texts of a page.
 
     Attributes:
-        nodes, tags, parents, depths: of each element, its number the place; a parent of -1: none.
+        nodes, tags, parents: of each element, its number the place; a parent of -1: none.
         names: class names without numbers.
         called: class names and id, as written.
         ends: of each element, the number behind the last one in it.
         first_text, last_text: of each element, the range of its texts.
         attributes: of the few that matter those that are there.
         texts: in the order of the page.
-        portraits: images of persons, with their alternative texts.
         pictured: elements that name a person whose portrait is next to them.
     """
 
@@ -94,7 +88,6 @@ class Outline:
     names: list[tuple[str, ...]] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
-    depths: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     first_text: list[int] = field(default_factory=list)
     last_text: list[int] = field(default_factory=list)
@@ -104,7 +97,6 @@ class Outline:
     _chars: list[int] = field(default_factory=list)
     _linked: list[int] = field(default_factory=list)
     dates_before: list[int] = field(default_factory=list)
-    portraits: list[tuple[int, str]] = field(default_factory=list)
     pictured: frozenset[int] = frozenset()
 
     def chars(self, element: int) -> int:
@@ -139,63 +131,66 @@ class Outline:
 
     def joined(self, texts: Iterable[Text]) -> str:
         """Return texts as they read, on the lines that the page has, with blanks collapsed."""
-        parts: list[str] = []
-        for text in texts:
-            if text.apart and parts:
-                parts.append("\x00")
-            parts.append(text.text)
-        lines = (" ".join(line.split()) for line in "".join(parts).split("\x00"))
+        whole = "".join([f"\x00{text.text}" if text.apart else text.text for text in texts])
+        lines = (" ".join(line.split()) for line in whole.split("\x00"))
         return "\n".join(line for line in lines if line)
 
 
 def outline_of(tree: LexborHTMLParser) -> Outline:
     """Return the outline of a page's body without scripts, buttons and hidden elements, in linear time."""
     page = Outline()
-    body = tree.body
-    if body is None:
-        return page
-    node: LexborNode | None = body
-    opened: list[int] = []
-    in_link = 0
-    apart = True
-    while node is not None:
-        text = node.text_content
-        down = None
-        if text is not None:
-            if opened and not text.isspace():
-                page.texts.append(Text(text, opened[-1], apart, in_link > 0))
-                apart = False
-            elif opened and page.texts and text and not apart:
-                page.texts.append(Text(" ", opened[-1], False, in_link > 0))
-        else:
-            tag = node.tag or ""
-            if tag == "br":
-                apart = True
-            elif tag not in _DROPPED and tag[:1] not in ("-", "!") and len(page.nodes) < MOST_ELEMENTS:
-                shown = _add(page, node, tag, opened)
-                if shown:
-                    apart = apart or tag not in INLINE
-                    in_link += tag == "a"
-                    opened.append(len(page.nodes) - 1)
-                    deep = len(opened) >= _MOST_DEEP
-                    if deep:
-                        _add_deep_texts(page, node, opened[-1], linked=in_link > 0)
-                    down = None if deep else node.first_child
-                    if down is None:
-                        apart = _close(page, opened, apart)
-                        in_link -= tag == "a"
-        if down is not None:
-            node = down
-            continue
-        following = node.next if opened else None
-        while following is None and opened:
-            closed = opened[-1]
-            apart = _close(page, opened, apart)
-            in_link -= page.tags[closed] == "a"
-            following = page.nodes[closed].next if opened else None
-        node = following
-    _sum_up(page)
+    if tree.body is not None:
+        attributes = _walk(page, tree.body)
+        _describe(page, attributes)
+        _sum_up(page)
     return page
+
+
+def _walk(page: Outline, body: LexborNode) -> list[_Attributes]:
+    """Add all elements and texts; return the attributes of each element."""
+    nodes, tags, parents, ends, texts = page.nodes, page.tags, page.parents, page.ends, page.texts
+    attributes: list[_Attributes] = []
+    owner, depth, in_link, apart = -1, 0, 0, True
+    node: LexborNode | None = body
+    while node is not None or owner >= 0:
+        if node is None:
+            closed, owner = owner, parents[owner]
+            if page.first_text[closed] == len(texts) and (moment := _moment(attributes[closed])):
+                texts.append(Text(moment, closed, apart, in_link > 0))
+            ends[closed], page.last_text[closed] = len(nodes), len(texts)
+            depth -= 1
+            in_link -= tags[closed] == "a"
+            apart = apart or tags[closed] not in INLINE
+            node = nodes[closed].next if owner >= 0 else None
+            continue
+        if (text := node.text_content) is not None:
+            if not text.isspace():
+                texts.append(Text(text, owner, apart, in_link > 0))
+                apart = False
+            elif texts and not apart:
+                texts.append(Text(" ", owner, False, in_link > 0))
+        elif (tag := node.tag or "") == "br":
+            apart = True
+        elif tag not in _DROPPED and node.is_element_node and len(nodes) < MOST_ELEMENTS:
+            found = node.attributes
+            if owner < 0 or not _is_hidden(found):
+                attributes.append(found)
+                nodes.append(node)
+                tags.append(tag)
+                parents.append(owner)
+                ends.append(0)
+                page.first_text.append(len(texts))
+                page.last_text.append(0)
+                owner = len(nodes) - 1
+                depth += 1
+                in_link += tag == "a"
+                apart = apart or tag not in INLINE
+                if depth >= _MOST_DEEP:
+                    _add_deep_texts(page, node, owner, linked=in_link > 0)
+                node = node.first_child if depth < _MOST_DEEP else None
+                continue
+        node = node.next
+    return attributes
 
 
 @lru_cache(maxsize=4096)
@@ -203,37 +198,10 @@ def _names(classes: str) -> tuple[str, ...]:
     return tuple(name for one in classes.split()[:_MOST_NAMES] if (name := _NUMBERED.sub("", one)))
 
 
-def _is_hidden(attributes: dict[str, str | None]) -> bool:
+def _is_hidden(attributes: _Attributes) -> bool:
     if "hidden" in attributes and not _STREAMED.match(attributes.get("id") or ""):
         return True
-    return _HIDDEN.search(attributes.get("style") or "") is not None
-
-
-def _add(page: Outline, node: LexborNode, tag: str, opened: list[int]) -> bool:
-    """Add an element; return False if it is hidden."""
-    attributes = node.attributes
-    if attributes and tag != "body" and _is_hidden(attributes):
-        return False
-    classes = (attributes.get("class") or "")[:LONGEST_KEPT_VALUE]
-    page.nodes.append(node)
-    page.tags.append(tag)
-    page.names.append(_names(classes))
-    page.called.append(f"{classes} {(attributes.get('id') or '')[:LONGEST_KEPT_VALUE]}")
-    page.parents.append(opened[-1] if opened else -1)
-    page.depths.append(len(opened))
-    page.ends.append(0)
-    page.first_text.append(len(page.texts))
-    page.last_text.append(0)
-    page.attributes.append(
-        {name: value[:LONGEST_KEPT_VALUE] for name in _KEPT if (value := attributes.get(name))}
-        if attributes
-        else {}
-    )
-    if tag == "img" and is_portrait(
-        attributes.get("class") or "", (attributes.get("src") or "")[:LONGEST_KEPT_VALUE]
-    ):
-        page.portraits.append((len(page.nodes) - 1, attributes.get("alt") or ""))
-    return True
+    return "style" in attributes and _HIDDEN.search(attributes["style"] or "") is not None
 
 
 def _add_deep_texts(page: Outline, node: LexborNode, owner: int, *, linked: bool) -> None:
@@ -245,43 +213,55 @@ def _add_deep_texts(page: Outline, node: LexborNode, owner: int, *, linked: bool
             page.texts.append(Text(text, owner, above.tag not in INLINE, linked))
 
 
-def _close(page: Outline, opened: list[int], apart: bool) -> bool:
-    element = opened.pop()
-    if page.first_text[element] == len(page.texts):
-        _tell_time(page, element, apart)
-    page.ends[element] = len(page.nodes)
-    page.last_text[element] = len(page.texts)
-    return apart or page.tags[element] not in INLINE
-
-
-def _tell_time(page: Outline, element: int, apart: bool) -> None:
-    """Let an element whose time only a script would write hold it as its text."""
-    attributes = page.attributes[element]
+def _moment(attributes: _Attributes) -> str:
+    """Return the time of an element that only a script would write into it, or an empty text."""
     value = attributes.get("datetime") or attributes.get("title") or ""
-    if _MOMENT.match(value):
-        page.texts.append(Text(value, element, apart, page.tags[element] == "a"))
+    return value[:LONGEST_KEPT_VALUE] if _MOMENT.match(value) else ""
+
+
+def _describe(page: Outline, attributes: list[_Attributes]) -> None:
+    classes = [(one.get("class") or "")[:LONGEST_KEPT_VALUE] for one in attributes]
+    page.names = list(map(_names, classes))
+    page.called = [
+        f"{names} {(one.get('id') or '')[:LONGEST_KEPT_VALUE]}"
+        for names, one in zip(classes, attributes, strict=True)
+    ]
+    page.attributes = [
+        _NONE
+        if _KEPT.isdisjoint(one)
+        else {name: value[:LONGEST_KEPT_VALUE] for name, value in one.items() if value and name in _KEPT}
+        for one in attributes
+    ]
 
 
 def _sum_up(page: Outline) -> None:
     lengths = [len(one.text.strip()) for one in page.texts]
-    looked = 0
+    searched = 0
     for one, length in zip(page.texts, lengths, strict=True):
-        maybe = 0 < length <= _LONGEST_DATED and looked < _MOST_DATE_TEXTS and _MAYBE_DATE.search(one.text)
-        looked += bool(maybe)
-        marked = page.tags[one.owner] == "time" and "datetime" in page.attributes[one.owner]
-        titled = (
-            DATE.search(page.attributes[one.owner].get("title", "")) if length <= _LONGEST_DATED else None
-        )
-        counted = (
-            length <= _LONGEST_COUNTED
-            and _COUNTED.fullmatch(one.text.strip())
-            and (one.linked or "day" in roles(page.tags[one.owner], *page.names[one.owner]))
-        )
-        page.dates.append(bool(marked or titled or counted or (maybe and DATE.search(one.text))))
+        dated = _is_marked_date(page, one, length)
+        if not dated and length <= _LONGEST_DATED and searched < _MOST_DATE_TEXTS:
+            maybe = _MAYBE_DATE.search(one.text) is not None
+            searched += maybe
+            dated = maybe and DATE.search(one.text) is not None
+        page.dates.append(dated)
+    linked = (length if one.linked else 0 for one, length in zip(page.texts, lengths, strict=True))
     page._chars = [0, *accumulate(lengths)]
-    page._linked = [
-        0,
-        *accumulate(length if one.linked else 0 for one, length in zip(page.texts, lengths, strict=True)),
-    ]
+    page._linked = [0, *accumulate(linked)]
     page.dates_before = [0, *accumulate(map(int, page.dates))]
-    page.pictured = find_pictured(page, page.portraits)
+    page.pictured = find_pictured(page)
+
+
+def _is_marked_date(page: Outline, text: Text, length: int) -> bool:
+    """Return True if the element of a text says that it is a date, or the text is a count and a letter (4y)."""
+    attributes = page.attributes[text.owner]
+    if "datetime" in attributes and page.tags[text.owner] == "time":
+        return True
+    if length > _LONGEST_DATED:
+        return False
+    if "title" in attributes and DATE.search(attributes["title"]):
+        return True
+    return (
+        length <= _LONGEST_COUNTED
+        and _COUNTED.fullmatch(text.text.strip()) is not None
+        and (text.linked or "day" in roles(page.tags[text.owner], *page.names[text.owner]))
+    )

@@ -7,7 +7,8 @@ next to it, with the name as its alternative text, or in a link to the person's 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,27 +24,22 @@ _AROUND_NAME = re.compile(
     r"|(?:['’]s)? (?:avatar|photo|picture|portrait|profile (?:picture|photo|image))$|的?头像$",
     re.IGNORECASE,
 )
-_LONGEST_NAME, _LONGEST_CALLED = 40, 80
+_LONGEST_NAME, _LONGEST_CALLED, _LONGEST_SOURCE = 40, 80, 200
 _NEAR, _LINK_ABOVE = 8, 12
 _MOST = 2000
 
 
-def is_portrait(names: str, source: str) -> bool:
-    """Return True if an image is a portrait, by its class names and address."""
-    return _PORTRAIT.search(names) is not None or _PORTRAIT.search(source) is not None
-
-
-def find_pictured(page: Outline, portraits: Sequence[tuple[int, str]]) -> frozenset[int]:
+def find_pictured(page: Outline) -> frozenset[int]:
     """Return the elements that hold the name of a person next to a portrait, in linear time.
 
-    Args:
-        portraits: number of each image and its alternative text; the first 2000 are looked at.
+    Only the first 2000 portraits count.
     """
+    portraits = list(islice(_portraits(page), _MOST))
     if not portraits:
         return frozenset()
     found: set[int] = set()
     targets: set[str] = set()
-    for element, called in portraits[:_MOST]:
+    for element, called in portraits:
         targets.add(_target(page, element))
         name = _AROUND_NAME.sub("", " ".join(called[:_LONGEST_CALLED].split())).lower()
         if not 1 < len(name) <= _LONGEST_NAME:
@@ -60,6 +56,16 @@ def find_pictured(page: Outline, portraits: Sequence[tuple[int, str]]) -> frozen
                 found.add(element)
                 found.update(one.owner for one in page.texts[first:last])
     return frozenset(found)
+
+
+def _portraits(page: Outline) -> Iterator[tuple[int, str]]:
+    """Yield the portraits with their alternative texts."""
+    for element, tag in enumerate(page.tags):
+        if tag == "img":
+            attributes = page.nodes[element].attributes
+            source = (attributes.get("src") or "")[:_LONGEST_SOURCE]
+            if _PORTRAIT.search(f"{attributes.get('class') or ''} {source}"):
+                yield element, attributes.get("alt") or ""
 
 
 def _target(page: Outline, element: int) -> str:
