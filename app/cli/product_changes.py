@@ -186,7 +186,7 @@ def edit(
         raise InputError("say what to change: " + _CHANGES)
     with store_there(settings) as store:
         cancelled, summary = product_actions.edit(store, name, wanted, person())
-    said = f"{name}: changed" + (
+    said = f"{summary.name}: changed" + (
         f"; {cancelled:,} subtasks cancelled, it is looked for anew" if wanted.begins_again else ""
     )
     answer({"cancelled": cancelled, **asdict(summary)}, said, as_json)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.web.pages.matrix import MEASURES
 from app.web.pages.overview import SAID
-from splitter.catalog.names import Kind
+from splitter.catalog.names import Category, Kind
 from tasks.domain.failures import ErrorClass, FailureReason
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.domain.states import State, Transition
@@ -43,7 +43,7 @@ SCHEDULES = (
     *("on", "paused", "due", "under way", "failed", "report", "failed-report", "export"),
     *(f"{act} schedule" for act in ("add", "set", "run", "pause", "resume", "remove")),
 )
-_NAMED = (*Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass, *SUGGESTIONS.values())
+_NAMED = (*Category, *Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass, *SUGGESTIONS.values())
 
 
 def phrases_used() -> set[str]:

@@ -70,12 +70,12 @@ def test_a_product_is_changed_and_removed_by_the_api(served: Served) -> None:
     product = served.address + "api/products/1"
     same = served.session.patch(product, json={}, timeout=PATIENCE_S).json()
     assert (same["cancelled"], same["looked_for"]) == (0, True)
-    changed = {"aliases": ["光明奶"], "priority": 3, "recrawl": "12h"}
+    changed = {"name": "光明鲜奶", "category": "food", "aliases": ["光明奶"], "priority": 3, "recrawl": "12h"}
     assert served.session.patch(product, json=changed, timeout=PATIENCE_S).json()["cancelled"] == 4
     no_query = served.session.patch(product, json={"keywords": [""]}, timeout=PATIENCE_S)
     assert no_query.status_code == 422
     gone = served.session.delete(product, timeout=PATIENCE_S).json()
-    assert (gone["name"], gone["cancelled"], gone["reviews"], gone["looked_for"]) == (PRODUCT, 0, 7, False)
+    assert (gone["name"], gone["cancelled"], gone["reviews"], gone["looked_for"]) == ("光明鲜奶", 0, 7, False)
     assert served.session.patch(product, json={"recrawl": "7d"}, timeout=PATIENCE_S).status_code == 400
     assert served.session.delete(served.address + "api/products/9", timeout=PATIENCE_S).status_code == 404
     (row, _) = served.get("/api/products").json()

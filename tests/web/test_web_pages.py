@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime
 
@@ -325,6 +326,9 @@ def test_a_schedule_is_paused_resumed_and_run(served: Served) -> None:
 
 
 _AS_SHOWN = {
+    "name": PRODUCT,
+    "name_shown": PRODUCT,
+    "category_shown": "",
     "keywords": "光明, 牛奶",
     "keywords_shown": "光明, 牛奶",
     "priority": "0",
@@ -361,6 +365,39 @@ def test_of_a_product_only_what_the_form_changed_is_changed(served: Served) -> N
     log = served.get("/audit").text
     assert log.count("edit product") == 2
     assert "keywords: 光明 &amp; 高钙" in log
+
+
+def test_a_product_is_renamed_and_gets_a_category(served: Served) -> None:
+    form = {**_AS_SHOWN, "csrf": served.csrf()}
+    said = served.post("/products/1/edit", data={**form, "name": " 光明鲜牛奶 "}).text
+    assert "光明鲜牛奶 is changed; 0 subtasks were cancelled." in said
+    assert '<option value="">' in said
+    form |= {"name": "光明鲜牛奶", "name_shown": "光明鲜牛奶"}
+    said = served.post("/products/1/edit", data={**form, "category": "food"}).text
+    assert "4 subtasks were cancelled." in said
+    assert re.search(r'<dt>Category</dt><dd>food</dd>.*<option value="food" selected>', said, re.DOTALL)
+    assert '<option value="">' not in said
+    assert "<td>食品</td>" in served.get("/products", headers={"Accept-Language": "zh"}).text
+    (row, *_) = served.get("/api/products").json()
+    assert (row["name"], row["category"], row["reviews"]) == ("光明鲜牛奶", "food", 7)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"name": f"{OTHER} "}, f"已有产品 {OTHER!r}；请换一个名称"),
+        ({"name": " "}, "产品名称为空"),
+        ({"name": "250ml"}, "得不到关键词"),
+    ],
+)
+def test_a_wrong_name_of_a_product_is_refused_in_plain_words(
+    served: Served, wrong: dict[str, str], said: str
+) -> None:
+    form = {**_AS_SHOWN, "csrf": served.csrf(), **wrong}
+    refused = served.post("/products/1/edit", data=form, headers={"Accept-Language": "zh"})
+    assert (refused.status_code, said in html.unescape(refused.text)) == (400, True), refused.text
+    assert served.post("/products/1/edit", data={**form, "category": "fish"}).status_code == 422
+    assert served.get("/api/audit").json() == []
 
 
 def test_a_wrong_change_of_a_product_is_refused_and_not_noted(served: Served) -> None:

@@ -17,6 +17,7 @@ from app.web.api.reading import PROBLEMS, Id
 from app.web.base.context import Here
 from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of, edit_or_retry
 from app.web.pages.products import name_of
+from splitter.catalog.names import Category
 from tasks.store.queue.manual import Edit
 
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
@@ -199,10 +200,12 @@ def add(page: Here, wanted: NewProducts) -> ProductsAdded:
 class ProductChange(_Strict):
     """Changes to a product; what is left out or null stays.
 
-    With other keywords or aliases it is looked for anew, and its work under way is cancelled. No keywords: those found
-    in its name. `recrawl`: 7d, 12h, or never.
+    With another category, other keywords or aliases it is looked for anew, and its work under way is cancelled. No
+    keywords: those found in its name. `recrawl`: 7d, 12h, or never.
     """
 
+    name: _Name | None = None
+    category: Category | None = None
     keywords: Annotated[list[_Name], Field(max_length=20)] | None = None
     aliases: Annotated[list[_Name], Field(max_length=20)] | None = None
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] | None = None
@@ -223,6 +226,8 @@ class ProductChanged(BaseModel):
 def edit(page: Here, number: Id, wanted: ProductChange) -> ProductChanged:
     """Change a product."""
     other = ProductEdit(
+        name=wanted.name,
+        category=wanted.category,
         keywords=None if wanted.keywords is None else tuple(wanted.keywords),
         aliases=None if wanted.aliases is None else tuple(wanted.aliases),
         priority=wanted.priority,

@@ -20,6 +20,7 @@ from app.actions.product_actions import Edit, period_or_never, period_text
 from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, product_of, whole_number
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
+from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.normalize import split_list, split_words
 from splitter.split import SearchScope, SearchUrl, split
@@ -83,6 +84,7 @@ def product(page: Here, number: ProductId) -> Response:
         urls=urls,
         every=period_text(rows[0].recrawl_every_s),
         open=sum(one.open for one in sites),
+        categories=tuple(Category),
     )
 
 
@@ -178,6 +180,10 @@ def add(page: Change, draft: Annotated[str, Form(max_length=40)]) -> Response:
 def edit(
     page: Change,
     number: ProductId,
+    name: Annotated[str, Form(max_length=1000)] = "",
+    name_shown: Annotated[str, Form(max_length=1000)] = "",
+    category: Annotated[Category | Literal[""], Form()] = "",
+    category_shown: Annotated[str, Form(max_length=20)] = "",
     keywords: Annotated[str, Form(max_length=4000)] = "",
     keywords_shown: Annotated[str, Form(max_length=4000)] = "",
     aliases: Annotated[str, Form(max_length=4000)] = "",
@@ -189,16 +195,18 @@ def edit(
 ) -> Response:
     """Change a product: of the form, only what is other than what its page had shown."""
     wanted = Edit(
+        name=None if name == name_shown else name,
+        category=None if category == category_shown else category or None,
         keywords=None if keywords == keywords_shown else split_words(keywords),
         aliases=None if aliases == aliases_shown else split_list(aliases),
         priority=None if priority == priority_shown else priority,
         recrawl_every=None if recrawl == recrawl_shown else period_or_never(recrawl),
     )
-    path, name = f"/products/{number}", name_of(page, number)
+    path = f"/products/{number}"
     if wanted == Edit():
         return page.redirect_with(path, Notice(refused=(page.t("Nothing was changed."),)))
-    cancelled, _ = product_actions.edit(page.context.store, name, wanted, page.who)
-    said = page.t("{name} is changed; {n} subtasks were cancelled.", name=name, n=cancelled)
+    cancelled, now = product_actions.edit(page.context.store, name_of(page, number), wanted, page.who)
+    said = page.t("{name} is changed; {n} subtasks were cancelled.", name=now.name, n=cancelled)
     return page.redirect_with(path, Notice(said))
 
 

@@ -122,7 +122,7 @@ def edit(conn: Connection, now: datetime, name: str, change: Change) -> int:
     if change.name is not None:
         values["name"] = change.name
         if (other := names_by_key(conn).get(name_key(change.name), row.name)) != row.name:
-            raise InputError(f"there is a product {other!r} already; give another name, or remove that one")
+            raise InputError(f"there is a product {other!r} already; give another name")
     values |= {key: value for key in ("category", "pages") if (value := getattr(change, key)) is not None}
     if change.sites is not None or change.all_sites:
         values["sites"] = None if change.all_sites else list(change.sites or ())
