@@ -63,7 +63,7 @@ _MICRODATA = tuple(
     PageRules(
         review=", ".join(items),
         id="@id",
-        title='[itemprop="headline"] | [itemprop="name"]@content',
+        title='[itemprop="headline"] | [itemprop="headline"]@content | [itemprop="name"]@content',
         body=" | ".join(
             f'[itemprop="{name}"]{value}' for value in ("", "@content") for name in _BODY_PROPERTIES
         ),

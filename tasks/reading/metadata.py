@@ -43,7 +43,9 @@ _META_TITLES = ("og:title", "twitter:title", "articletitle", "dc.title")
 _META_DESCRIPTIONS = ("og:description", "description")
 _DESCRIPTION_CHARS = 30
 # Marks between a title and the site's name. A dash may be the title's own.
-_BAR = re.compile(r"(?:(?<!\s)\s++)?+(?:[|｜_│]|::|(?<=\s)»(?=\s)|/(?=\s\S{1,12}$))\s*+")
+_BAR = re.compile(
+    r"(?:(?<!\s)\s++)?+(?:[|｜│]|(?<![a-z0-9])_|_(?![a-z0-9])|::|(?<=\s)»(?=\s)|/(?=\s\S{1,12}$))\s*+"
+)
 _DASH = re.compile(
     r"(?<!\s)\s++(?:--++|[–—:：@-])\s++|(?:(?<!\s)\s++)?+--\s*+|(?<=[网报])-(?=\d)"
     r"|(?<=[\u4e00-\u9fff】》？！])-(?=[\u4e00-\u9fffA-Z])|(?<![–—])[–—]{2,9}+(?=\S{2,8}$)"
@@ -198,9 +200,10 @@ def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str], sites
     said = [*headings, *(one for one in candidates if _without_site(one, sites) == one)]
     likely = [text for text in said if least <= len(text) <= most and not _is_called(text, sites)]
     parts = [text for text in likely if _squeezed(text) in squeezed and len(_squeezed(text)) < len(squeezed)]
-    if parts:  # the first words of the title, and as many as any place has
-        best = max(parts, key=lambda text: (_squeezed(own).startswith(_squeezed(text)), len(text)))
-        if 2 * len(best) >= len(own) or _squeezed(own).startswith(_squeezed(best)):
+    if parts:  # the first words of the title, unless they are few, and as many as any place has
+        few = max(map(len, parts)) / 2
+        best = max(parts, key=lambda text: (len(text) >= few and _begins(own, text), len(text)))
+        if 2 * len(best) >= len(own) or _begins(own, best):
             return best
     if any(_squeezed(own) == _squeezed(text) for text in likely):
         return own
@@ -241,6 +244,10 @@ def _is_called(part: str, sites: set[str]) -> bool:
     """Whether a part of a title is the name of a site or of a section of one."""
     squeezed = _squeezed(part)
     return squeezed in sites or _SITE.search(part) is not None
+
+
+def _begins(title: str, part: str) -> bool:
+    return _squeezed(title).startswith(_squeezed(part))
 
 
 def _squeezed(text: str) -> str:

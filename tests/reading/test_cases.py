@@ -42,6 +42,7 @@ def test_a_page_is_read_into_these_records(case: dict[str, Any]) -> None:
     expected = [(author, str(day or ""), text) for author, day, text in case["reads"]]
     read = [record_of(review) for review in found.reviews]
     assert len(read) == len(expected)
+    assert found.reviews[0].title == case["titled"] if "titled" in case else True
     for (author, day, text), (due_author, due_day, due_text) in zip(read, expected, strict=True):
         beginning = text[: len(due_text) - 1] + "…" if due_text.endswith("…") else text
         assert (author, day, beginning) == (due_author, due_day, due_text)

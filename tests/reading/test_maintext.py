@@ -137,6 +137,8 @@ def test_broken_json_ld_is_passed_over(broken):
         ("牛奶胀包无人处理|投诉|某某网", "投诉频道", "牛奶胀包无人处理"),
         ("投诉 - 牛奶胀包五天了还是没有人处理 - 某某网", "", "牛奶胀包五天了还是没有人处理"),
         ("牛奶_胀包", "牛奶_胀包", "牛奶"),
+        ("lid_of_jug: report 39", "", "lid_of_jug: report 39"),
+        ("kettle - How to fill it? - Tea Q&A", "How to fill it?</h1><h1>Kettle", "How to fill it?"),
         ("", "牛奶胀包无人处理", "牛奶胀包无人处理"),
         ("iPhone-X屏幕坏了", "", "iPhone-X屏幕坏了"),
         ("", "", ""),
