@@ -33,22 +33,10 @@ _STEPS = 4
 _NEIGHBOUR = 0.25
 # Characters of a description that identify a paragraph; share of the page's sentences in an element without doubt.
 _BEGINNING, _LEAST_SHARE = 15, 0.5
-_MOST_LINKS = 0.5
+_MOST_LINKS, _MENU = 0.5, 0.8
 _AROUND = 40
-_LINES_BEFORE, _LINES_AFTER, _LINES_INSIDE = 2, 2, 8
-# Lines between title and text: date, source, font size.
-_BYLINE = re.compile(r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}|来源|字号|责任编辑|浏览|阅读|收藏|分享|评论")
-_BOILERPLATE = re.compile(
-    r"版权所有|ICP备|ICP证|Copyright|©|All Rights Reserved|未经(?:授权|许可|书面)", re.IGNORECASE
-)
-# Lines after the last sentence: what to read or do next.
-_AFTERWARDS = re.compile(
-    r"推荐|正在加载|加载更多|展开|收起|返回|[上下]一[篇页条]|下页|相关(?:阅读|新闻|文章|链接)|点击查看|扫一?扫|分享到|点赞|举报"
-    r"|更多(?:精彩|内容|>>)|责任编辑|责编|本文来源"
-)
-# Breadcrumbs: 首页 > 快讯 > 公司.
-_CRUMBS = re.compile(r"(?:您?(?:所在|现在|当前)的?位置|^首页\s*[>»/›])")
-_AFTERWARDS_CHARS = 30
+_AROUND_TEXT, _LINES_INSIDE = 2, 8
+_DAY = re.compile(r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}")
 # Text of a link that names another page, not its writer or a section.
 _HEADLINE_CHARS = 8
 # Elements with this share of a page's sentences are no noise, whatever their names.
@@ -140,8 +128,9 @@ class _Density:
             first_said = next((block for block in described if block.sentence), None)
             if first_said is not None and not self._in(best, [first_said]):
                 lead = self._in(self._outer(first_said.element), sentences)
-        belonging = [one for one in self._in(best, self._blocks) if not (noise[one.element] or one.links)]
-        kept = _trimmed(belonging, {one.first for one in (*every, *described)})
+        inside = self._in(best, self._blocks)
+        own = [one for one in inside if not noise[one.element] and one.link_chars < _MENU * one.chars]
+        kept = _from_first_to_last(own, {one.first for one in (*every, *described)})
         kept = [*(one for one in lead if one.first < kept[0].first), *kept]
         places = {block.first: place for place, block in enumerate(self._blocks)}
         first, last = places[kept[0].first], places[kept[-1].first]
@@ -159,6 +148,8 @@ class _Density:
 
     def _text_element(self, sentences: list[_Block]) -> int:
         best = self._densest(sentences)
+        if self._page.tags[best] == "p" and self._outer(best) > 0:  # more of its text is beside it
+            best = self._outer(best)
         first_of_page = self._first_article(best, sentences)
         return self._joined(best, sentences) if first_of_page is None else first_of_page
 
@@ -215,8 +206,7 @@ class _Density:
             sentence=not links
             and chars - link_chars >= _SENTENCE_CHARS
             and _PUNCTUATION.search(text) is not None
-            and 2 * sum(map(str.isalpha, text)) >= _SENTENCE_CHARS
-            and _BOILERPLATE.search(text) is None,
+            and 2 * sum(map(str.isalpha, text)) >= _SENTENCE_CHARS,
         )
 
     def _named(self, is_called: Callable[[str, str], bool]) -> list[bool]:
@@ -341,20 +331,11 @@ def _chars(blocks: Iterable[_Block]) -> int:
     return sum(block.chars for block in blocks)
 
 
-def _trimmed(blocks: list[_Block], said: set[int]) -> list[_Block]:
-    """Return the blocks from the first one in `said` to the last, with a line or two around them."""
+def _from_first_to_last(blocks: list[_Block], said: set[int]) -> list[_Block]:
+    """Return the blocks from the first one in `said` to the last, and two on either side; none with a day in front."""
     places = [place for place, block in enumerate(blocks) if block.first in said]
     if not places:
         return blocks
-    first, last = places[0], places[-1]
-    before = [
-        block
-        for block in blocks[max(0, first - _LINES_BEFORE) : first]
-        if not (_BYLINE.search(block.text) or _CRUMBS.search(block.text))
-    ]
-    after: list[_Block] = []
-    for block in blocks[last + 1 : last + 1 + _LINES_AFTER]:
-        if len(block.text) <= _AFTERWARDS_CHARS and _AFTERWARDS.search(block.text):
-            break
-        after.append(block)
-    return [*before, *blocks[first : last + 1], *after]
+    first, last = places[0], places[-1] + 1
+    before = [one for one in blocks[max(0, first - _AROUND_TEXT) : first] if not _DAY.search(one.text)]
+    return [*before, *blocks[first : last + _AROUND_TEXT]]

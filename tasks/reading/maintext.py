@@ -7,7 +7,7 @@ the page's description. Feeds are read by `tasks.reading.lists`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from math import prod
@@ -131,6 +131,8 @@ def main_text(page: Page) -> MainText:
     whole = strip_controls(_without_title(text, metadata.title))
     body = strip_controls(strip_site_lines(whole))
     author = _author(page, (*above, *beginning[:4]), after, whole)
+    if not author.isascii():  # the publisher's name may follow the title
+        metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
     lines_above = tuple(reversed(_not_joined(above)))
     dated = metadata.date_text or byline_date((*lines_above, *beginning))
     listing = _is_list(page, text)

@@ -310,7 +310,8 @@ class _Group:
                 inner,
                 key=lambda place: weight[place] * (1.5 if is_content(page, self._element_at[place]) else 1.0),
             )
-            enough = _HOLDS * (0.5 if is_content(page, self._element_at[best]) else 1.0)
+            outer, narrower = (is_content(page, self._element_at[one]) for one in (here, best))
+            enough = _HOLDS * (0.5 if narrower and not outer else 1.0)
             least = _PART * weight[best] / len(self._records_at[best])
             parts = sum(worth >= least for worth in holding[best].values())
             if weight[best] < enough * weight[here] or parts > _ONCE * len(self._records_at[best]):
