@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from splitter.catalog.rules import PageRules
@@ -20,9 +21,12 @@ from tasks.reading.thread_pages import read_thread_page
 
 # Share of the marked text that the tree must also show, with this many times as much text in all; or all of it.
 _SAME, _MORE, _ALL = 0.3, 1.1, 0.9
+ThreadReader = Callable[[Page, datetime], PageRead | None]
 
 
-def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRead:
+def read_page(
+    text: str, url: str, rules: PageRules, *, now: datetime, read_thread: ThreadReader = read_thread_page
+) -> PageRead:
     """Read a page into its reviews; records without a body are dropped.
 
     The patterns of a refusal are searched only if there is no review: a review may well speak of a captcha.
@@ -39,7 +43,7 @@ def read_page(text: str, url: str, rules: PageRules, *, now: datetime) -> PageRe
         return read_feed(text, url, now) if is_feed(text) else _read_json(text, url, rules, now)
     if rules.main_text:
         page = Page(text, url)
-        return _without_rules(page, now) or read_main_text(page, rules, now)
+        return _without_rules(page, now, read_thread) or read_main_text(page, rules, now)
     tree = parse(text)
     records = Records(tree, rules.review)
     reviews = reviews_of(records, rules, now)
@@ -71,7 +75,7 @@ def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead
     return PageRead(answer.first(rules.page_title), reviews, next_address(answer.first(rules.next), url))
 
 
-def _without_rules(page: Page, now: datetime) -> PageRead | None:
+def _without_rules(page: Page, now: datetime, read_thread: ThreadReader) -> PageRead | None:
     """Return the reviews that a page marks, or those of a thread; `None` for a page of one text.
 
     Marked reviews come first, unless the page's tree shows them and more of them: many pages mark only the question,
@@ -82,7 +86,7 @@ def _without_rules(page: Page, now: datetime) -> PageRead | None:
     marked = _structured(page, now)
     if marked is not None and any(review.rating is not None for review in marked.reviews):
         return marked
-    shown = read_thread_page(page, now)
+    shown = read_thread(page, now)
     if marked is None and shown is None and "<script" in page.text:
         said = find_script_reviews(page.tree, now)
         return PageRead(page.metadata.title, said) if len(said) > 1 else None

@@ -194,7 +194,7 @@ def _walk(page: Outline, body: LexborNode) -> list[_Attributes]:
 
 
 @lru_cache(maxsize=4096)
-def _names(classes: str) -> tuple[str, ...]:
+def class_names(classes: str) -> tuple[str, ...]:
     return tuple(name for one in classes.split()[:_MOST_NAMES] if (name := _NUMBERED.sub("", one)))
 
 
@@ -221,7 +221,7 @@ def _moment(attributes: _Attributes) -> str:
 
 def _describe(page: Outline, attributes: list[_Attributes]) -> None:
     classes = [(one.get("class") or "")[:LONGEST_KEPT_VALUE] for one in attributes]
-    page.names = list(map(_names, classes))
+    page.names = list(map(class_names, classes))
     page.called = [
         f"{names} {(one.get('id') or '')[:LONGEST_KEPT_VALUE]}"
         for names, one in zip(classes, attributes, strict=True)

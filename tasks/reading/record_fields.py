@@ -74,6 +74,12 @@ def read_records(page: Outline, members: Sequence[Span], apart: Iterable[int], n
     return _Group(page, members, apart, now).records()
 
 
+def tidy(text: str) -> str:
+    """Return a record's text without buttons at its ends; empty if only its site put it there."""
+    text = _COLON.sub("", strip_controls(text))
+    return text if text.strip() and not is_site_text(text) else ""
+
+
 class _Group:
     def __init__(self, page: Outline, members: Sequence[Span], apart: Iterable[int], now: datetime) -> None:
         self._page = page
@@ -164,8 +170,8 @@ class _Group:
             inside = body
             while not (own := [number for number in texts if self._is_body(number, inside, used)]) and inside:
                 inside = self._above[inside]  # this one has its text elsewhere
-            text = _COLON.sub("", strip_controls(page.joined(page.texts[number] for number in own)))
-            if not text.strip() or is_site_text(text):
+            text = tidy(page.joined(page.texts[number] for number in own))
+            if not text:
                 continue
             date_text = date_of(page, dates[record], self._now) if record in dates else ""
             found.append(

@@ -129,7 +129,7 @@ class Records:
         field = _field_of(rule)
         if field is None or not self.nodes:
             return [""] * len(self.nodes)
-        values = _values(self._first_matches(field.css) if field.css else self.nodes, field.attribute)
+        values = _values(self.first_matches(field.css) if field.css else self.nodes, field.attribute)
         if not field.otherwise or all(values):
             return values
         return [value or other for value, other in zip(values, self.values(field.otherwise), strict=True)]
@@ -143,7 +143,7 @@ class Records:
             values = [value or other for value, other in zip(values, joined, strict=True)]
         return values
 
-    def _first_matches(self, css: str) -> Sequence[LexborNode | None]:
+    def first_matches(self, css: str) -> Sequence[LexborNode | None]:
         """Return each record's first match of a selector; fields often share one (a@href, a)."""
         if css not in self._found:
             self._found[css] = self._search(css)

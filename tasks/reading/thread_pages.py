@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from statistics import median
@@ -13,11 +14,12 @@ from tasks.reading.days import LONGEST_BYLINE, read_dates
 from tasks.reading.density import dense_text
 from tasks.reading.goods import is_goods
 from tasks.reading.maintext import MainText, covered, is_home, is_title, main_text
+from tasks.reading.metadata import Metadata
 from tasks.reading.page import Page
 from tasks.reading.people import signer
 from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.site_text import is_site_text
-from tasks.reading.threads import Opening, Thread, next_part, read_thread
+from tasks.reading.threads import Opening, Thread, links_of, next_part, read_thread
 
 _THERE, _MISSING = 0.5, 0.2
 _BEGINNING, _END = 200, 20
@@ -64,28 +66,45 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
     alone = opening is not None and _is_article_above(opening, thread, whole)
     if alone:
         thread = replace(thread, records=(), keys=())
-    reviews: dict[str, Review] = {}
-    title = found.metadata.title
-    records = thread.records
+    following = "" if alone else next_part(links_of(thread.page), whole.url)
+    rows = [
+        (key, one.text, one.author, one.date_text)
+        for one, key in zip(thread.records, thread.keys, strict=True)
+    ]
+    read = make_page(whole, found.metadata, opening, rows, following, now)
+    return replace(read, confidence=found.confidence) if alone else read
+
+
+Row = tuple[str, str, str, str]
+"""Of a record its own key or an empty text, its text, author and day as written."""
+
+
+def make_page(
+    page: Page,
+    metadata: Metadata,
+    opening: Opening | None,
+    rows: Sequence[Row],
+    following: str,
+    now: datetime,
+) -> PageRead:
+    """Make the reviews of a thread of the text that opens it and its records."""
+    title = metadata.title
     dates = read_dates(
-        [*([opening.date_text] if opening else ()), *(one.date_text for one in records)], whole.text, now
+        [*([opening.date_text] if opening else ()), *(date_text for *_, date_text in rows)], page.text, now
     )
+    reviews: dict[str, Review] = {}
     if opening is not None:
         reviews["#0"] = Review(
             "#0", title, opening.text, opening.author, opening.date_text, dates.pop(0), None
         )
-    for record, date, own in zip(records, dates, thread.keys, strict=True):
+    for (own, text, author, date_text), date in zip(rows, dates, strict=True):
         place = f"#{len(reviews)}"
         key = own if reviews else place
         if not key or key in reviews:
             key = place
-        reviews[key] = Review(
-            key, "" if reviews else title, record.text, record.author, record.date_text, date, None
-        )
-    following = "" if alone else next_part(thread.page, whole.url)
-    named = sum(bool(record.author) for record in records) / max(1, len(records))
-    confidence = found.confidence if alone else 0.5 + 0.4 * named
-    return PageRead(found.metadata.page_title, tuple(reviews.values()), following, confidence=confidence)
+        reviews[key] = Review(key, "" if reviews else title, text, author, date_text, date, None)
+    named = sum(bool(author) for _, _, author, _ in rows) / max(1, len(rows))
+    return PageRead(metadata.page_title, tuple(reviews.values()), following, confidence=0.5 + 0.4 * named)
 
 
 def _drop_links(thread: Thread) -> Thread | None:

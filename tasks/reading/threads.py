@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice, takewhile
 from urllib.parse import parse_qsl, urlsplit
+
+from selectolax.lexbor import LexborNode
 
 from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import FetchError
@@ -169,7 +172,7 @@ def read_thread(page: Outline, now: datetime) -> Thread | None:
         page.joined(page.texts[:first]),
         page,
         tuple(sorted({span for group in chosen for span in group.members})),
-        tuple(_key_of(page, record) for record in records),
+        tuple(key_of(page.nodes[record.element]) for record in records),
     )
 
 
@@ -240,9 +243,9 @@ def _count_dates(page: Outline, span: Span) -> int:
     return page.dates_before[last] - page.dates_before[first]
 
 
-def _key_of(page: Outline, record: Record) -> str:
+def key_of(node: LexborNode) -> str:
     """Return the id of a record's element if it has a number, else an empty text."""
-    attributes = page.nodes[record.element].attributes
+    attributes = node.attributes
     for name in ("id", "data-id", "data-cid", "data-pid", "data-post-id", "data-comment-id"):
         value = (attributes.get(name) or "").strip()
         if _NUMBERED_ID.search(value) and len(value) <= LONGEST_ID:
@@ -250,17 +253,19 @@ def _key_of(page: Outline, record: Record) -> str:
     return ""
 
 
-def next_part(page: Outline, url: str) -> str:
+def next_part(links: Iterable[tuple[str, str]], url: str) -> str:
     """Return the link to a thread's next page; empty if there is none in this thread.
 
     A next part has the address of the page but for its numbers, unlike another thread or article.
+
+    Args:
+        links: `href` and text of the page's links, in their order.
+        url: of the page.
     """
-    for element, tag in enumerate(page.tags):
-        href = page.attributes[element].get("href", "") if tag == "a" else ""
-        if not href or len(href) == LONGEST_KEPT_VALUE or href.startswith(("#", "javascript:")):
+    for href, text in links:
+        if not href or len(href) >= LONGEST_KEPT_VALUE or href.startswith(("#", "javascript:")):
             continue
-        few = page.last_text[element] - page.first_text[element] <= _NEAR
-        if not few or not _NEXT.fullmatch(page.text_of(element) or "-"):
+        if not _NEXT.fullmatch(text or "-"):
             continue
         try:
             here, following = sendable(url), joined(url, href)
@@ -273,6 +278,13 @@ def next_part(page: Outline, url: str) -> str:
         ):
             return following
     return ""
+
+
+def links_of(page: Outline) -> Iterator[tuple[str, str]]:
+    """Yield address and text of each link that holds few texts."""
+    for element, tag in enumerate(page.tags):
+        if tag == "a" and page.last_text[element] - page.first_text[element] <= _NEAR:
+            yield page.attributes[element].get("href", ""), page.text_of(element)
 
 
 def _shape(url: str) -> tuple[str, frozenset[tuple[str, str]]]:
