@@ -17,11 +17,10 @@ from splitter.catalog.rules import PageRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.days import read_dates
-from tasks.reading.goods import is_goods
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.lists import is_feed, read_feed
 from tasks.reading.markup import page_text, parse
-from tasks.reading.metadata import Metadata, byline_date
+from tasks.reading.metadata import Metadata, byline_date, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import editors, element_author, find_poster, line_author, sections
 from tasks.reading.site_text import strip_controls, strip_site_lines

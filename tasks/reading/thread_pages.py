@@ -12,9 +12,8 @@ from tasks.domain.pages import PageRead, Review
 from tasks.reading.dates import DATE
 from tasks.reading.days import LONGEST_BYLINE, read_dates
 from tasks.reading.density import dense_text
-from tasks.reading.goods import is_goods
 from tasks.reading.maintext import MainText, covered, is_home, is_title, main_text
-from tasks.reading.metadata import Metadata
+from tasks.reading.metadata import Metadata, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import signer
 from tasks.reading.repeated import HEADLINE_CHARS, width
