@@ -17,6 +17,7 @@ from patience import PATIENCE_S
 from sqlalchemy import inspect
 
 from tasks.domain.errors import WrongRevision
+from tasks.store.content.product_changes import find
 from tasks.store.queue import transitions
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store, read_now
@@ -120,6 +121,7 @@ def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> No
     assert contents() == before
     assert len(before["reviews"]) > 40
     with old.read() as conn:
+        assert find(conn, " 光明 高钙牛奶").name == "光明高钙牛奶"
         assert schema.revision(conn) == schema.newest(migrations)
         schema.check_revision(conn, migrations)
         verification = verify(conn, read_now(conn))

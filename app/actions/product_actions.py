@@ -13,7 +13,7 @@ from app.actions.products import UNITS, RefusedProduct, new_product, period
 from splitter.errors import InputError
 from splitter.normalize import name_key
 from tasks.store.content import product_changes, products
-from tasks.store.content.product_changes import Change, ProductSummary
+from tasks.store.content.product_changes import ProductEdit, ProductSummary
 from tasks.store.content.products import NewProduct
 from tasks.store.content.review_removal import Removed, remove_reviews
 from tasks.store.queue import notices
@@ -23,25 +23,6 @@ _NEVER = "never"
 _NAMED = 10
 _BATCH = 500
 """Products added in one transaction."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit(Change):
-    """Wishes of a person for a product from now on; None: as it is.
-
-    Attributes:
-        keywords: its AND keywords; empty: those found in its name.
-        aliases: its other names, all of them.
-    """
-
-    keywords: tuple[str, ...] | None = None
-    aliases: tuple[str, ...] | None = None
-
-    @property
-    def begins_again(self) -> bool:
-        """True if it is crawled again from the beginning."""
-        changed = (self.keywords, self.aliases, self.pages, self.sites, self.category)
-        return self.all_sites or any(one is not None for one in changed)
 
 
 def period_or_never(text: str) -> timedelta:
@@ -103,7 +84,7 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
     result, there = Added(), set[str]()
     if store is not None:
         with store.read() as conn:
-            there = set(map(name_key, products.crawled_names(conn)))
+            there = products.name_keys_to_crawl(conn)
     for one in given:
         if isinstance(one, RefusedProduct):
             result.refused.append(one)
@@ -148,7 +129,7 @@ def remove(
     return done
 
 
-def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, ProductSummary]:
+def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, ProductSummary]:
     """Change a product; with other words, sites or pages it is looked for anew, and its work under way is cancelled.
 
     Returns:
@@ -161,31 +142,24 @@ def edit(store: Store, name: str, wanted: Edit, who: str) -> tuple[int, ProductS
     with store.begin() as conn:
         now = read_now(conn)
         row = product_changes.find(conn, name)
-        name = row.name
-        if wanted.name is not None:
-            wanted = replace(wanted, name=new_product(wanted.name).name)
         if wanted.recrawl_every and row.sites == [] and wanted.sites is None and not wanted.all_sites:
-            raise InputError(
-                f"{name} is looked for no more, or came by an import: add it again, with its period"
-            )
-        change: Change = wanted
-        if wanted.begins_again:
-            other = new_product(
-                name,
+            raise InputError(f"{row.name} is looked for no more, or came by an import: add it again")
+        again = None
+        if wanted.name is not None or wanted.begins_again:
+            again = new_product(
+                row.name if wanted.name is None else wanted.name,
                 keywords=tuple(row.keywords) if wanted.keywords is None else wanted.keywords,
                 aliases=tuple(row.aliases) if wanted.aliases is None else wanted.aliases,
             )
-            words = (other.own_keywords, other.keywords, other.aliases, other.alias_keywords)
-            change = replace(wanted, words=words)
-        cancelled = product_changes.edit(conn, now, name, change)
-        if wanted != Edit():
-            notices.record_action(
-                conn, now, notices.AuditEntry(who, "edit product", name, _audit_detail(wanted, cancelled))
-            )
-        return cancelled, product_changes.summary(conn, wanted.name or name)
+            wanted = wanted if wanted.name is None else replace(wanted, name=again.name)
+        cancelled = product_changes.edit(conn, now, row.name, wanted, again if wanted.begins_again else None)
+        if wanted != ProductEdit():
+            detail = _audit_detail(wanted, cancelled)
+            notices.record_action(conn, now, notices.AuditEntry(who, "edit product", row.name, detail))
+        return cancelled, product_changes.summary(conn, wanted.name or row.name)
 
 
-def _audit_detail(wanted: Edit, cancelled: int) -> dict[str, object]:
+def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:
     """A change, for the audit log."""
     every = wanted.recrawl_every
     told = {

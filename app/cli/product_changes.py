@@ -10,7 +10,7 @@ from datetime import timedelta
 import click
 
 from app.actions import product_actions
-from app.actions.product_actions import Edit, period_or_never
+from app.actions.product_actions import period_or_never
 from app.actions.products import MOST_PAGES
 from app.cli.options import (
     ReadBy,
@@ -29,7 +29,7 @@ from app.cli.output import answer
 from splitter.catalog.names import Category
 from splitter.errors import InputError
 from tasks.store.content import product_changes
-from tasks.store.content.product_changes import ProductSummary
+from tasks.store.content.product_changes import ProductEdit, ProductSummary
 
 _CHANGES = (
     "--name, --category, --keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
@@ -171,7 +171,7 @@ def edit(
         raise InputError("--all-sites can't stand beside --group and --site")
     settings = settings_of(db, sites)
     words = keyword_list(keywords, aliases, (name,))
-    wanted = Edit(
+    wanted = ProductEdit(
         name=new_name,
         category=category,
         keywords=words or None,
@@ -182,7 +182,7 @@ def edit(
         sites=chosen_sites(settings.catalog(), groups, sites_named) if chosen else None,
         all_sites=all_sites,
     )
-    if wanted == Edit():
+    if wanted == ProductEdit():
         raise InputError("say what to change: " + _CHANGES)
     with store_there(settings) as store:
         cancelled, summary = product_actions.edit(store, name, wanted, person())

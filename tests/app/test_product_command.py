@@ -247,10 +247,13 @@ def test_a_product_has_a_category(reviewloop, url):
     shown = reviewloop("product", "add", "小米SU7", "不知道", "--db", url).stdout
     assert "小米&SU7 (car)" in shown
     assert "category unknown" in shown
-    edited = reviewloop("product", "edit", "无名氏", "--category", "restaurant", "--db", url)
+    edited = reviewloop(
+        "product", "edit", "无名氏", "--name", "海底捞火锅", "--category", "restaurant", "--db", url
+    )  # fmt: skip
     assert (edited.exit_code, "looked for anew" in edited.stdout) == (0, True)
     listed = json.loads(reviewloop("product", "list", "--db", url, "--json").stdout)["products"]
     assert [one["category"] for one in listed] == ["food", "restaurant", "car", None]
+    assert "海底捞" in listed[1]["keywords"], "it is crawled again by its new name"
     assert "restaurant" in reviewloop("product", "list", "--db", url).stdout
     assert reviewloop("product", "edit", "无名氏", "--category", "fish", "--db", url).exit_code == 2
 

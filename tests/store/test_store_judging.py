@@ -19,7 +19,7 @@ from tasks.store.content import imports, products
 from tasks.store.content.imports import ImportedReview, Source, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.pages import PageToStore, save_pages
-from tasks.store.content.product_changes import Change, edit
+from tasks.store.content.product_changes import ProductEdit, edit
 from tasks.store.content.products import NewProduct
 from tasks.store.content.reviews import review_rows
 from tasks.store.queue import upkeep
@@ -75,7 +75,8 @@ def exported(world: World) -> list[tuple[str, str, str | None]]:
 
 
 def change_words(world: World, name: str, words: tuple[str, ...]) -> None:
-    world.do(edit, name, Change(words=(words, words, (), ())))
+    again = NewProduct(name=name, keywords=words, own_keywords=words)
+    world.do(edit, name, ProductEdit(keywords=words), again)
 
 
 def test_stored_reviews_get_a_voice(world: World) -> None:

@@ -9,7 +9,7 @@ from world import World
 
 from splitter.errors import InputError
 from tasks.store.content import product_changes, products
-from tasks.store.content.product_changes import Change
+from tasks.store.content.product_changes import ProductEdit
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import schedules, tasks
 from tasks.store.sql import tables
@@ -53,9 +53,16 @@ def test_one_whose_tasks_were_never_made_gets_none(world: World) -> None:
 def test_other_words_begin_a_new_round(world: World) -> None:
     world.waiting("光明高钙牛奶")
     world.pass_s(5)
-    words = (("光明", "牛奶"), ("光明", "牛奶"), ("高钙奶",), (("高钙奶",),))
-    change = Change(priority=4, recrawl_every=timedelta(days=1), words=words)
-    assert world.do(product_changes.edit, "光明高钙牛奶", change) == 1
+    words = ("光明", "牛奶")
+    again = NewProduct(
+        name="光明高钙牛奶",
+        keywords=words,
+        own_keywords=words,
+        aliases=("高钙奶",),
+        alias_keywords=(("高钙奶",),),
+    )
+    change = ProductEdit(priority=4, recrawl_every=timedelta(days=1), keywords=words, aliases=("高钙奶",))
+    assert world.do(product_changes.edit, "光明高钙牛奶", change, again) == 1
     [task] = world.look(tasks.unplanned, 10)
     assert (task.keywords, task.aliases, task.priority) == (("光明", "牛奶"), (("高钙奶",),), 4)
     assert states(world) == ["CANCELLED"]
@@ -66,10 +73,10 @@ def test_other_words_begin_a_new_round(world: World) -> None:
 
 def test_a_priority_goes_to_the_work_and_the_rest_stays(world: World) -> None:
     world.waiting("光明高钙牛奶")
-    assert world.do(product_changes.edit, "光明高钙牛奶", Change(priority=7)) == 0
+    assert world.do(product_changes.edit, "光明高钙牛奶", ProductEdit(priority=7)) == 0
     assert [(row.state, row.priority) for row in world.rows(tables.subtasks)] == [("WAIT", 7)]
-    world.do(product_changes.edit, "光明高钙牛奶", Change(recrawl_every=timedelta(days=1)))
-    world.do(product_changes.edit, "光明高钙牛奶", Change(recrawl_every=timedelta()))
+    world.do(product_changes.edit, "光明高钙牛奶", ProductEdit(recrawl_every=timedelta(days=1)))
+    world.do(product_changes.edit, "光明高钙牛奶", ProductEdit(recrawl_every=timedelta()))
     assert world.look(schedules.listed) == []
     assert world.verification().violations == ()
 
@@ -86,4 +93,9 @@ def test_a_name_is_found_as_it_is_written_before_one_that_differs_by_case(world:
         world.do(products.add, NewProduct(name=name, keywords=("Dyson", "V8")))
     found = [world.look(product_changes.find, name).name for name in ("Dyson V8", "dyson v8")]
     assert found == ["Dyson V8", "dyson v8"]
-    assert world.look(product_changes.find, "DYSON V8").name in found
+    assert world.look(product_changes.find, "DYSON V8").name == "Dyson V8"
+    world.do(product_changes.edit, "dyson v8", ProductEdit(name="Dyson V9"))
+    assert world.look(product_changes.find, "DYSONV9").id == 2
+    assert world.look(product_changes.find, "dyson v8").id == 1
+    with pytest.raises(InputError, match="'Dyson V9'"):
+        world.do(product_changes.edit, "Dyson V8", ProductEdit(name="dyson v9"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from splitter.normalize import name_key
 from tasks.domain.states import State
 from tasks.store.queue import transitions
 from tasks.store.sql import tables
@@ -43,7 +44,14 @@ def _products(conn: Connection) -> None:
         _insert(
             conn,
             tables.products,
-            {"id": number, "name": name, "keywords": [], "aliases": [], "created_at": BEGIN},
+            {
+                "id": number,
+                "name": name,
+                "name_key": name_key(name),
+                "keywords": [],
+                "aliases": [],
+                "created_at": BEGIN,
+            },
         )
         _insert(
             conn,

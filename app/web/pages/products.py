@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.actions import product_actions
-from app.actions.product_actions import Edit, period_or_never, period_text
+from app.actions.product_actions import period_or_never, period_text
 from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, product_of, whole_number
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
@@ -24,6 +24,7 @@ from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.normalize import split_list, split_words
 from splitter.split import SearchScope, SearchUrl, split
+from tasks.store.content.product_changes import ProductEdit
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import product_pages
 
@@ -194,7 +195,7 @@ def edit(
     recrawl_shown: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
     """Change a product: of the form, only what is other than what its page had shown."""
-    wanted = Edit(
+    wanted = ProductEdit(
         name=None if name == name_shown else name,
         category=None if category == category_shown else category or None,
         keywords=None if keywords == keywords_shown else split_words(keywords),
@@ -203,7 +204,7 @@ def edit(
         recrawl_every=None if recrawl == recrawl_shown else period_or_never(recrawl),
     )
     path = f"/products/{number}"
-    if wanted == Edit():
+    if wanted == ProductEdit():
         return page.redirect_with(path, Notice(refused=(page.t("Nothing was changed."),)))
     cancelled, now = product_actions.edit(page.context.store, name_of(page, number), wanted, page.who)
     said = page.t("{name} is changed; {n} subtasks were cancelled.", name=now.name, n=cancelled)

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from tasks.domain.product_match import Verdict
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State
-from tasks.store.content.products import names_by_key
+from tasks.store.content.products import NewProduct
 from tasks.store.content.review_removal import restore_links
 from tasks.store.queue import closing, schedules
 from tasks.store.sql.database import later_of
@@ -46,15 +46,15 @@ class ProductSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ProductEdit:
     """Changes to a product by a person; None: no change.
 
     Attributes:
         name: another one, which no other product has; all that belongs to the product stays.
         category: of `splitter.catalog.names.Category`.
+        keywords: its AND keywords; empty: those found in its name.
+        aliases: its other names, all of them.
         recrawl_every: zero: no more.
-        words: (AND keywords a person set, the keywords, aliases, keywords of each alias); with them it is looked for
-            anew.
         pages: result pages of each site.
         sites: only these.
         all_sites: those of the catalog, whichever it has.
@@ -62,18 +62,26 @@ class Change:
 
     name: str | None = None
     category: str | None = None
+    keywords: tuple[str, ...] | None = None
+    aliases: tuple[str, ...] | None = None
     priority: int | None = None
     recrawl_every: timedelta | None = None
-    words: tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[Sequence[str]]] | None = None
     pages: int | None = None
     sites: Sequence[str] | None = None
     all_sites: bool = False
 
+    @property
+    def begins_again(self) -> bool:
+        """True if the product is crawled again from the beginning."""
+        changed = (self.keywords, self.aliases, self.pages, self.sites, self.category)
+        return self.all_sites or any(one is not None for one in changed)
+
 
 def find(conn: Connection, name: str) -> Row[Any]:
     """Return a product's row by its exact name, else by its `name_key`. Raises InputError, which lists some names."""
-    p, near = products.c, names_by_key(conn).get(name_key(name), name)
-    row = conn.execute(select(products).where(p.name.in_((name, near))).order_by(p.name != name)).first()
+    p = products.c
+    same = select(products).where(p.name_key == name_key(name))
+    row = conn.execute(same.order_by(p.name != name, p.id).limit(1)).one_or_none()
     if row is None:
         some = conn.scalars(select(products.c.name).order_by(products.c.id).limit(_NAMES_SHOWN)).all()
         raise InputError(f"there is no product {name!r}; there is {', '.join(some) or 'none yet'}")
@@ -107,39 +115,44 @@ def remove(conn: Connection, now: datetime, name: str) -> ProductSummary:
     return was
 
 
-def edit(conn: Connection, now: datetime, name: str, change: Change) -> int:
-    """Change a product. With `words` it is looked for anew, and its work under way is cancelled.
+def edit(
+    conn: Connection, now: datetime, name: str, change: ProductEdit, again: NewProduct | None = None
+) -> int:
+    """Change a product.
+
+    Args:
+        again: the product with its words after the change, if that begins again: its work under way is cancelled.
 
     Returns:
-        How many subtasks were cancelled.
+        The number of subtasks that were cancelled.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: there is none of that name, or another product has the new name.
     """
     row = find(conn, name)
-    values: dict[str, Any] = {}
+    columns = ("name", "category", "priority", "pages")
+    values: dict[str, Any] = {key: one for key in columns if (one := getattr(change, key)) is not None}
     cancelled = 0
     if change.name is not None:
-        values["name"] = change.name
-        if (other := names_by_key(conn).get(name_key(change.name), row.name)) != row.name:
+        p, key = products.c, name_key(change.name)
+        others = select(p.name).where(p.name_key == key, p.id != row.id)
+        if (other := conn.scalar(others.limit(1))) is not None:
             raise InputError(f"there is a product {other!r} already; give another name")
-    values |= {key: value for key in ("category", "pages") if (value := getattr(change, key)) is not None}
+        values["name_key"] = key
     if change.sites is not None or change.all_sites:
         values["sites"] = None if change.all_sites else list(change.sites or ())
         restore_links(conn, row.id)
     if change.priority is not None:
-        values["priority"] = change.priority
         conn.execute(update(subtasks).where(subtasks.c.product_id == row.id).values(priority=change.priority))
-    if change.words is not None:
-        own, keywords, aliases, sets = change.words
+    if again is not None:
         cancelled = _end_work(conn, now, row.id, "the product was changed")
         created_at = max(now, row.created_at)
-        values |= {"keywords": list(own), "aliases": list(aliases)}
+        values |= {"keywords": list(again.own_keywords), "aliases": list(again.aliases)}
         conn.execute(
             insert(virtual_tasks).values(
                 product_id=row.id,
-                keywords=list(keywords),
-                aliases=[list(words) for words in sets],
+                keywords=list(again.keywords),
+                aliases=[list(words) for words in again.alias_keywords],
                 round=_rounds(conn, row.id, func.max(virtual_tasks.c.round)) + 1,
                 created_at=created_at,
                 planned_at=created_at if values.get("sites", row.sites) == [] else None,

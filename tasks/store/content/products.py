@@ -52,7 +52,8 @@ def add(conn: Connection, now: datetime, product: NewProduct) -> bool:
     A product that came by an import is added by its name a second time: from then on it is crawled.
     """
     nowhere = product.sites == ()
-    row = insert_new(conn.dialect, products).values(name=product.name, created_at=now, **_given(product))
+    named = {"name": product.name, "name_key": name_key(product.name)}
+    row = insert_new(conn.dialect, products).values(**named, created_at=now, **_given(product))
     product_id = conn.execute(row.returning(products.c.id)).scalar_one_or_none()
     round_, created_at = 1, now
     if product_id is None:
@@ -95,14 +96,16 @@ def _imported(conn: Connection, name: str) -> int | None:
     return int(row.id) if row.sites == [] else None
 
 
-def crawled_names(conn: Connection) -> set[str]:
-    """Return the names of all products but those that only came by an import of reviews."""
-    return {name for name, sites in conn.execute(select(products.c.name, products.c.sites)) if sites != []}
+def name_keys_to_crawl(conn: Connection) -> set[str]:
+    """Return the `splitter.normalize.name_key` of all products but those that only came by an import of reviews."""
+    rows = conn.execute(select(products.c.name_key, products.c.sites))
+    return {key for key, sites in rows if sites != []}
 
 
 def names_by_key(conn: Connection) -> dict[str, str]:
     """Return the names of all products by `splitter.normalize.name_key`."""
-    return {name_key(name): name for name in conn.scalars(select(products.c.name))}
+    rows = conn.execute(select(products.c.name_key, products.c.name))
+    return {row.name_key: row.name for row in rows}
 
 
 def keeps_out(conn: Connection, product: NewProduct) -> bool:

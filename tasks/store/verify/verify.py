@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from splitter.normalize import name_key
 from sqlalchemy import Connection, and_, func, or_, select
 
 from tasks.domain.hit_count import PartitionState
@@ -22,7 +23,7 @@ from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import State
 from tasks.store.queue import transitions
 from tasks.store.queue.stats import attempt_sums
-from tasks.store.sql.tables import attempts, metadata, pair_stats, subtasks, task_parts
+from tasks.store.sql.tables import attempts, metadata, pair_stats, products, subtasks, task_parts
 from tasks.store.verify.grouped import TargetSums
 from tasks.store.verify.invariants import Violation, order_violations, row_violations
 from tasks.store.verify.liveness import BOUNDS, Liveness, liveness, overdue_violations
@@ -73,6 +74,7 @@ def verify(conn: Connection, now: datetime, bounds: Mapping[str, timedelta] | No
         *_statistics(conn),
         *_faded(conn),
         *_lost_chunks(conn),
+        *_names(conn),
         *(overdue_violations(conn, live, bounds) if bounds is not None else ()),
     )
     return Verification(violations, counts, live)
@@ -88,6 +90,15 @@ def _counts(conn: Connection, now: datetime) -> dict[str, int]:
     counts["logs_dropped"] = int(conn.execute(without_log).scalar_one())
     counts["overdue"] = int(conn.execute(overdue).scalar_one())
     return counts
+
+
+def _names(conn: Connection) -> Iterator[Violation]:
+    """Yield a violation for each product whose `name_key` is not that of its name."""
+    for row in conn.execute(select(products.c.name, products.c.name_key).order_by(products.c.id)):
+        if row.name_key != name_key(row.name):
+            yield Violation(
+                "copy", None, f"product {row.name!r} has the key {row.name_key!r}, not that of its name"
+            )
 
 
 def _statistics(conn: Connection) -> Iterator[Violation]:
