@@ -48,13 +48,12 @@ class Quotes:
 
 def is_content(page: Outline, element: int) -> bool:
     """Return True if an element is called after a text (content, body, message)."""
-    return "content" in roles(*page.names[element])
+    return "content" in page.roles[element]
 
 
 def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
     """Return "quote", "signature", "beside" (an author, tools and counts) or, for a text, an empty kind."""
-    tag, names = page.tags[element], page.names[element]
-    found = roles(*names)
+    tag, names, found = page.tags[element], page.names[element], page.roles[element]
     if "signature" in found and not page.dated(element) and not _holds_signature(page, element):
         return "signature"
     if "quote" in found and tag not in INLINE:
@@ -85,7 +84,7 @@ def _mentions(page: Outline, element: int) -> bool:
 def _holds_signature(page: Outline, element: int) -> bool:
     """Return True if a signature stands further inside: an element called after it is then the whole post."""
     inside = range(element + 1, min(page.ends[element], element + _FIRST_ELEMENTS))
-    return any("signature" in roles(*page.names[one]) for one in inside)
+    return any("signature" in page.roles[one] for one in inside)
 
 
 def _follows_text(page: Outline, element: int) -> bool:
@@ -95,7 +94,7 @@ def _follows_text(page: Outline, element: int) -> bool:
     for _ in range(_MOST_BESIDE):
         if parent < 0 or beside >= element:
             break
-        if "content" in (found := roles(*page.names[beside])) and "answer" not in found:
+        if "content" in (found := page.roles[beside]) and "answer" not in found:
             return True
         beside = page.ends[beside]
     return False

@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.reading.dates import DATE, SHORT_AGO
 from tasks.reading.portraits import find_pictured
-from tasks.reading.roles import roles
+from tasks.reading.roles import Role, roles
 
 MOST_ELEMENTS = 60_000
 """Elements looked at; the rest of a larger page is not."""
@@ -74,18 +74,19 @@ class Outline:
 
     Attributes:
         nodes, tags, parents: of each element, its number the place; a parent of -1: none.
-        names: class names without numbers.
+        names, roles: class names without numbers, and what they say that an element is.
         called: class names and id, as written.
         ends: of each element, the number behind the last one in it.
         first_text, last_text: of each element, the range of its texts.
         attributes: of the few that matter those that are there.
-        texts: in the order of the page.
+        texts, lengths: in the order of the page, and their characters without blanks around them.
         pictured: elements that name a person whose portrait is next to them.
     """
 
     nodes: list[LexborNode] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     names: list[tuple[str, ...]] = field(default_factory=list)
+    roles: list[frozenset[Role]] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
@@ -93,6 +94,7 @@ class Outline:
     last_text: list[int] = field(default_factory=list)
     attributes: list[dict[str, str]] = field(default_factory=list)
     texts: list[Text] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
     dates: list[bool] = field(default_factory=list)
     _chars: list[int] = field(default_factory=list)
     _linked: list[int] = field(default_factory=list)
@@ -222,6 +224,7 @@ def _moment(attributes: _Attributes) -> str:
 def _describe(page: Outline, attributes: list[_Attributes]) -> None:
     classes = [(one.get("class") or "")[:LONGEST_KEPT_VALUE] for one in attributes]
     page.names = list(map(class_names, classes))
+    page.roles = [roles(*names) for names in page.names]
     page.called = [
         f"{names} {(one.get('id') or '')[:LONGEST_KEPT_VALUE]}"
         for names, one in zip(classes, attributes, strict=True)
@@ -235,17 +238,17 @@ def _describe(page: Outline, attributes: list[_Attributes]) -> None:
 
 
 def _sum_up(page: Outline) -> None:
-    lengths = [len(one.text.strip()) for one in page.texts]
+    page.lengths = [len(one.text.strip()) for one in page.texts]
     searched = 0
-    for one, length in zip(page.texts, lengths, strict=True):
+    for one, length in zip(page.texts, page.lengths, strict=True):
         dated = _is_marked_date(page, one, length)
         if not dated and length <= _LONGEST_DATED and searched < _MOST_DATE_TEXTS:
             maybe = _MAYBE_DATE.search(one.text) is not None
             searched += maybe
             dated = maybe and DATE.search(one.text) is not None
         page.dates.append(dated)
-    linked = (length if one.linked else 0 for one, length in zip(page.texts, lengths, strict=True))
-    page._chars = [0, *accumulate(lengths)]
+    linked = (length if one.linked else 0 for one, length in zip(page.texts, page.lengths, strict=True))
+    page._chars = [0, *accumulate(page.lengths)]
     page._linked = [0, *accumulate(linked)]
     page.dates_before = [0, *accumulate(map(int, page.dates))]
     page.pictured = find_pictured(page)
@@ -263,5 +266,5 @@ def _is_marked_date(page: Outline, text: Text, length: int) -> bool:
     return (
         length <= _LONGEST_COUNTED
         and _COUNTED.fullmatch(text.text.strip()) is not None
-        and (text.linked or "day" in roles(page.tags[text.owner], *page.names[text.owner]))
+        and (text.linked or "day" in roles(page.tags[text.owner]) | page.roles[text.owner])
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 from tasks.reading.days import is_in_sentence
@@ -32,7 +33,6 @@ _MOST_DATES, _HOLDER_WORTH, _UNHINTED_WORTH = 4, 0.5, 0.7
 _ASIDE_WORTH, _UNSIGNED_WORTH = 0.2, 0.25
 _LOOKED_AT, _DIFFERENT = 10, 0.7
 _LATIN = 0.35
-_SIBLINGS = 4  # length of a group's key if its members have one parent
 _MOST_BESIDE = 4
 _FIRST_TEXTS = 40
 _SEVERAL = 3
@@ -78,28 +78,38 @@ def record_groups(page: Outline) -> list[Group]:
 
 
 def _alike(page: Outline) -> list[tuple[str, list[Span]]]:
+    """Return the elements of each name, and the siblings of each tag, that have a date, and what they are called."""
+    dated = [page.dated(element) > 0 for element in range(len(page.nodes))]
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
-        for name in dict.fromkeys(names):
-            if "look" not in roles(name):
-                groups[tag, name].append(element)
-        within = " ".join(page.names[parent]) if parent >= 0 else ""
-        groups[tag, within, parent, names[:1]].append(element)
-        groups[tag, within, parent].append(element)
+        for name in _kinds(names):
+            groups[tag, name].append(element)
+        if parent >= 0 and dated[parent]:
+            groups[tag, parent, names[:1]].append(element)
+            groups[tag, parent].append(element)
         if "-" in tag:
-            groups[tag,].append(element)
+            groups[tag, ""].append(element)
     found: list[tuple[str, list[Span]]] = []
-    for key, members in groups.items():
-        name = ".".join(part for part in key[:2] if isinstance(part, str))
-        if len(members) > MOST_RECORDS or (len(members) == 1 and not is_reply(name)):
+    for (kind, within, *first), members in groups.items():
+        siblings = isinstance(within, int)
+        called = f"{kind}.{' '.join(page.names[within]) if isinstance(within, int) else within}"
+        if len(members) > MOST_RECORDS or (len(members) == 1 and not is_reply(called)):
             continue
-        if _parts_of_one(page, members):
+        if siblings and not first and groups[kind, within, page.names[members[0]][:1]] == members:
             continue
-        if any(page.dated(member) for member in members[:_LOOKED_AT]):
-            found.append((name, [(member, page.ends[member]) for member in members]))
-        if len(key) == _SIBLINGS and len(members) > 1 and (spans := _adjacent(page, members)):
-            found.append((name, spans))
+        if any(dated[member] for member in members[:_LOOKED_AT]) and (
+            siblings or not _parts_of_one(page, members)
+        ):
+            found.append((called, [(member, page.ends[member]) for member in members]))
+        if first and len(members) > 1 and (spans := _adjacent(page, members)):
+            found.append((called, spans))
     return found
+
+
+@lru_cache(maxsize=4096)
+def _kinds(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the class names that are more than a style."""
+    return tuple(name for name in dict.fromkeys(names) if "look" not in roles(name))
 
 
 def _parts_of_one(page: Outline, members: list[int]) -> bool:
@@ -165,17 +175,18 @@ class _Sums:
         content = []
         headline = []
         onward = _one_target(page)
-        for number, (text, dated) in enumerate(zip(page.texts, page.dates, strict=True)):
-            length = len(text.text.strip())
-            person = persons[text.owner] > 0
-            linked = text.linked and number not in onward and not _ADDRESS.match(text.text)
-            said = dated and (is_in_sentence(text.text) or self._is_in_content(text.owner, length))
-            content.append(0 if (dated and not said) or linked or person else length)
-            headline.append(
-                length
-                if linked and not dated and not person and width(text.text.strip()) >= HEADLINE_CHARS
-                else 0
-            )
+        for number, (text, dated, length) in enumerate(
+            zip(page.texts, page.dates, page.lengths, strict=True)
+        ):
+            said = leads_on = False
+            if persons[text.owner]:
+                pass
+            elif text.linked and number not in onward and not _ADDRESS.match(text.text):
+                leads_on = not dated and width(text.text.strip()) >= HEADLINE_CHARS
+            else:
+                said = not dated or is_in_sentence(text.text) or self._is_in_content(text.owner, length)
+            content.append(length if said else 0)
+            headline.append(length if leads_on else 0)
         self._content = [0, *accumulate(content)]
         self._headlines = [0, *accumulate(headline)]
         self._all = max(1, self._content[-1])
@@ -193,8 +204,7 @@ class _Sums:
         page = self._page
         aside: list[bool] = []
         reply: list[bool] = []
-        for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
-            found = roles(*names)
+        for element, (tag, found, parent) in enumerate(zip(page.tags, page.roles, page.parents, strict=True)):
             inside = parent >= 0 and aside[parent]
             reply.append(parent >= 0 and (reply[parent] or "reply" in found))
             foot = not reply[-1] and ("foot" in found or tag == "footer")
@@ -292,5 +302,4 @@ def is_reply(name: str) -> bool:
 
 def width(text: str) -> float:
     """Return the width of a text in Chinese characters: a word of another script counts as a few."""
-    ascii_chars = sum(map(str.isascii, text))
-    return len(text) - (1 - _LATIN) * ascii_chars
+    return len(text) - (1 - _LATIN) * len(text.encode("ascii", "ignore"))
