@@ -9,18 +9,26 @@ import re
 from functools import lru_cache
 from typing import Literal
 
+import re2
+
 Role = Literal[
     "person", "perhaps person", "author", "source", "of person", "name", "day", "content", "quote", "answer",
     "signature", "beside", "post", "reply", "topic", "aside", "foot", "list", "notice", "link back", "look",
+    "caption", "noise", "perhaps noise", "textual",
 ]  # fmt: skip
 """The role of an element; most names have none, some several.
 
 "of person" is a title or rank in a pane about a person; "beside" is an author, a tool or a count next to a text.
 A "post" is one of many texts that people write, a "reply" one that answers another, or a review.
-"topic" is a forum's, "list" one of other pages, "notice" the site's. "look" is a style, and no role.
+"topic" is a forum's, "list" one of other pages, "notice" the site's. "look" is a style, and no role. "noise" stands
+outside a main text, "perhaps noise" only if the name is not "textual", too.
 """
 
-# Patterns of names in lower case: searching without regard to case takes twice as long.
+_CAPTIONS = (
+    r"(?:^|[-_\s])(?:(?:fig(?:ure)?|photo|image|img|pic)?-?caption(?:-?text)?(?:$|[-_\s])"
+    r"|(?:photo|image|img|pic)-?(?:credit|desc|note|info|source))"
+)
+# Patterns of names in lower case.
 _PATTERNS: dict[Role, str] = {
     "person": r"(?:^|[-_])(?:authors?|user|users|user-?name|nick|nick-?name|member|poster|uname|creator|commenter"
     r"|writer|posted-?by|by-?line|fn|author-?name|display-?name|lz|reviewer|customer)(?:$|[-_])",
@@ -62,59 +70,62 @@ _PATTERNS: dict[Role, str] = {
     r"|wrapper|active|card|panel|box|even|odd|alt|first|last|left|right|inner|outer|hidden|block|inline|items?|align"
     r"|justify|font|overflow|relative|absolute|position|css|dark|hover|sm|md|lg|xl|center|top|bottom|space|gap|min"
     r"|max|leading|tracking|fs|fw|u)(?:$|[-:_])",
+    "caption": _CAPTIONS,
+    "noise": r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|\bmodal\b"
+    r"|pop-?over|tool-?tip|cookie|consent|onetrust|gdpr|qr-?code|pagination|disclaimer|guess-?you"
+    rf"|hot-?(?:news|list|rank|word)|share-?(?:bar|box|to|btn|tool)|{_CAPTIONS}",
+    "perhaps noise": r"reply|\bfoot|\bside|share|crumb|\bnav|navi|menu|tool-?bar|rank|\bads?\b|promo|dialog|login"
+    r"|tag-?s?list|\btags?\b|pager|statement|hidden|subscribe|download|rel-?news",
+    "textual": r"article|content|main|body|text|post|detail|entry|story|txt",
 }
-_COMPILED = {role: re.compile(pattern) for role, pattern in _PATTERNS.items()}
+_COMPILED = [(role, re.compile(pattern)) for role, pattern in _PATTERNS.items()]
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_LOOKAROUND = re.compile(r"\(\?<?[!=](?:[^()]|\([^()]*\))*\)")
 
-_CAPTIONS = (
-    r"(?:^|[-_\s])(?:(?:fig(?:ure)?|photo|image|img|pic)?-?caption(?:-?text)?(?:$|[-_\s])"
-    r"|(?:photo|image|img|pic)-?(?:credit|desc|note|info|source))"
-)
-_CAPTION = re.compile(_CAPTIONS)
-# Names of elements outside a main text; the second kind counts only if the name does not also fit `_TEXTUAL`.
-_NOISE = re.compile(
-    r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|\bmodal\b|pop-?over|tool-?tip"
-    r"|cookie|consent|onetrust|gdpr|qr-?code|pagination|disclaimer|guess-?you|hot-?(?:news|list|rank|word)"
-    rf"|share-?(?:bar|box|to|btn|tool)|{_CAPTIONS}"
-)
-_PERHAPS_NOISE = re.compile(
-    r"reply|\bfoot|\bside|share|crumb|\bnav|navi|menu|tool-?bar|rank|\bads?\b|promo|dialog|login|tag-?s?list|\btags?\b|pager"
-    r"|statement|hidden|subscribe|download|rel-?news"
-)
-_TEXTUAL = re.compile(r"article|content|main|body|text|post|detail|entry|story|txt")
+
+def _any_of_all() -> re2.Set:
+    """Return all patterns without what RE2 can't do: one search finds those that may match, in a tenth of the time."""
+    found = re2.Set.SearchSet()
+    for pattern in _PATTERNS.values():
+        found.Add(_LOOKAROUND.sub("", pattern))
+    found.Compile()
+    return found
+
+
+_MAY_MATCH = _any_of_all()
+
+
+@lru_cache(maxsize=8192)
+def _roles_in(called: str) -> frozenset[Role]:
+    return frozenset(
+        _COMPILED[n][0] for n in _MAY_MATCH.Match(called) or () if _COMPILED[n][1].search(called)
+    )
 
 
 @lru_cache(maxsize=8192)
 def roles(*names: str) -> frozenset[Role]:
     """Return the roles of an element with these class names."""
-    if len(names) != 1:
-        return frozenset().union(*map(roles, names))
-    plain = _CAMEL.sub("-", names[0]).lower()
-    return frozenset(role for role, pattern in _COMPILED.items() if pattern.search(plain))
+    return frozenset().union(*(_roles_in(_CAMEL.sub("-", name).lower()) for name in names))
 
 
-@lru_cache(maxsize=4096)
 def is_called(role: Role, names: str) -> bool:
     """Return True if a tag, and class names joined to it, say that elements have a role."""
-    return _COMPILED[role].search(names.lower()) is not None
+    return role in _roles_in(names.lower())
 
 
-@lru_cache(maxsize=4096)
 def is_caption(tag: str, called: str) -> bool:
     """Return True if an element is called a picture's caption or credit.
 
     Args:
         called: its class names and its id.
     """
-    return tag == "figcaption" or _CAPTION.search(called.lower()) is not None
+    return tag == "figcaption" or is_called("caption", called)
 
 
-@lru_cache(maxsize=4096)
 def is_noise(tag: str, called: str) -> bool:
     """Return True if an element is called something other than a main text; arguments as of `is_caption`."""
     if tag in ("body", "html", "article", "main"):
         return False
-    called = called.lower()
-    if tag in ("nav", "footer", "aside", "figcaption") or _NOISE.search(called):
-        return True
-    return _PERHAPS_NOISE.search(called) is not None and _TEXTUAL.search(called) is None
+    found = _roles_in(called.lower())
+    named = "noise" in found or ("perhaps noise" in found and "textual" not in found)
+    return named or tag in ("nav", "footer", "aside", "figcaption")
