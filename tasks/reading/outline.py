@@ -133,9 +133,11 @@ class Outline:
 
     def joined(self, texts: Iterable[Text]) -> str:
         """Return texts as they read, on the lines that the page has, with blanks collapsed."""
-        whole = "".join([f"\x00{text.text}" if text.apart else text.text for text in texts])
-        lines = (" ".join(line.split()) for line in whole.split("\x00"))
-        return "\n".join(line for line in lines if line)
+        parts = [f"\x00{text.text}" if text.apart else text.text for text in texts]
+        if len(parts) == 1:
+            return " ".join(parts[0].lstrip("\x00").split())
+        lines = [" ".join(line.split()) for line in "".join(parts).split("\x00")]
+        return "\n".join(filter(None, lines))
 
 
 def outline_of(tree: LexborHTMLParser) -> Outline:
@@ -197,7 +199,12 @@ def _walk(page: Outline, body: LexborNode) -> list[_Attributes]:
 
 @lru_cache(maxsize=4096)
 def class_names(classes: str) -> tuple[str, ...]:
-    return tuple(name for one in classes.split()[:_MOST_NAMES] if (name := _NUMBERED.sub("", one)))
+    return tuple(filter(None, map(_without_number, classes.split()[:_MOST_NAMES])))
+
+
+@lru_cache(maxsize=8192)
+def _without_number(name: str) -> str:
+    return _NUMBERED.sub("", name)
 
 
 def _is_hidden(attributes: _Attributes) -> bool:

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from operator import sub
 
 from tasks.reading.days import is_in_sentence
 from tasks.reading.element_kinds import is_content
@@ -37,6 +38,8 @@ _MOST_BESIDE = 4
 _FIRST_TEXTS = 40
 _SEVERAL = 3
 _SAID_CHARS = 12
+# A score that no single record has, and that only groups of several records have that are enough by themselves.
+_MORE_THAN_ONE = 1.5
 
 
 Span = tuple[int, int]
@@ -67,13 +70,17 @@ class Group:
 
 
 def record_groups(page: Outline) -> list[Group]:
-    """Return the groups that could be a page's records, the best first."""
+    """Return the groups that could be a page's records, the best first, single records only if no group has several."""
     sums = _Sums(page)
     found: dict[tuple[Span, ...], Group] = {}
-    for name, members in _alike(page):
+    several = False
+    for name, members in sorted(_alike(page), key=lambda group: len(group[1]) == 1):
+        if several and len(members) == 1:
+            break
         group = sums.judge(name, members)
         if group is not None and (group.members not in found or found[group.members].score < group.score):
             found[group.members] = group
+            several = several or group.score >= _MORE_THAN_ONE
     return sorted(found.values(), key=lambda group: -group.score)
 
 
@@ -217,15 +224,13 @@ class _Sums:
     def judge(self, name: str, members: list[Span]) -> Group | None:
         """Return a group with its evidence; None if its members are no records."""
         whole = [self._count(span) for span in members]
-        own = [list(one) for one in whole]
+        own = list(whole)
         around: list[int] = []  # places of the members around this one
         for place, (start, _) in enumerate(members):
             while around and members[around[-1]][1] <= start:
                 around.pop()
             if around:
-                own[around[-1]] = [
-                    one - inner for one, inner in zip(own[around[-1]], whole[place], strict=True)
-                ]
+                own[around[-1]] = tuple(map(sub, own[around[-1]], whole[place]))
             around.append(place)
         hinted = is_called("post", name)
         evidence = 0.0
@@ -268,7 +273,7 @@ class _Sums:
             portrayed=portrayed,
         )
 
-    def _count(self, span: Span) -> tuple[int, int, int, int]:
+    def _count(self, span: Span) -> tuple[int, ...]:
         """Count characters of content, dates, persons and characters of headlines in a record."""
         page = self._page
         start, end = span

@@ -105,7 +105,9 @@ def _roles_in(called: str) -> frozenset[Role]:
 @lru_cache(maxsize=8192)
 def roles(*names: str) -> frozenset[Role]:
     """Return the roles of an element with these class names."""
-    return frozenset().union(*(_roles_in(_CAMEL.sub("-", name).lower()) for name in names))
+    if len(names) != 1:
+        return frozenset().union(*map(roles, names))
+    return _roles_in(_CAMEL.sub("-", names[0]).lower())
 
 
 def is_called(role: Role, names: str) -> bool:
