@@ -262,6 +262,11 @@ def test_a_review_tells_where_it_came_from_and_what_it_repeats(sample: Served) -
     assert sample.get("/reviews/99").status_code == 404
 
 
+def test_a_site_says_how_many_of_its_pages_were_read_with_low_confidence(sample: Served) -> None:
+    assert "<dt>Pages read with low confidence</dt><dd>7 of 7</dd>" in sample.get(f"/sites/{SITE}").text
+    assert "low confidence" not in sample.get(f"/sites/{POOR}").text
+
+
 def test_an_imported_review_names_its_source_and_no_attempt(sample: Served) -> None:
     text = sample.get(f"/reviews/{IMPORTED}").text
     assert f"<dt>Imported from</dt><dd>{SOURCE}</dd>" in text

@@ -26,7 +26,6 @@ from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.store.queries import pair_history
 from tasks.store.queries.pair_history import RecentAttempts
 from tasks.store.queue import hosts
-from tasks.store.queue.hosts import Robots
 
 router = APIRouter()
 
@@ -99,11 +98,12 @@ def site(page: Here, name: str, url: str = "") -> Response:
     told = read_matrix(page.context)
     asked = dict.fromkeys(page.context.hosts.of_site(name)) if row.engine else {name: None}
 
-    def read(conn: Connection, _now: datetime) -> tuple[list[tuple[str, int]], dict[str, Robots]]:
-        waiting = list(pair_history.waiting_of_site(conn, name))
-        return waiting, hosts.load_robots(conn, asked, datetime(1970, 1, 1, tzinfo=UTC))
+    def read(conn: Connection, _now: datetime) -> Any:
+        waiting = pair_history.waiting_of_site(conn, name)
+        robots = hosts.load_robots(conn, asked, datetime(1970, 1, 1, tzinfo=UTC))
+        return waiting, pair_history.confidence_of_site(conn, name), robots
 
-    waiting, robots = page.context.read(("site", name), read)
+    waiting, (pages, doubtful), robots = page.context.read(("site", name), read)
     return page.html(
         "site.html",
         row=row,
@@ -112,6 +112,8 @@ def site(page: Here, name: str, url: str = "") -> Response:
             for host in asked
         ],
         waiting=waiting,
+        pages=pages,
+        doubtful=doubtful,
         said=words(page, verdicts(name, told.sums, told.recent)),
         entry=page.context.catalog.sites.get(name),
         most=_ROBOTS_SHOWN,

@@ -23,6 +23,7 @@ READS: dict[str, Callable[[Connection], object]] = {
     "recent attempts": pair_history.recent_attempts,
     "counts of reviews": review_search.counts,
     "search URLs": lambda conn: product_pages.search_urls(conn, 1),
+    "confidence of a site": lambda conn: pair_history.confidence_of_site(conn, "site1.cn"),
     "causes": manual.causes,
     "failed tasks": lambda conn: manual.manual_page(conn, most=10),
     "failed tasks, the second page": lambda conn: manual.manual_page(conn, after=30, most=10),
@@ -76,6 +77,7 @@ def test_four_times_the_rows_take_no_more_steps(
     name: str, stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pair_history, "NEWEST_ATTEMPTS", NEWEST)
+    monkeypatch.setattr(pair_history, "NEWEST_PAGES", NEWEST)
     monkeypatch.setattr(review_search, "NEWEST", NEWEST)
     small, large = (_steps(store, READS[name]) for store in stores)
     assert 0 < large < 1.3 * small

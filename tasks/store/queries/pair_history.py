@@ -10,14 +10,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import Transition
 from tasks.store.sql.database import newest
-from tasks.store.sql.tables import attempts, events, pair_stats, products, subtasks
+from tasks.store.sql.tables import attempts, events, pages, pair_stats, products, subtasks
 
 NEWEST_ATTEMPTS = 20_000
+NEWEST_PAGES = 20_000
+LOW_CONFIDENCE = 0.5
+"""Of 187 saved pages, 6 of the 37 with a lower confidence were read wrongly, and 4 of the 150 others."""
 
 
 @dataclass(slots=True)
@@ -158,3 +161,14 @@ def waiting_of_site(conn: Connection, site: str) -> Sequence[tuple[str, int]]:
         .group_by(subtasks.c.state)
     )
     return [(state, n) for state, n in rows]
+
+
+def confidence_of_site(conn: Connection, site: str) -> tuple[int, int]:
+    """Return the number of a site's pages that have a confidence, and of those with a low one.
+
+    Only the newest `NEWEST_PAGES` pages of all sites are counted.
+    """
+    p = newest(NEWEST_PAGES, pages.c.id, pages.c.site, pages.c.confidence).c
+    low = func.count(case((p.confidence < LOW_CONFIDENCE, 1)))
+    n, n_low = conn.execute(select(func.count(p.confidence), low).where(p.site == site)).one()
+    return n, n_low
