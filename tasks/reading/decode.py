@@ -28,7 +28,6 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
     (b"\x84\x31\x95\x33", "gb18030"),
 )
-_MARKS = tuple(mark for mark, _ in _BOMS)
 # Lead byte of a three-byte sequence: one in valid UTF-8 is a proof. Two-byte sequences alone are not: 联通 in
 # GBK is valid UTF-8 by chance.
 _THREE_BYTES = re.compile(rb"[\xe0-\xef]")
@@ -114,9 +113,9 @@ def decode(body: bytes, headers: Mapping[str, str], hint: str = "") -> Decoded:
         raise FetchError(
             ErrorClass.BAD_CONTENT, f"no text: {content_type[:80] or 'no content type'}, {body[:8]!r}"
         )
-    if body.startswith(_MARKS):
-        mark, encoding = next(pair for pair in _BOMS if body.startswith(pair[0]))
-        return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding, "byte order mark")
+    for mark, encoding in _BOMS:
+        if body.startswith(mark):
+            return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding, "byte order mark")
     if b"\0" in body[:_NUL_WITHIN] and (wide := _utf16(body)):
         return Decoded(body.decode(wide, "replace"), wide, "every other byte is zero, as of markup in UTF-16")
     try:
@@ -190,14 +189,10 @@ def _decode_other(body: bytes, content_type: str, hint: str, valid_to: int) -> D
     }
     if chosen := _best(broken, tuple(declared)):
         return Decoded(*chosen, f"{_reason(chosen[1], declared)}; with broken characters")
-    guessed = _guess(body[:_GUESSED_FROM])
-    return Decoded(body.decode(guessed, "replace"), guessed, "guessed by bs4")
-
-
-def _guess(head: bytes) -> str:
     from bs4.dammit import UnicodeDammit  # takes a tenth of a second to import, and few pages need it
 
-    return UnicodeDammit(head, is_html=True).original_encoding or "utf-8"
+    guessed = UnicodeDammit(body[:_GUESSED_FROM], is_html=True).original_encoding or "utf-8"
+    return Decoded(body.decode(guessed, "replace"), guessed, "guessed by bs4")
 
 
 def _reason(name: str, declared: Mapping[str, str]) -> str:
@@ -231,14 +226,12 @@ def _best(texts: Mapping[str, str], declared: tuple[str, ...]) -> tuple[str, str
         texts: texts by encoding; the first wins if they read alike.
         declared: encodings that the page declares, most binding first.
     """
-    if len(texts) <= 1:
-        return next(((text, name) for name, text in texts.items()), None)
+    if not texts:
+        return None
     scores = {name: _common_share(text, name) for name, text in texts.items()}
     best = max(scores, key=scores.__getitem__)
-    for name in declared:
-        if name in texts and scores[name] >= scores[best] - _MARGIN:
-            best = name
-            break
+    near = (name for name in declared if scores.get(name, -1.0) >= scores[best] - _MARGIN)
+    best = next(near, best)
     return texts[best], best
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from splitter.catalog.paths import (
     EACH,
@@ -39,9 +39,6 @@ _MARKUP = re.compile(r"[<&]")
 _SURROGATES = re.compile("[\\ud800-\\udfff\\0]")
 
 
-_Compiled = TypeVar("_Compiled")
-
-
 class JsonRecords:
     """A page in JSON, before its records are read as hits or reviews.
 
@@ -55,7 +52,7 @@ class JsonRecords:
         self._document = (
             _load_embedded(text, rules.embedded) if rules.embedded else _document(text, url, rules)
         )
-        found = (record for path in _compile(paths_of, rule) for record in _walk(self._document, path))
+        found = (record for path in paths_of(rule) for record in _walk(self._document, path))
         self.records = list(islice((record for record in found if isinstance(record, dict)), MOST_RECORDS))
 
     def values(self, rule: str) -> list[str]:
@@ -97,8 +94,9 @@ class JsonRecords:
     def _describe(self, test: Comparison) -> str:
         """Describe the value in a condition; for a member of a list, the whole list."""
         path = test.path[:-1] if place_of(test.path[-1]) is not None else test.path
-        values = [" ".join(_texts(value)) for value in _walk_members(self._document, path)]
-        return f"{'.'.join(path)}: {', '.join(filter(None, values)) or 'nothing'}"
+        found = (member for value in _walk(self._document, path) for member in _members(value))
+        texts = (" ".join(map(_text, _members(one))) for one in found)
+        return f"{'.'.join(path)}: {', '.join(filter(None, texts)) or 'nothing'}"
 
     def _holds(self, pattern: str) -> bool:
         tests = condition_of(pattern)
@@ -180,16 +178,9 @@ def _load_embedded(text: str, selector: str) -> list[Any]:
     return documents
 
 
-def _compile(compiler: Callable[[str], tuple[_Compiled, ...]], rule: str) -> tuple[_Compiled, ...]:
-    try:
-        return compiler(rule)
-    except ValueError as error:
-        raise FetchError(ErrorClass.BAD_RULE, str(error)) from None
-
-
 def _value(record: Any, rule: str) -> str:
     """Return the first filled alternative of a value; a template is empty if one of its paths is."""
-    return next(filter(None, (_fill_in(one, record) for one in _compile(values_of, rule))), "")
+    return next(filter(None, (_fill_in(one, record) for one in values_of(rule))), "")
 
 
 def _fill_in(template: Template, record: Any) -> str:
@@ -218,16 +209,8 @@ def _walk(value: Any, path: Path) -> Iterator[Any]:
         yield from _walk(value[path[0]], path[1:])
 
 
-def _walk_members(value: Any, path: Path) -> Iterator[Any]:
-    """Yield the values at a path; for a list, its members."""
-    for found in _walk(value, path):
-        yield from found if isinstance(found, list) else [found]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the text of a value, or the texts of a list's members."""
-    for one in value if isinstance(value, list) else [value]:
-        yield _text(one)
+def _members(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _text(value: Any) -> str:

@@ -89,17 +89,14 @@ def select(tree: LexborHTMLParser | LexborNode, css: str) -> list[LexborNode]:
     try:
         nodes = tree.css(css)
     except SelectolaxError as error:
-        raise _bad_selector(css) from error
+        raise FetchError(ErrorClass.BAD_RULE, f"the rule {css!r} is no CSS selector") from error
     # An element is listed once for each part of "a, b" that matches it.
     return list({node.mem_id: node for node in nodes}.values()) if "," in css else nodes
 
 
 def first(tree: LexborHTMLParser | LexborNode, css: str) -> LexborNode | None:
     """Return the first match of a selector. Raises FetchError(BAD_RULE) if `css` is no selector."""
-    try:
-        return tree.css_first(css)
-    except SelectolaxError as error:
-        raise _bad_selector(css) from error
+    return next(iter(select(tree, css)), None)
 
 
 def text_of(node: LexborNode) -> str:
@@ -162,10 +159,6 @@ def _separated(node: LexborNode | None, end: int = 0) -> str:
                 parts.append(" ")
             node = closed.next
     return "".join(parts)
-
-
-def _bad_selector(css: str) -> FetchError:
-    return FetchError(ErrorClass.BAD_RULE, f"the rule {css!r} is no CSS selector")
 
 
 def check_markup(html: str) -> None:

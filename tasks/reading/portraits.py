@@ -34,27 +34,20 @@ def find_pictured(page: Outline) -> frozenset[int]:
 
     Only the first 2000 portraits count.
     """
-    portraits = list(islice(_portraits(page), _MOST))
-    if not portraits:
-        return frozenset()
     found: set[int] = set()
     targets: set[str] = set()
-    for element, called in portraits:
+    for element, called in islice(_portraits(page), _MOST):
         targets.add(_target(page, element))
         name = _AROUND_NAME.sub("", " ".join(called[:_LONGEST_CALLED].split())).lower()
-        if not 1 < len(name) <= _LONGEST_NAME:
-            continue
-        first = page.first_text[element]
-        found.update(
-            one.owner for one in page.texts[first : first + _NEAR] if one.text.strip().lower() == name
-        )
+        if 1 < len(name) <= _LONGEST_NAME:
+            near = page.texts[(first := page.first_text[element]) : first + _NEAR]
+            found.update(one.owner for one in near if one.text.strip().lower() == name)
     targets.discard("")
-    for element, tag in enumerate(page.tags):
-        if tag == "a" and targets and page.attributes[element].get("href", "") in targets:
-            first, last = page.first_text[element], page.last_text[element]
-            if 0 < page.chars(element) <= _LONGEST_NAME:
-                found.add(element)
-                found.update(one.owner for one in page.texts[first:last])
+    for element, tag in enumerate(page.tags if targets else ()):
+        names = tag == "a" and 0 < page.chars(element) <= _LONGEST_NAME
+        if names and page.attributes[element].get("href", "") in targets:
+            found.add(element)
+            found.update(one.owner for one in page.texts[page.first_text[element] : page.last_text[element]])
     return frozenset(found)
 
 
@@ -70,11 +63,7 @@ def _portraits(page: Outline) -> Iterator[tuple[int, str]]:
 
 def _target(page: Outline, element: int) -> str:
     """Return the target of the link around an image, or an empty text."""
-    for _ in range(_LINK_ABOVE):
-        if page.tags[element] == "a":
-            target = page.attributes[element].get("href", "")
-            return "" if target.startswith(("#", "javascript:")) or target == "/" else target
-        element = page.parents[element]
-        if element < 0:
-            break
-    return ""
+    around = islice(page.above(element), _LINK_ABOVE)
+    link = next((one for one in around if page.tags[one] == "a"), None)
+    target = page.attributes[link].get("href", "") if link is not None else ""
+    return "" if target.startswith(("#", "javascript:")) or target == "/" else target
