@@ -78,16 +78,7 @@ def _posts(
     answer: JsonAnswer | _HtmlAnswer, rules: PostRules, titles: Sequence[str], now: datetime | None
 ) -> list[Review]:
     """Return the posts of an engine whose hits are whole posts."""
-    rows = zip(
-        answer.values(rules.id),
-        titles,
-        answer.texts(rules.body),
-        answer.texts(rules.author),
-        answer.values(rules.date),
-        answer.values(rules.rating),
-        answer.texts(rules.variant),
-        strict=True,
-    )
+    fields = (rules.id, rules.body, rules.author, rules.date, rules.rating, rules.variant)
     return [
         Review(
             key=key if 0 < len(key) <= LONGEST_ID else "#0",
@@ -99,7 +90,9 @@ def _posts(
             rating=rating_of(rating),
             variant=variant,
         )
-        for key, title, body, author, date, rating, variant in rows
+        for title, key, body, author, date, rating, variant in zip(
+            titles, *map(answer.texts, fields), strict=True
+        )
     ]
 
 
