@@ -98,15 +98,10 @@ def _alike(page: Outline) -> list[tuple[str, list[Span]]]:
             groups[tag, ""].append(element)
     found: list[tuple[str, list[Span]]] = []
     for (kind, within, *first), members in groups.items():
-        siblings = isinstance(within, int)
         called = f"{kind}.{' '.join(page.names[within]) if isinstance(within, int) else within}"
         if len(members) > MOST_RECORDS or (len(members) == 1 and not is_reply(called)):
             continue
-        if siblings and not first and groups[kind, within, page.names[members[0]][:1]] == members:
-            continue
-        if any(dated[member] for member in members[:_LOOKED_AT]) and (
-            siblings or not _parts_of_one(page, members)
-        ):
+        if any(dated[member] for member in members[:_LOOKED_AT]) and not _parts_of_one(page, members):
             found.append((called, [(member, page.ends[member]) for member in members]))
         if first and len(members) > 1 and (spans := _adjacent(page, members)):
             found.append((called, spans))
