@@ -22,7 +22,7 @@ from tasks.reading.lists import is_feed, read_feed
 from tasks.reading.markup import page_text, parse
 from tasks.reading.metadata import Metadata, byline_date, is_goods
 from tasks.reading.page import Page
-from tasks.reading.people import editors, element_author, find_poster, line_author, sections
+from tasks.reading.people import editors, element_authors, find_poster, line_author, sections
 from tasks.reading.site_text import strip_controls, strip_site_lines
 
 # A text shorter than this may be a refusal.
@@ -34,7 +34,7 @@ _MOST_SHINGLES = 200
 _THERE, _MISSING = 0.5, 0.2
 _BLANKS = re.compile(r"\s+")
 _NO_WORD = re.compile(r"[\W_]+")
-_BESIDE_TITLE, _TITLE_WORDS = 2, 8
+_BESIDE_TITLE = 2
 # A page with this much text, in characters or as a share, is no list; a shorter text must hold this share of the title.
 _LIST_TEXT, _LIST_OF_PAGE, _LIST_TITLE = 300, 0.3, 0.3
 # A page without a sentence is a list if that share of it is links.
@@ -186,15 +186,10 @@ def _author(page: Page, before: tuple[str, ...], after: tuple[str, ...], body: s
     """Return the author of the text, by the page's metadata, by elements above it, or by lines around it."""
     title = page.metadata.title
     nobody = editors("\n".join((*before, *after, body[-_REFUSAL_CHARS:]))) | sections(page.tree)
-    called, source = element_author(page.outline, body)
+    called, source, below = element_authors(page.outline, body)
     labelled, published = line_author(before, after, body, title)
-    named = (page.metadata.author, called, labelled, source, published)
-    return next((name for name in named if name and name not in nobody and not is_title(name, title)), "")
-
-
-def is_title(name: str, title: str) -> bool:
-    """Whether what is called an author's name is the page's title, or much of it."""
-    return name == title or (len(name) >= _TITLE_WORDS and name in title)
+    named = (page.metadata.author, called, labelled, source, published, below, page.metadata.publisher)
+    return next((name for name in named if name and name not in nobody and name != title), "")
 
 
 def is_home(page: Page) -> bool:

@@ -40,7 +40,16 @@ _META_DATES = (
         r"^(?:dc\.|dcterms[:.]|og:)?(?:date|time|created|issued|displaydate)$|create[-_]?(?:d|at|time|date)"
     ),
 )
-_META_AUTHORS = ("author", "article:author", "og:article:author", "mediaid", "byl", "dc.creator")
+_META_AUTHORS = (
+    "author",
+    "article:author",
+    "og:article:author",
+    "mediaid",
+    "byl",
+    "dc.creator",
+    "parsely-author",
+    "sailthru.author",
+)
 _META_SITES = ("og:site_name", "application-name", "sitename", "publisher", "dc.publisher")
 _META_TITLES = ("og:title", "twitter:title", "articletitle", "dc.title")
 _META_DESCRIPTIONS = ("og:description", "description")
@@ -114,6 +123,7 @@ class Metadata:
         date_text: as written.
         description: the page's own description, empty if it is too short to be of use.
         article: JSON-LD calls the body an article's.
+        publisher: who is called its author, also if that is the site.
         home: whether the address it gives as its own is a site's root: a home page.
     """
 
@@ -121,6 +131,7 @@ class Metadata:
     page_title: str
     body: str
     author: str
+    publisher: str
     date_text: str
     description: str
     article: bool
@@ -134,12 +145,16 @@ def read_metadata(tree: LexborHTMLParser) -> Metadata:
     element = tree.css_first("title")
     page_title = collapsed(element.text())[:_PAGE_TITLE_CHARS] if element is not None else ""
     sites = _site_names(metas, json_ld, page_title)
+    said = [json_ld.get("author", ""), *_named(metas, _META_AUTHORS)]
+    said += [metas.get("twitter:data1", "")] if metas.get("twitter:label1") == "Written by" else []
+    authors = list(filter(None, map(person, said)))
     descriptions = (text for text in _named(metas, _META_DESCRIPTIONS) if len(text) >= _DESCRIPTION_CHARS)
     return Metadata(
         title=_title(tree, page_title, [json_ld.get("title", ""), *_named(metas, _META_TITLES)], sites),
         page_title=page_title,
         body=json_ld.get("body", ""),
-        author=_author([json_ld.get("author", ""), *_named(metas, _META_AUTHORS)], sites),
+        author=next((name for name in authors if not _is_site(name, sites)), ""),
+        publisher=next(iter(authors), ""),
         date_text=json_ld.get("date", "") or _meta_date(metas) or _marked_date(tree),
         description=next(descriptions, "").rstrip(".…"),
         article=bool(json_ld.get("article")),
@@ -169,12 +184,6 @@ def _meta_date(metas: dict[str, str]) -> str:
         if names.search(name) and (DATE.search(text) or _DIGITS.fullmatch(text))
     )
     return next(said, "")
-
-
-def _author(names: list[str], sites: set[str]) -> str:
-    """Return the first name of a person; empty if all are ids, addresses or the site's own."""
-    persons = (name for one in names if (name := person(one)) and not _is_site(name, sites))
-    return next(persons, "")
 
 
 def _is_home(tree: LexborHTMLParser, metas: dict[str, str]) -> bool:
@@ -276,9 +285,15 @@ def _squeezed(text: str) -> str:
 def _json_ld(tree: LexborHTMLParser) -> dict[str, str]:
     """Title, body, author and date of the first things of a text's type in JSON-LD scripts."""
     found: dict[str, str] = {}
-    for thing in json_ld_things(tree):
+    things = list(json_ld_things(tree))
+    names = {
+        str(one["@id"]): one.get("name")
+        for one in things
+        if one.get("@id") and "Person" in str(one.get("@type"))
+    }
+    for thing in things:
         if _TEXT_TYPES.search(str(thing.get("@type", ""))):
-            for key, value in _of_thing(thing):
+            for key, value in _of_thing(thing, names):
                 if value:
                     found.setdefault(key, value)
     return found
@@ -308,23 +323,25 @@ def _things(data: Any, depth: int) -> Iterator[dict[str, Any]]:
             yield from _things(inner, depth + 1)
 
 
-def _of_thing(thing: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for key, names in (("title", _TITLES), ("body", _BODIES), ("date", _DATES)):
-        yield key, plain_string(next((thing[name] for name in names if thing.get(name)), ""))
+def _of_thing(thing: dict[str, Any], names: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, keys in (("title", _TITLES), ("body", _BODIES), ("date", _DATES)):
+        yield key, plain_string(next((thing[name] for name in keys if thing.get(name)), ""))
     yield (
         "article",
         plain_string(thing.get("articleBody")) if _ARTICLE.search(str(thing.get("@type"))) else "",
     )
     authors = thing.get("author")
     every = authors if isinstance(authors, list) else [authors]
-    yield "author", ", ".join(name for one in every[:_MOST_AUTHORS] if (name := _named_person(one)))
+    yield "author", ", ".join(name for one in every[:_MOST_AUTHORS] if (name := _named_person(one, names)))
     publisher = thing.get("publisher")
     yield "publisher", plain_string(publisher.get("name") if isinstance(publisher, dict) else publisher)
 
 
-def _named_person(author: Any) -> str:
+def _named_person(author: Any, names: dict[str, Any]) -> str:
+    """Return the name of an author, or the one of the object that it refers to by its id."""
     if isinstance(author, dict):
-        return "" if "Organization" in str(author.get("@type")) else plain_string(author.get("name"))
+        name = author.get("name") or names.get(str(author.get("@id")))
+        return "" if "Organization" in str(author.get("@type")) else plain_string(name)
     return plain_string(author)
 
 

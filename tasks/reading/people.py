@@ -22,12 +22,13 @@ from tasks.reading.roles import is_called, roles
 from tasks.reading.site_text import COUNTER
 
 _PERSON_LINK = re.compile(
-    r"(?:^|[/?&.])(?:[\w-]+[-_])?(?:users?|members?|profiles?|authors?|people|person|userinfo"
+    r"(?:^|[/?&.])(?:[\w-]+[-_])?(?:users?|members?|profiles?|authors?|contributors?|writers?|people|person|userinfo"
     r"|user_profile|memberlist|customer|account)(?:[/?=.&-]|$)"
     r"|(?:^|[/.])(?:u|space|i|home\.php|home/main|index\.php\?action=profile)(?:[/?=&-]|$)|/@\w|/~\w"
     r"|space-uid-\d|weibo\.com/(?:u/)?\d",
     re.IGNORECASE,
 )
+_AUTHOR_LINK = re.compile(r"/(?:authors?|contributors?|writers?)/[^/]", re.IGNORECASE)
 _NO_NAME = re.compile(
     r"^(?:[\W_]*+(?:\d{1,4}[\W_]*+)?|楼主|作者|沙发|板凳|地板|回复|引用|举报|只看\S*|发[表布]于?.*|.*发布|posted.*|author|op"
     r"|reply|by|says?:?|said:?|asked|answered|edited|commented|posted"
@@ -79,13 +80,14 @@ _ELSEWHERE = re.compile(
     r"|relat(?:ed|ion)|recommend|teaser|pop-?up|modal|dialog|envelope|red-?packet|most-?read|navi\b|nav\b|navigation|menu)",
     re.IGNORECASE,
 )
+_NOT_BY = re.compile(r"(?:edit|review|check|updat)(?:ed|or)\W+(?:by\W*)?$", re.IGNORECASE)
 _OF_TEXT = re.compile(r"post|entry|article|meta|content", re.IGNORECASE)
 _CRUMBS = ", ".join(
     f'[{where}*="{name}" i]'
     for where in ("class", "id")
     for name in ("crumb", "curpos", "cur-pos", "weizhi", "current-location")
 )
-_MOST_CRUMBS, _MOST_UP, _FEW = 10, 8, 3
+_MOST_CRUMBS, _MOST_UP, _FEW, _MOST_BELOW = 10, 8, 3, 20
 _LONGEST, _MOST_WORDS = 60, 6
 
 # Words before a name, and marks behind it.
@@ -99,19 +101,20 @@ _BEHIND = re.compile(
     r"[|•·»/\n(（\[【©@]|\s[-–—]\s|\s(?:am|on|vom|le|at|in|für|for)\b"
     r"|\s(?:und interview|illustration|kategorien|symbolbild)\b"
     r"|[\s,](?:mon?|die?|tue|mit?|wed|don?|thu|fri?|sat?|sam|son?|sun)[a-z]{0,8}[.,]?\s\d"
-    r"|\s\d|\d{1,2}[.:/-]\d|\d{4}|责任编辑|责编|编辑|发布时间|发表(?:时间|于)|发布于|(?<![\s\u200b])[\s\u200b]++(?:(?:企鹅|头条|百家|搜狐|网易|大鱼)号|关注)(?:$|\s)|\u200b",
+    r"|\s\d|\d{1,2}[.:/-]\d|(?<![a-z_-])\d{4}|责任编辑|责编|编辑|发布时间|发表(?:时间|于)|发布于|(?<![\s\u200b])[\s\u200b]++(?:(?:企鹅|头条|百家|搜狐|网易|大鱼)号|关注)(?:$|\s)|\u200b",
     re.IGNORECASE,
 )
 _NOBODY = re.compile(
     r"(?:\w{0,12}admin|(?:企鹅|头条|百家|搜狐|网易|大鱼)号|"
-    r"administrator|staff|user|publisher|editor|root|webmaster|super user|anonymous|an[oó]nimo"
+    r"administrator|(?:about )?the author|staff|user|publisher|editor|root|webmaster|super user|anonymous|an[oó]nimo"
     r"|unknown|autor(?:in)?|author|artikel|beitrag\w*|pressemitteilung|news|datum|redacción|gast"
-    r"|guest|name|e-?mail|posted|text|source"
+    r"|guest|name|e-?mail|posted|january|february|march|april|may|june|july|august|september|october|november|december|text|source"
     r"|未知|佚名|匿名|无|不详|网络|互联网|本站|原创|本站原创|本网|本报|本刊|本台|网友|转载|作者|来源|记者|时间|反馈|日期|\S{0,4}下载\S{0,4}|客户端|.*[!！?？…。]|最后由.*"
     r"|(?:选稿|選稿|编辑|編輯|责编|責編|校对|审核)\s*[:：].*)",
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"https?:|\S@\S|^\S+\.[a-z]{2,6}$", re.IGNORECASE)
+_DEGREE = re.compile(r"[A-Z]{2}$|[A-Z]{2,4}, ")  # or initials
 _ALL_NUMBERS = re.compile(r"[\d\W_]+")
 
 _SPACED_NAME = re.compile(r"(?<![\u4e00-\u9fff])([\u4e00-\u9fff])\s([\u4e00-\u9fff])(?![\u4e00-\u9fff])")
@@ -133,7 +136,9 @@ _SIGNED_LINE = re.compile(
     rf"(?<![\u4e00-\u9fff])作者(?!简介|介绍|声明|观点|授权|认为|其他|最新|单位|原创)({_HAN_NAME})(?=$|[\s|｜])|(?:^"
     rf"|\n)(?:《[^》\n]{{1,10}}》)?(?:作\s?者|撰文|文)\s+({_HAN_NAME}(?:[\s、]{_HAN_NAME}){{0,4}})(?=\n|$)"
 )
-_UNLABELLED_TITLE = re.compile(rf"(?:^|\n)作者\n({_VALUE})(?:\n|$)")
+_LABEL_ABOVE = re.compile(
+    rf"(?:^|\n)(?:作者\n({_VALUE})|(?i:(?:(?:written|article|words|text|story)\s)?by|author):?\n([^\n]{{2,60}}))(?=\n|$)"
+)
 _REPORTER = re.compile(
     rf"(?:[（(]\S{{0,6}}|^\S{{0,8}}|\n\S{{0,8}}|\s)记\s*者[:：\s]*({_HAN_NAMES})(?=[)）\s]|$|报道|通讯员|摄)"
 )
@@ -143,11 +148,12 @@ _EDITOR = re.compile(
 )
 _WESTERN = re.compile(
     r"(?:^|(?<=\d)\s|[|•·,]\s?"
-    r"|\b(?:posted|written|published|geschrieben|veröffentlicht|verfasst|erstellt|publié|text|beitrag)\s)\s?"
+    r"|\b(?i:posted|written|published|article|words|story|geschrieben|veröffentlicht|verfasst|erstellt|publié|text"
+    r"|beitrag)\s)\s?"
     r"(?:[Bb]y|BY|[Vv]on|VON|[Pp]ar|PAR|[Pp]or|POR|[Tt]ext|[Aa]uth?or(?:in)?|[Aa]uteur)\s?:?\s"
     r"((?:[A-ZÀ-Þ][\w’'.-]{0,24}|d[aeiu]l?|van|von|der|zu)(?:\s(?:[A-ZÀ-Þ][\w’'.-]{0,24}|d[aeiu]l?"
     r"|van|von|der|zu)){0,4})"
-    r"(?=$|\s?(?:[,|•·(/]|\s[-–—]\s|\d|am\s|on\s|vom\s|le\s))"
+    r"(?=$|\s?(?:[,|•·(/]|\s[-–—]\s|\d|am\s|at\s|on\s|vom\s|le\s))"
 )
 _LINE_CHARS, _HEAD, _TAIL = 120, 200, 120
 _NOT_A_NAME = re.compile(
@@ -188,12 +194,18 @@ def person_strength(page: Outline, owner: int, record: int, *, article: bool = F
         if person:
             link = page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", ""))
             strong = "author" in (attributes.get("itemprop"), attributes.get("rel"))
-            strong = strong or (article and is_called("author", page.called[element]))
+            strong = strong or (article and _is_author(page, element))
             strength += (1.5 if link else 1.0) / (step + 1) + strong
         element = page.parents[element]
         if element < record:
             break
     return strength
+
+
+def _is_author(page: Outline, element: int) -> bool:
+    """Return True if an element is called an author, or links to an author's page."""
+    link = _AUTHOR_LINK.search(page.attributes[element].get("href", ""))
+    return link is not None or is_called("author", page.called[element])
 
 
 def _is_of_person(page: Outline, element: int) -> bool:
@@ -233,24 +245,40 @@ def name_of(page: Outline, number: int) -> str:
     return "" if _ID.fullmatch(name) else name
 
 
-def element_author(page: Outline, body: str) -> tuple[str, str]:
+def element_authors(page: Outline, body: str) -> tuple[str, str, str]:
     """Return the name above a text, or in its first lines, in an element called its author, and the one of its source.
 
-    Elements in comments, sidebars and lists of other pages are passed over.
+    The third name is the only one in such elements below the first lines. Elements in comments, sidebars and lists of
+    other pages are passed over, and names of who edited or reviewed a text.
     """
     authors: dict[float, str] = {}
     sources: dict[float, str] = {}
-    for order, number in enumerate(_near(page, body, len(page.texts))):
+    near = _near(page, body, len(page.texts))
+    for order, number in enumerate(near):
         owner = page.texts[number].owner
-        name = person(page.texts[number].text)
-        if not name:
+        if not (name := person(page.texts[number].text)):
             continue
-        strength = person_strength(page, owner, 0, article=True)
-        if strength >= _LEAST_STRENGTH and not elsewhere(page.nodes[owner]):
+        if (strength := _author_strength(page, number)) >= _LEAST_STRENGTH:
             authors.setdefault(strength / (_CLOSE + order), name)
         if any(is_called("source", page.called[one]) for one in islice(page.above(owner), _AROUND)):
             sources.setdefault(1 / (_CLOSE + order), name)
-    return authors.get(max(authors, default=0.0), ""), sources.get(max(sources, default=0.0), "")
+    below = range(max(near, default=len(page.texts)) + 1, len(page.texts))
+    called = (number for number in below if _author_strength(page, number) >= _LEAST_STRENGTH)
+    names = {person(page.texts[number].text) for number in islice(called, _MOST_BELOW)}
+    names = {name for name in names if not name[:1].islower()} - {""}
+    return (
+        authors.get(max(authors, default=0.0), ""),
+        sources.get(max(sources, default=0.0), ""),
+        names.pop() if len(names) == 1 else "",
+    )
+
+
+def _author_strength(page: Outline, number: int) -> float:
+    """Return the strength of a person who may have written the page's article; 0 for one in an aside, or an editor."""
+    owner = page.texts[number].owner
+    strength = person_strength(page, owner, 0, article=True)
+    label = page.texts[number - 1].text if number else ""
+    return 0.0 if strength and (_NOT_BY.search(label) or elsewhere(page.nodes[owner])) else strength
 
 
 def signer(page: Outline, end: int, body: str, now: datetime) -> tuple[str, str]:
@@ -346,6 +374,7 @@ def is_name(name: str) -> bool:
         and not _NOBODY.fullmatch(name)
         and not _ADDRESS.search(name)
         and not _ALL_NUMBERS.fullmatch(name)
+        and not _DEGREE.match(name)
     )
 
 
@@ -362,7 +391,7 @@ def line_author(before: Iterable[str], after: Iterable[str], body: str, title: s
     ends = f"{body[:_HEAD]}\n{body[-_TAIL:]}"
     for pattern, text in (
         (_LABELLED, said),
-        (_UNLABELLED_TITLE, said),
+        (_LABEL_ABOVE, said),
         (_LABELLED, ends),
         (_SIGNED_LINE, f"{said}\n{ends}"),
         (_REPORTER, said),
@@ -392,8 +421,8 @@ def editors(text: str) -> set[str]:
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
-    named = (match[1] or match[match.lastindex or 1] for match in pattern.finditer(text))
-    return next((name for one in named if is_name(name := collapsed(DATE.sub("", one)))), "")
+    named = (match[match.lastindex or 1] for match in pattern.finditer(text))
+    return next((name for one in named if is_name(name := person(DATE.sub("", one)))), "")
 
 
 def _below(lines: list[str], title: str) -> list[str]:

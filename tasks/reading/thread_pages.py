@@ -12,7 +12,7 @@ from tasks.domain.pages import PageRead, Review
 from tasks.reading.dates import DATE
 from tasks.reading.days import LONGEST_BYLINE, read_dates
 from tasks.reading.density import dense_text
-from tasks.reading.maintext import MainText, covered, is_home, is_title, main_text
+from tasks.reading.maintext import MainText, covered, is_home, main_text
 from tasks.reading.metadata import Metadata, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import signer
@@ -164,16 +164,14 @@ def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
     )
     if apart:
         author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
-        author = "" if is_title(author, title) else author
+        author = "" if author == title else author
         date_text = found.metadata.date_text or opening.date_text or found.date_text
         moments = {record.date_text for record in thread.records if ":" in record.date_text}
         date_text = "" if date_text in moments and not opening.date_text else date_text
         return Opening(body, author, date_text)
     said = found.author if covered(body, found.body) >= _THERE else found.metadata.author
     author = _not_replying(said, thread, body) or opening.author
-    opening = Opening(
-        body, "" if is_title(author, title) else author, found.metadata.date_text or opening.date_text
-    )
+    opening = Opening(body, "" if author == title else author, found.metadata.date_text or opening.date_text)
     headed = heading >= 0 or (bool(title) and title in thread.before)
     about = bool(description) and covered(description, body) >= _THERE
     sure = about if elsewhere else headed or (opening.author and opening.date_text)
