@@ -1,4 +1,4 @@
-"""Text that a page puts around what its author wrote: buttons, counters, bylines, credits, captions, further pages.
+"""Text that a page puts around what its author wrote: buttons, counters, bylines, credits, further pages.
 
 Each pattern has a place: at the ends of any text, above or below a main text, anywhere in it, at its end, or alone.
 """
@@ -86,21 +86,6 @@ _REFERENCES = re.compile(
     r"\s*(?:\[编辑\]|\[編輯\]|\[edit\])?",
     re.IGNORECASE,
 )
-_CAPTION = re.compile(
-    r"(?:图注|圖註|图说|圖說|图片说明|[▲△◎]\s*图?|photo(?:graph)?(?: by| credit)?\s*:|image(?: credit)?\s*:"
-    r"|illustration\s*:|credits?\s*:|фото\s*:|foto\s*:).{0,110}"
-    r"|.{0,70}(?<![拍])(?:视频截图|资料图片?|網頁截圖|网页截图|微博截图|(?:图|文)源[:：]\S{1,20}|图片来源[:：]?.{1,20}|视觉中国\s?(?:资料"
-    r"|图)?|[^，。！？]{2,14}\s?供图"
-    r"|(?<=[\s/／（(][\u4e00-\u9fff]{2})\s?摄|(?<=[\s/／（(][\u4e00-\u9fff]{3})\s?摄|\[photo/\S+"
-    r"|\(?photo(?: by|:)\s?.{2,40}"
-    r"|/(?:AFP|AP|Reuters|Getty Images|Xinhua))[)）\]】。]?",
-    re.IGNORECASE,
-)
-_PICTURE = re.compile(
-    r"[图圖摄△▲◎]|photo|image|illustration|credit|фото|foto"
-    r"|AFP|AP|Reuters|Getty|Xinhua|视频截",
-    re.IGNORECASE,
-)
 _GLUED = re.compile(r"[（(\[【]?(?:返回\S{1,8}首页|责任编辑[:：]\S{2,12})\s*[>»)）\]】]*$")
 _LONGEST_LINE, _LONGEST_HEADING, _LONGEST_NOTICE = 120, 80, 300
 _MOST_LINES = 8
@@ -128,13 +113,13 @@ def strip_site_lines(text: str) -> str:
     """Return a main text without lines of its site; a text of such lines alone stays.
 
     At its ends these are bylines, credits of editors and sources, notices (版权, 声明) and invitations to follow;
-    anywhere captions of pictures, and a button that stands there more than once (编辑 at every heading); below it what
-    to read next, if no longer text follows, and references.
+    anywhere a button that stands there more than once (编辑 at every heading); below it what to read next, if no longer
+    text follows, and references.
     """
     lines = text.split("\n")
     lines = lines[: _end(lines)]
     again = {line for line, count in Counter(lines).items() if count > 1 and is_control(line)}
-    kept = [line for line in lines if line not in again and not _is_caption(line)]
+    kept = [line for line in lines if line not in again]
     kept = _trim(kept, lambda line: not line.strip() or _is(_BYLINE, line), _is_below)
     if not kept:
         return text
@@ -172,7 +157,3 @@ def _is_below(line: str) -> bool:
     """Return True for a credit, a notice, an invitation or a blank line."""
     is_notice = len(line) <= _LONGEST_NOTICE and _NOTICE.search(line.strip()) is not None
     return not line.strip() or is_notice or _is(_CREDIT, line) or _is(_FOLLOW, line)
-
-
-def _is_caption(line: str) -> bool:
-    return len(line) <= _LONGEST_LINE and bool(_PICTURE.search(line) and _CAPTION.fullmatch(line.strip()))
