@@ -93,8 +93,8 @@ def test_upgrading_an_empty_database_makes_the_tables_as_declared(empty: Store, 
     schema.upgrade(empty, migrations)
     migrated = _schema(empty)
     with empty.begin() as conn:
-        metadata.drop_all(conn)
-        metadata.create_all(conn)
+        metadata.drop_all(conn.engine_connection)
+        metadata.create_all(conn.engine_connection)
     assert migrated == _schema(empty)
     assert len(migrated) > len(metadata.tables)
 
@@ -103,8 +103,8 @@ def test_a_store_of_0_9_0_gets_the_same_schema_as_a_new_one(old: Store, migratio
     schema.upgrade(old, migrations)
     upgraded = _schema(old)
     with old.begin() as conn:
-        metadata.drop_all(conn)
-        metadata.create_all(conn)
+        metadata.drop_all(conn.engine_connection)
+        metadata.create_all(conn.engine_connection)
     assert upgraded == _schema(old)
 
 
@@ -177,7 +177,7 @@ def test_programs_that_start_together_upgrade_once(empty_url: str, migrations: P
     assert failures == []
     store = Store.open(empty_url)
     with store.read() as conn:
-        assert set(metadata.tables) <= set(inspect(conn).get_table_names())
+        assert set(metadata.tables) <= set(inspect(conn.engine_connection).get_table_names())
     store.close()
 
 

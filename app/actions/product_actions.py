@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
-from sqlalchemy import Connection
-
 from app.actions.products import UNITS, RefusedProduct, new_product, period
 from splitter.errors import InputError
 from splitter.normalize import name_key
@@ -18,6 +16,7 @@ from tasks.store.content.products import NewProduct
 from tasks.store.content.review_removal import Removed, remove_reviews
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.transaction import Transaction
 
 _NEVER = "never"
 _NAMED = 10
@@ -94,7 +93,7 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
     return result
 
 
-def record_added(conn: Connection, now: datetime, names: Sequence[str], who: str) -> None:
+def record_added(conn: Transaction, now: datetime, names: Sequence[str], who: str) -> None:
     """Record in the audit log that products were added, if there are any."""
     if names:
         few = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection
-
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.transaction import Transaction
 
 
-def record_import(conn: Connection, now: datetime, source: str, file: str, who: str) -> None:
+def record_import(conn: Transaction, now: datetime, source: str, file: str, who: str) -> None:
     """Record that the reviews of a file are imported."""
     notices.record_action(conn, now, notices.AuditEntry(who, "import reviews", source, {"file": file}))
 

@@ -30,7 +30,7 @@ from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.balance.learned import Trained, TrainingError, train
 from tasks.scheduling.balance.parameters import PARAMETERS, NodeParameters, Sample
 from tasks.scheduling.balance.swarm import ITERATIONS, swarm
-from tasks.store.queries.recorded import recorded_parameters, recorded_runs
+from tasks.store.queries.pairs import recorded_parameters, recorded_runs
 
 _MOST_URLS = 10**12
 _LINEAR = ("setup_s", "seconds_per_url")

@@ -23,7 +23,7 @@ from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State
 from tasks.scheduling.decision import Ruling
 from tasks.store.content import page_links
-from tasks.store.queries import reports
+from tasks.store.queries import subtask as subtask_queries
 from tasks.store.sql.database import Store, read_now
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
     settings = settings_of(db, sites)
     with store_there(settings) as store:
         with store.read() as conn:
-            row = reports.subtask(conn, subtask)
+            row = subtask_queries.subtask(conn, subtask)
             if row is None:
                 raise UnknownSubtask(f"there is no subtask {subtask}")
-            events = reports.events_of(conn, subtask)
-            attempts = reports.attempts_of(conn, subtask)
-            targets = reports.targets_of(conn, subtask)
+            events = subtask_queries.events_of(conn, subtask)
+            attempts = subtask_queries.attempts_of(conn, subtask)
+            targets = subtask_queries.targets_of(conn, subtask)
             refused = page_links.refusal_counts(conn, site=row["site"], product_id=row["product_id"])
         now_would = _preview(settings, store, subtask) if row["state"] == State.WAIT else None
     if as_json:

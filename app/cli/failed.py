@@ -35,7 +35,7 @@ from app.files.harmless import shown
 from app.reports.summary import by_cause
 from app.views.durations import seconds
 from tasks.domain.errors import UnknownSubtask
-from tasks.store.queries import reports
+from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 
 
@@ -102,11 +102,11 @@ def show(
     """
     settings = settings_of(db, sites, lab=lab)
     with store_there(settings) as store, store.read() as conn:
-        row = reports.subtask(conn, subtask)
+        row = subtask_queries.subtask(conn, subtask)
         if row is None:
             raise UnknownSubtask(f"there is no subtask {subtask}")
-        attempts = reports.attempts_of(conn, subtask)
-        targets = reports.targets_of(conn, subtask)
+        attempts = subtask_queries.attempts_of(conn, subtask)
+        targets = subtask_queries.targets_of(conn, subtask)
         waiting = [r for r in manual.listed(conn) if r.subtask_id == subtask]
     again = None
     if refetch:

@@ -14,7 +14,7 @@ from app.cli.output import messages, print_json, printed, say, table
 from app.files.harmless import shown
 from splitter.errors import InputError
 from tasks.domain.failures import FailureReason
-from tasks.store.queries import reports
+from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 from tasks.store.queue.manual import Edit
 from tasks.store.sql.database import Store
@@ -155,7 +155,7 @@ def abandon(subtasks: tuple[int, ...], why: str, dry_run: bool, db: str | None, 
 def _print_dry_run(store: Store, ids: Sequence[int], what: str, as_json: bool) -> None:
     """The subtasks that an action would be done to, with nothing done."""
     with store.read() as conn:
-        rows = [(number, reports.subtask(conn, number)) for number in dict.fromkeys(ids)]
+        rows = [(number, subtask_queries.subtask(conn, number)) for number in dict.fromkeys(ids)]
     there = [{"subtask": number, **{name: row[name] for name in _TOLD}} for number, row in rows if row]
     unknown = [number for number, row in rows if row is None]
     for number in unknown:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
-
 from splitter.errors import InputError
-from tasks.store.queries import names
+from tasks.store.queries import queues as queue_queries
+from tasks.store.sql.transaction import Transaction
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
 
 
-def check_site(conn: Connection, settings: Settings, name: str | None) -> None:
+def check_site(conn: Transaction, settings: Settings, name: str | None) -> None:
     """Look whether a site is in the catalog or in the store; None is no site. Raises InputError."""
     if name is None:
         return
     sites = settings.catalog().sites
-    if name not in sites and not names.has_site(conn, name):
+    if name not in sites and not queue_queries.has_site(conn, name):
         raise InputError.unknown("site", name, sites, "`reviewloop sites list`")
 
 
-def check_node(conn: Connection, name: str | None) -> None:
+def check_node(conn: Transaction, name: str | None) -> None:
     """Look whether the store knows a node; None is no node. Raises InputError."""
     if name is None:
         return
-    known = names.node_names(conn)
+    known = queue_queries.node_names(conn)
     if name not in known:
         raise InputError.unknown("node", name, known, "`reviewloop nodes list`")

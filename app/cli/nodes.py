@@ -24,7 +24,7 @@ from app.views.durations import seconds
 from app.views.permit_worth import PermitWorth, permit_worths
 from tasks.domain.breaker import BreakerState
 from tasks.store.content import page_links
-from tasks.store.queries import reports
+from tasks.store.queries import pairs as pair_queries
 from tasks.store.queue import added_nodes
 from tasks.store.queue import hosts as host_store
 from tasks.store.queue import nodes as node_store
@@ -166,25 +166,22 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
         check_node(conn, node)
         refused = page_links.refusal_counts(conn, site=site)
         if products:
-            by_product = reports.pairs_by_product(conn, site, node)
-            rows, names = [row.pair for row in by_product], [row.product for row in by_product]
+            rows = pair_queries.pairs_by_product(conn, site, node)
         else:
-            rows = [p for p in reports.pairs(conn) if site in (None, p.site) and node in (None, p.node)]
-            names = []
+            every = pair_queries.pairs(conn)
+            rows = [row for row in every if site in (None, row.site) and node in (None, row.node)]
         worths = permit_worths(conn, read_now(conn)) if rows else {}
     worth = [worths.get((row.site, row.node), PermitWorth()) for row in rows]
     if as_json:
         documents = [pair_document(row) | asdict(one) for row, one in zip(rows, worth, strict=True)]
-        if products:
-            documents = [{"product": name, **row} for name, row in zip(names, documents, strict=True)]
         print_json({"pairs": documents, "refused": [asdict(row) for row in refused]})
         return
     out = printed()
     if not rows:
         out.print("No attempt has been closed yet" + (" there." if site or node else "."))
     elif site or node or products:
-        out.print(pair_list(rows, names))
-        out.print(permit_list(rows, worth, names))
+        out.print(pair_list(rows))
+        out.print(permit_list(rows, worth))
     else:
         for matrix in (*pair_matrices(rows, out.width), *permit_matrices(rows, worth, out.width)):
             out.print(matrix)

@@ -38,8 +38,8 @@ from app.views.durations import seconds
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
 from tasks.store.content.products import NewProduct
-from tasks.store.queries import coverage
-from tasks.store.queries.product_pages import product_rows
+from tasks.store.queries import products as product_queries
+from tasks.store.queries.products import product_rows
 
 _MOST_LINES = 20
 _NAMED = 5
@@ -176,8 +176,8 @@ def list_(db: str | None, as_json: bool) -> None:
     catalog = settings.catalog()
     with store_there(settings) as store, store.read() as conn:
         rows = sorted(product_rows(conn), key=lambda row: -row.priority)
-        fewer = coverage.relaxed(conn)
-        covered = coverage.product_coverages(conn, catalog.most_hits)
+        fewer = product_queries.relaxed(conn)
+        covered = product_queries.product_coverages(conn, catalog.most_hits)
     if as_json:
         print_json(
             {
@@ -214,14 +214,14 @@ def list_(db: str | None, as_json: bool) -> None:
     )
 
 
-def _fewer_words(of: Sequence[coverage.Relaxed]) -> str | None:
+def _fewer_words(of: Sequence[product_queries.Relaxed]) -> str | None:
     """Words that hits rest on, where not on all keywords, with how many sites."""
     sites = Counter("&".join(one.keywords) for one in of)
     return ", ".join(f"{words} on {n}" for words, n in sites.most_common()) or None
 
 
-def _coverage_document(of: coverage.Coverage | None) -> dict[str, object]:
-    known = of or coverage.Coverage()
+def _coverage_document(of: product_queries.Coverage | None) -> dict[str, object]:
+    known = of or product_queries.Coverage()
     return {"coverage": known.share, "coverage_rests_on": asdict(known)}
 
 

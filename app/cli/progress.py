@@ -22,9 +22,8 @@ from app.views.host_waits import wait_text
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
-from tasks.store.queries import reports
-from tasks.store.queries.host_waits import HostQueue, host_waits
-from tasks.store.queries.reports import Stored, WaitingSummary
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries.queues import HostQueue, Stored, WaitingSummary, host_waits
 from tasks.store.queue import nodes, transitions
 from tasks.store.queue.nodes import NodeRow
 from tasks.store.sql.database import Store, read_now
@@ -202,11 +201,11 @@ class Progress:
     def _read(self, at_s: float) -> Snapshot:
         with self._store.read() as conn:
             now = read_now(conn)
-            self._mark = reports.stored_since(conn, self._mark)
-            load = reports.waiting_summary(conn, now)
+            self._mark = queue_queries.stored_since(conn, self._mark)
+            load = queue_queries.waiting_summary(conn)
             wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
             queues = transitions.count_queues(conn)
-            waits = host_waits(conn, now, self._hosts.of_site, _SILENT_AFTER)
+            waits = host_waits(conn, self._hosts.of_site, _SILENT_AFTER)
             return Snapshot(
                 at_s=at_s,
                 queues=queues,

@@ -12,7 +12,7 @@ from app.cli.output import print_json, printed, say, table
 from app.cli.tables import print_samples, print_summary
 from app.reports.summary import Summary, document
 from app.views.durations import seconds
-from tasks.store.queries.run_statistics import RunStatistics
+from tasks.store.queries.pairs import AttemptSums
 
 if TYPE_CHECKING:
     from app.run.process import Until
@@ -51,7 +51,7 @@ def finish(
         sys.exit(1)
 
 
-def _statistics(of: RunStatistics) -> Table:
+def _statistics(of: AttemptSums) -> Table:
     """Requests by status and by error, attempts by outcome and by reason."""
     rows: list[tuple[str, str, int | str | None]] = [
         ("requests", "", of.requests),

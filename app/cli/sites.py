@@ -33,8 +33,8 @@ from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.jobs.planning import Permission, addresses, permission
-from tasks.store.queries import reports
-from tasks.store.queries.reports import SiteRow
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries.queues import SiteRow
 from tasks.store.queue.hosts import load_robots
 from tasks.store.sql.database import read_now
 
@@ -120,7 +120,7 @@ def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission]
         with store_there(settings) as store, store.read() as conn:
             hosts = {urlsplit(url).netloc.lower() for url in urls}
             kept = load_robots(conn, hosts, read_now(conn) - _ROBOTS_OF_ANY_AGE)
-            had = reports.by_site(conn)
+            had = queue_queries.by_site(conn)
         for url in urls:
             robots = kept.get(urlsplit(url).netloc.lower())
             if robots is not None:

@@ -17,9 +17,9 @@ from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.content import page_links
-from tasks.store.queries import coverage, reports
-from tasks.store.queries.host_waits import host_waits
-from tasks.store.queries.reports import WaitingSummary
+from tasks.store.queries import products as product_queries
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries.queues import WaitingSummary, host_waits
 from tasks.store.queue import nodes, tasks, transitions
 from tasks.store.sql.database import read_now
 from tasks.store.verify.verify import verify as check_invariants
@@ -42,18 +42,20 @@ def status(db: str | None, as_json: bool) -> None:
     with store_there(settings) as store, store.read() as conn:
         now = read_now(conn)
         silent_after = timedelta(seconds=rule.silent_after_s)
-        waits = host_waits(conn, now, HostCatalog(catalog).of_site, silent_after)
+        waits = host_waits(conn, HostCatalog(catalog).of_site, silent_after)
         queues, load, totals = (
             transitions.count_queues(conn),
-            reports.waiting_summary(conn, now),
-            reports.totals(conn),
+            queue_queries.waiting_summary(conn),
+            queue_queries.totals(conn),
         )
         left = time_left(conn, now, queues, waits)
         refused = page_links.refusals_by_reason(conn)
         rows, unrendered = nodes.listed(conn), nodes.unrendered(conn)
         unplanned = tasks.list_late_sites(conn)
-        covered = sum(coverage.product_coverages(conn, catalog.most_hits).values(), coverage.Coverage())
-        relaxed = sum(len(of) for of in coverage.relaxed(conn).values())
+        covered = sum(
+            product_queries.product_coverages(conn, catalog.most_hits).values(), product_queries.Coverage()
+        )
+        relaxed = sum(len(of) for of in product_queries.relaxed(conn).values())
     if as_json:
         print_json(
             {
@@ -129,7 +131,7 @@ def _waiting(load: WaitingSummary, now: datetime) -> str:
     return waiting
 
 
-def _covered(of: coverage.Coverage, relaxed: int) -> str:
+def _covered(of: product_queries.Coverage, relaxed: int) -> str:
     """The coverage, and how many searches were made with fewer words."""
     words = f"; {relaxed:,} searches with fewer words" if relaxed else ""
     return (coverage_text(of) or f"unknown ({counted(of.rests_on) or 'no task yet'})") + words

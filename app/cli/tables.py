@@ -17,9 +17,8 @@ from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_text
 from app.views.permit_worth import PermitWorth
 from tasks.store.content.reviews import ReviewRow
-from tasks.store.queries.coverage import Coverage
-from tasks.store.queries.product_pages import ProductRow
-from tasks.store.queries.reports import PairRow
+from tasks.store.queries.pairs import PairRow
+from tasks.store.queries.products import Coverage, ProductRow
 from tasks.store.queue.manual import ManualRow
 
 if TYPE_CHECKING:
@@ -134,28 +133,26 @@ def _pages(value: float | None) -> str | None:
     return None if value is None else f"{value:.2f}" if value < 10 else f"{value:.3g}"
 
 
-def permit_list(
-    pairs: Sequence[PairRow], worths: Sequence[PermitWorth], products: Sequence[str] = ()
-) -> Table:
-    """Yield of requests, and what a send permit is worth, a row a pair.
+def permit_list(pairs: Sequence[PairRow], worths: Sequence[PermitWorth]) -> Table:
+    """Yield of requests, and what a send permit is worth, a row a pair. What a permit is worth is not a product's.
 
     Args:
         worths: of each pair.
-        products: of each pair, where each product has rows of its own: what a permit is worth is not a product's.
     """
-    columns: dict[str, Callable[[tuple[str, PairRow, PermitWorth]], Cell]] = {
-        "product": lambda row: row[0],
-        "site": lambda row: row[1].site,
-        "node": lambda row: row[1].node,
-        "requests": lambda row: row[1].requests,
-        "a page": lambda row: _pages(row[1].requests_per_page),
-        "gives": lambda row: _pages(row[2].page_chance),
-        "permit": lambda row: _pages(row[2].permit_worth),
-        _SLOT_SECOND: lambda row: _pages(row[2].slot_worth),
+    columns: dict[str, Callable[[tuple[PairRow, PermitWorth]], Cell]] = {
+        "product": lambda row: row[0].product,
+        "site": lambda row: row[0].site,
+        "node": lambda row: row[0].node,
+        "requests": lambda row: row[0].requests,
+        "a page": lambda row: _pages(row[0].requests_per_page),
+        "gives": lambda row: _pages(row[1].page_chance),
+        "permit": lambda row: _pages(row[1].permit_worth),
+        _SLOT_SECOND: lambda row: _pages(row[1].slot_worth),
     }
+    products = _are_of_products(pairs)
     for name in ("gives", "permit", _SLOT_SECOND) if products else ("product",):
         del columns[name]
-    rows = list(zip(products or [""] * len(pairs), pairs, worths, strict=True))
+    rows = list(zip(pairs, worths, strict=True))
     title = "Requests, requests a stored page" + ("" if products else ", pages expected of a request")
     made = table_of(rows, columns, title)
     made.caption = None if products else _PRICES
@@ -164,44 +161,44 @@ def permit_list(
 
 def _best(pairs: Sequence[PairRow]) -> str | None:
     """The node with the fewest active seconds per collected page; None where there is nothing to compare."""
-    rated = [(pair.stats.efficiency_s, pair.node) for pair in pairs if pair.stats.efficiency_s is not None]
+    rated = [(pair.efficiency_s, pair.node) for pair in pairs if pair.efficiency_s is not None]
     return min(rated)[1] if rated and len(pairs) > 1 else None
 
 
 def _pair_cell(pair: PairRow | None, best: bool) -> Text:
     if pair is None:
         return Text("·", style="dim")
-    a_page = (seconds(pair.stats.efficiency_s) or "").replace(" ", "")
-    rates = f"{percent(pair.stats.completion) or '-'} {a_page}".rstrip()
+    a_page = (seconds(pair.efficiency_s) or "").replace(" ", "")
+    rates = f"{percent(pair.completion) or '-'} {a_page}".rstrip()
     return Text(f"{rates}*", style="bold green") if best else Text(rates)
 
 
-def pair_list(pairs: Sequence[PairRow], products: Sequence[str] = ()) -> Table:
-    """Completion rate and efficiency with the counts behind them.
+def _are_of_products(pairs: Sequence[PairRow]) -> bool:
+    return any(pair.product for pair in pairs)
 
-    Args:
-        products: of each pair, where each product has rows of its own.
-    """
-    columns: dict[str, Callable[[tuple[str, PairRow]], Cell]] = {
-        "product": lambda row: row[0],
-        "site": lambda row: row[1].site,
-        "node": lambda row: row[1].node,
-        "completion": lambda row: percent(row[1].stats.completion),
-        "per page": lambda row: seconds(row[1].stats.efficiency_s),
-        "offered": lambda row: row[1].stats.offered,
-        "tried": lambda row: row[1].stats.tried,
-        "collected": lambda row: row[1].stats.collected,
-        "attempts": lambda row: row[1].stats.attempts,
-        "failed": lambda row: row[1].stats.failed,
-        "silent": lambda row: row[1].stats.silent,
-        "active": lambda row: seconds(row[1].stats.active_s),
-        "waited": lambda row: seconds(row[1].wait_s),
-        "answers in": lambda row: None if row[1].rtt_ms is None else f"{row[1].rtt_ms:.0f} ms",
+
+def pair_list(pairs: Sequence[PairRow]) -> Table:
+    """Completion rate and efficiency with the counts behind them."""
+    columns: dict[str, Callable[[PairRow], Cell]] = {
+        "product": lambda row: row.product,
+        "site": lambda row: row.site,
+        "node": lambda row: row.node,
+        "completion": lambda row: percent(row.completion),
+        "per page": lambda row: seconds(row.efficiency_s),
+        "offered": lambda row: row.offered,
+        "tried": lambda row: row.tried,
+        "collected": lambda row: row.collected,
+        "attempts": lambda row: row.attempts,
+        "failed": lambda row: row.failed,
+        "silent": lambda row: row.silent,
+        "active": lambda row: seconds(row.active_s),
+        "waited": lambda row: seconds(row.wait_s),
+        "answers in": lambda row: None if row.rtt_ms is None else f"{row.rtt_ms:.0f} ms",
     }
-    if not products:
+    if not _are_of_products(pairs):
         del columns["product"]
     least = ("answers in", "waited", "active", "silent", "failed", "tried", "attempts")
-    return table_of(list(zip(products or [""] * len(pairs), pairs, strict=True)), columns, least=least)
+    return table_of(pairs, columns, least=least)
 
 
 def print_manual(out: Console, rows: Sequence[ManualRow], db_hint: str = "") -> None:

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import IO
 
-from sqlalchemy import Connection
-
 from app.files.exporting import write_rows
 from app.files.harmless import one_line, shown
 from app.reports.report import page
 from app.reports.summary import by_cause
-from tasks.store.queries import reports
+from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 from tasks.store.sql.database import read_now
+from tasks.store.sql.transaction import Transaction
 
 FORMATS = {".html": "html", ".md": "md", ".csv": "csv", ".xlsx": "xlsx"}
 """By the ending of a file's name."""
@@ -54,7 +53,7 @@ class FailedAttempt:
     last_head: str | None = None
 
 
-def failed_attempts(conn: Connection) -> Iterator[FailedAttempt]:
+def failed_attempts(conn: Transaction) -> Iterator[FailedAttempt]:
     """Every attempt of every subtask that waits for a person, by cause."""
     for row in manual.listed(conn):
         untried = FailedAttempt(
@@ -65,7 +64,7 @@ def failed_attempts(conn: Connection) -> Iterator[FailedAttempt]:
             why=row.why,
             suggestion=row.suggestion,
         )
-        attempts = reports.attempts_of(conn, row.subtask_id)
+        attempts = subtask_queries.attempts_of(conn, row.subtask_id)
         if not attempts:
             yield untried
         for one in attempts:
@@ -86,7 +85,7 @@ def failed_attempts(conn: Connection) -> Iterator[FailedAttempt]:
             )
 
 
-def write_failed_report(conn: Connection, form: str, out: IO[bytes]) -> int:
+def write_failed_report(conn: Transaction, form: str, out: IO[bytes]) -> int:
     """Write the report; returns how many subtasks wait.
 
     Args:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from sqlalchemy import Connection
 
 from app.files.harmless import shown
 from app.reports.charts import HeatCell, bars, columns, heat_map
@@ -20,10 +19,12 @@ from splitter.catalog.model import Catalog
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice
 from tasks.store.content.reviews import ReviewFilter, ReviewRow, check_products, review_rows
-from tasks.store.queries import coverage
-from tasks.store.queries.product_pages import product_rows
-from tasks.store.queries.review_counts import NOT_JUDGED, counted
+from tasks.store.queries import products as product_queries
+from tasks.store.queries.products import product_rows
+from tasks.store.queries.queues import NOT_JUDGED
+from tasks.store.queries.review_counts import counted
 from tasks.store.sql.database import read_now
+from tasks.store.sql.transaction import Transaction
 
 _SHOWN = 30
 """Products and sites in a chart, those with most reviews."""
@@ -56,7 +57,7 @@ def page(template: str, **values: object) -> str:
     return environment.get_template(template).render(values)
 
 
-def report(conn: Connection, catalog: Catalog, names: Sequence[str] = ()) -> str:
+def report(conn: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> str:
     """The report as HTML.
 
     Args:
@@ -69,7 +70,7 @@ def report(conn: Connection, catalog: Catalog, names: Sequence[str] = ()) -> str
     check_products(conn, wanted.products)
     counts = counted(conn, wanted, CHINA)
     listed = [row for row in product_rows(conn) if not names or row.name in names]
-    covered = coverage.product_coverages(conn, catalog.most_hits)
+    covered = product_queries.product_coverages(conn, catalog.most_hits)
     label = _period(counts.by_day)
     by_period = _by_period(counts.by_day, label)
     complaints = _by_period(counts.complaints, label)
@@ -104,7 +105,7 @@ def report(conn: Connection, catalog: Catalog, names: Sequence[str] = ()) -> str
     )
 
 
-def _samples(conn: Connection, name: str, n: int) -> Sequence[ReviewRow]:
+def _samples(conn: Transaction, name: str, n: int) -> Sequence[ReviewRow]:
     """Some reviews of a product: the first that are long enough to be worth reading, and no reposts."""
     return _readable(review_rows(conn, ReviewFilter(products=(name,)))) if n else ()
 
@@ -116,7 +117,7 @@ def _readable(rows: Iterable[ReviewRow]) -> Sequence[ReviewRow]:
     return list(islice(found, _SAMPLES))
 
 
-def _of_voice(conn: Connection, wanted: ReviewFilter, voice: Voice) -> Sequence[ReviewRow]:
+def _of_voice(conn: Transaction, wanted: ReviewFilter, voice: Voice) -> Sequence[ReviewRow]:
     """Some reviews of one voice, as `_samples`."""
     return _readable(review_rows(conn, replace(wanted, voices=(voice,))))
 

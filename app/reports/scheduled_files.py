@@ -10,8 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-from sqlalchemy import Connection
-
 from app.files.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_rows
 from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
@@ -21,6 +19,7 @@ from tasks.store.content.reviews import ReviewFilter, ReviewRow, review_rows
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
 from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 from tasks.worker.pseudonyms import Pseudonyms
 
@@ -85,7 +84,7 @@ def deliver_due(
     return done
 
 
-def _ended(conn: Connection, now: Any, *, taken: Schedule, problem: str) -> None:
+def _ended(conn: Transaction, now: Any, *, taken: Schedule, problem: str) -> None:
     schedules.handed_over(conn, now, taken, problem)
 
 
@@ -114,7 +113,7 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
         send(parcel, to, tools.sender(), private=bool(taken.options.get("private")), goes_on=goes_on)
 
 
-def _write(conn: Connection, tools: DeliveryTools, taken: Schedule, out: IO[bytes]) -> str:
+def _write(conn: Transaction, tools: DeliveryTools, taken: Schedule, out: IO[bytes]) -> str:
     """Write the file; returns what to say of it."""
     names, form = tuple(taken.options.get("products", ())), taken.options["format"]
     if taken.kind is ScheduleKind.EXPORT:

@@ -9,12 +9,13 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
+from tasks.domain.pair_stats import SUMS
 from tasks.store.content.reviews import ReviewRow, review_rows
-from tasks.store.queries import reports
-from tasks.store.queries.host_waits import HostQueue, HostsOf, host_waits
-from tasks.store.queries.product_pages import ProductRow, product_rows
-from tasks.store.queries.reports import PairRow, Stored, Totals
-from tasks.store.queries.run_statistics import RunStatistics, newest_attempt, run_statistics
+from tasks.store.queries import pairs
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries.pairs import AttemptSums, PairRow
+from tasks.store.queries.products import ProductRow, product_rows
+from tasks.store.queries.queues import HostQueue, HostsOf, Stored, Totals, host_waits
 from tasks.store.queue import manual, tasks, transitions
 from tasks.store.queue.manual import ManualRow
 from tasks.store.queue.tasks import UnplannedSite
@@ -52,7 +53,7 @@ class Summary:
     unplanned: tuple[UnplannedSite, ...] = ()
     products: tuple[ProductRow, ...] = ()
     samples: tuple[ReviewRow, ...] = ()
-    statistics: RunStatistics = field(default_factory=RunStatistics)
+    statistics: AttemptSums = field(default_factory=AttemptSums)
 
     @property
     def settled(self) -> bool:
@@ -63,8 +64,8 @@ class Summary:
 def mark(store: Store) -> Stored:
     """Marks where a run begins, for `summary`."""
     with store.read() as conn:
-        begin = reports.stored_since(conn, Stored())
-        return Stored(page_id=begin.page_id, review_id=begin.review_id, attempt_id=newest_attempt(conn))
+        begin = queue_queries.stored_since(conn, Stored())
+        return Stored(page_id=begin.page_id, review_id=begin.review_id, attempt_id=pairs.newest_attempt(conn))
 
 
 def summary(
@@ -79,18 +80,18 @@ def summary(
         now = read_now(conn)
         return Summary(
             queues=transitions.count_queues(conn),
-            pairs=tuple(reports.pairs(conn)),
-            totals=reports.totals(conn),
-            added=reports.stored_since(conn, begin),
+            pairs=tuple(pairs.pairs(conn)),
+            totals=queue_queries.totals(conn),
+            added=queue_queries.stored_since(conn, begin),
             manual=tuple(manual.listed(conn)),
             seconds=round(seconds, 2),
             settings=settings,
-            waits=tuple(host_waits(conn, now, hosts_of, timedelta(seconds=15))),
+            waits=tuple(host_waits(conn, hosts_of, timedelta(seconds=15))),
             at=now,
             unplanned=tuple(tasks.list_late_sites(conn)),
             products=tuple(sorted((row for row in product_rows(conn) if row.reviews), key=_most_first)),
             samples=samples(review_rows(conn, after=begin.review_id)),
-            statistics=run_statistics(conn, begin.attempt_id),
+            statistics=pairs.run_attempts(conn, begin.attempt_id),
         )
 
 
@@ -130,19 +131,19 @@ def document(done: Summary) -> dict[str, Any]:
 
 def pair_document(pair: PairRow) -> dict[str, Any]:
     """A pair with its two rates."""
-    sums = asdict(pair.stats)
-    del sums["lost_s"]
-    return {
-        "site": pair.site,
-        "node": pair.node,
-        **sums,
-        "wait_s": pair.wait_s,
-        "requests": pair.requests,
-        "requests_per_page": pair.requests_per_page,
-        "rtt_ms": pair.rtt_ms,
-        "completion": pair.stats.completion,
-        "efficiency_s": pair.stats.efficiency_s,
-    }
+    names = (
+        "site",
+        "node",
+        *SUMS,
+        "wait_s",
+        "requests",
+        "requests_per_page",
+        "rtt_ms",
+        "completion",
+        "efficiency_s",
+    )
+    told = {name: getattr(pair, name) for name in names if name != "lost_s"}
+    return {"product": pair.product, **told} if pair.product else told
 
 
 def by_cause(rows: Iterable[ManualRow]) -> Iterator[tuple[str, str, list[ManualRow]]]:

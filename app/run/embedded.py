@@ -14,7 +14,6 @@ from functools import partial
 from threading import Event
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from sqlalchemy import Connection
 
 from app.run import wiring
 from app.run.nodes import own_settings
@@ -32,6 +31,7 @@ from tasks.store.queue import closing, nodes, snapshot
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.fetcher import Dependencies
 from tasks.worker.node import CrawlNode
@@ -160,7 +160,7 @@ class EmbeddedRunner:
         self._loop.call_soon_threadsafe(self._end.set)
         return True
 
-    def _register(self, conn: Connection, now: datetime) -> int:
+    def _register(self, conn: Transaction, now: datetime) -> int:
         """Register the nodes. Return the number of leases that the last run left behind if it was killed."""
         # A SQLite file has one run at a time, so an open lease belongs to a dead run.
         entries = wiring.entries_of_node(self._settings, self._catalog)
@@ -220,7 +220,7 @@ class EmbeddedRunner:
         """Run a sweep in the scheduler's transaction and notify the nodes. Return its CPU seconds."""
         self._context.state.grants = await self._permits.granted(self._context.host_names)
 
-        def run(conn: Connection, now: datetime) -> tuple[list[Lease], float]:
+        def run(conn: Transaction, now: datetime) -> tuple[list[Lease], float]:
             begin_s = time.thread_time()
             return tick(conn, now, self._context, (name,)), time.thread_time() - begin_s
 

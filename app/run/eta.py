@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import Connection
-
-from tasks.store.queries import reports, trends
-from tasks.store.queries.host_waits import HostQueue
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries.queues import HostQueue
 from tasks.store.queue import snapshot
+from tasks.store.sql.transaction import Transaction
 
 _WINDOW_S = 300.0
 
@@ -45,7 +44,7 @@ class TimeLeft:
 
 
 def time_left(
-    conn: Connection, now: datetime, queues: Mapping[str, int], waits: Sequence[HostQueue]
+    conn: Transaction, now: datetime, queues: Mapping[str, int], waits: Sequence[HostQueue]
 ) -> TimeLeft:
     """Estimate the time left as hits left / pages per second of the last 5 minutes, if no work is added.
 
@@ -53,7 +52,7 @@ def time_left(
         queues: number of subtasks by state.
         waits: hosts that subtasks wait for.
     """
-    unsettled, waiting = trends.open_subtasks(queues), sum(one.subtasks for one in waits)
+    unsettled, waiting = queue_queries.open_subtasks(queues), sum(one.subtasks for one in waits)
     if not unsettled:
         planned = sum(queues.values()) and snapshot.all_settled(conn)
         return TimeLeft(Ending.NOTHING_LEFT if planned else Ending.NO_WORK)
@@ -62,11 +61,11 @@ def time_left(
     next_s = None
     if waits and unsettled <= waiting:
         next_s = max(0.0, min((one.until - now).total_seconds() for one in waits))
-    pace = trends.pace(conn, now, _WINDOW_S)
+    pace = queue_queries.pace(conn, _WINDOW_S)
     if next_s is not None and (silent or not pace.pages):
         return TimeLeft(Ending.HOSTS, next_s, waiting, silent_subtasks, next_s)
     if not pace.pages:
         return TimeLeft(Ending.UNKNOWN, 0.0, waiting, silent_subtasks)
-    hits = max(0, reports.open_left(conn) - sum(one.left for one in silent))
+    hits = max(0, queue_queries.open_left(conn) - sum(one.left for one in silent))
     seconds = max(next_s or 0.0, hits * pace.seconds / pace.pages)
     return TimeLeft(Ending.DONE_IN, seconds, waiting, silent_subtasks, next_s)

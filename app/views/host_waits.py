@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from app.files.harmless import shown
 from app.views.durations import seconds
 from tasks.domain.host_wait import NO_PERMIT
-from tasks.store.queries.host_waits import HostQueue
+from tasks.store.queries.queues import HostQueue
 from tasks.store.queue.tasks import UnplannedSite
 
 if TYPE_CHECKING:

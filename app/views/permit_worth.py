@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection
-
-from tasks.store.queries import reports
+from tasks.store.queries import pairs
 from tasks.store.queue import stats
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +26,14 @@ class PermitWorth:
     slot_worth: float | None = None
 
 
-def permit_worths(conn: Connection, now: datetime) -> Mapping[tuple[str, str], PermitWorth]:
+def permit_worths(conn: Transaction, now: datetime) -> Mapping[tuple[str, str], PermitWorth]:
     """Of every (site, node); one that tried nothing has what its site and its node make one expect."""
     from tasks.scheduling.posterior import posterior  # it takes scipy half a second: only for who asks
 
     now_s = now.timestamp()
     knowledge = stats.knowledge(conn, now)
     chances = posterior(knowledge, now_s, knowledge.sites, knowledge.nodes).mean().page_chance
-    prices = reports.last_prices(conn)
+    prices = pairs.last_prices(conn)
     return {
         (site, node): PermitWorth(
             page_chance=float(chances[knowledge.sites[site], knowledge.nodes[node]]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -11,18 +12,18 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.run.version import VERSION
 from app.web.base.context import Context, Here
 from tasks.domain.breaker import BreakerState
-from tasks.store.queries import reports, trends
-from tasks.store.queries.metrics import PairTotals, failures, pair_totals, recent_traffic
-from tasks.store.queries.pair_history import NEWEST_ATTEMPTS
+from tasks.store.queries import pairs
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries.pairs import NEWEST_ATTEMPTS, AttemptSums, PairRow
 from tasks.store.queue import hosts, nodes, notices, transitions, upkeep
 from tasks.store.queue.nodes import NodeRow
 from tasks.store.queue.upkeep import Measured
+from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 _PACE_S = 120.0
@@ -51,13 +52,13 @@ class _Reader:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def __call__(self, conn: Connection, now: datetime) -> list[Metric]:
+    def __call__(self, conn: Transaction, now: datetime) -> list[Metric]:
         return [
             _gauge(
                 "reviewloop_info", "Version of the dashboard that tells this.", {(VERSION,): 1.0}, "version"
             ),
             *_of_queues(conn, now),
-            *_of_pairs(pair_totals(conn)),
+            *_of_pairs(pairs.pairs(conn)),
             *_of_nodes(conn, now),
             *_of_hosts(conn, now),
             *_of_scheduler(upkeep.load_measurements(conn), now),
@@ -85,7 +86,7 @@ def _counter(name: str, said: str, values: Mapping[Any, float], *labels: str) ->
     return family
 
 
-def _of_queues(conn: Connection, now: datetime) -> Iterator[Metric]:
+def _of_queues(conn: Transaction, now: datetime) -> Iterator[Metric]:
     queues = transitions.count_queues(conn)
     yield _gauge(
         "reviewloop_subtasks",
@@ -93,7 +94,7 @@ def _of_queues(conn: Connection, now: datetime) -> Iterator[Metric]:
         {(name,): float(n) for name, n in queues.items()},
         "queue",
     )
-    load = reports.waiting_summary(conn, now)
+    load = queue_queries.waiting_summary(conn)
     age_s = (now - load.oldest_at).total_seconds() if load.oldest_at is not None else 0.0
     yield _gauge(
         "reviewloop_oldest_waiting_seconds", "Age of the oldest in PRIORITY or WAIT.", {(): max(0.0, age_s)}
@@ -103,7 +104,7 @@ def _of_queues(conn: Connection, now: datetime) -> Iterator[Metric]:
         "Subtasks in WAIT whose time has not come.",
         {(): float(load.delayed)},
     )
-    sizes, pace = trends.sizes(conn), trends.pace(conn, now, _PACE_S)
+    sizes, pace = queue_queries.sizes(conn), queue_queries.pace(conn, _PACE_S)
     yield _counter("reviewloop_pages", "Pages stored so far (highest number).", {(): float(sizes.pages)})
     yield _counter(
         "reviewloop_reviews", "Reviews stored so far (highest number).", {(): float(sizes.reviews)}
@@ -113,22 +114,30 @@ def _of_queues(conn: Connection, now: datetime) -> Iterator[Metric]:
         "reviewloop_reviews_per_second", "Stored in the last 120 s.", {(): pace.reviews / pace.seconds}
     )
 
-    latest = recent_traffic(conn, now, _PACE_S)
+    latest = pairs.recent_traffic(conn, _PACE_S)
     said = "Of attempts that ended in the last 120 s."
     yield _gauge("reviewloop_requests_per_second", said, {(): latest.requests / _PACE_S})
     yield _gauge("reviewloop_received_bytes_per_second", said, {(): latest.bytes / _PACE_S})
     yield _gauge(
         "reviewloop_recent_failures",
         f"Attempts that failed among the newest {NEWEST_ATTEMPTS:,}.",
-        {of: float(n) for of, n in failures(conn).items()},
+        _failures(pairs.recent_attempts(conn)),
         "site",
         "reason",
     )
 
 
-def _of_pairs(pairs: list[PairTotals]) -> Iterator[Metric]:
+def _failures(recent: Mapping[tuple[str, str], AttemptSums]) -> dict[tuple[str, str], float]:
+    """Failed attempts by site and reason."""
+    found: Counter[tuple[str, str]] = Counter()
+    for (site, _), sums in recent.items():
+        found.update({(site, reason): n for reason, n in sums.reasons.items()})
+    return {of: float(n) for of, n in found.items()}
+
+
+def _of_pairs(rows: list[PairRow]) -> Iterator[Metric]:
     by_outcome: dict[tuple[str, ...], float] = {}
-    for one in pairs:
+    for one in rows:
         others = one.attempts - one.failed - one.silent
         for outcome, n in (("failed", one.failed), ("silent", one.silent), ("other", max(0.0, others))):
             by_outcome[one.site, one.node, outcome] = n
@@ -141,15 +150,15 @@ def _of_pairs(pairs: list[PairTotals]) -> Iterator[Metric]:
         "outcome",
     )
     for name, said, value in _PAIR_COUNTERS:
-        values = {(one.site, one.node): float(value(one)) for one in pairs}
+        values = {(one.site, one.node): float(value(one)) for one in rows}
         yield _counter(f"reviewloop_{name}", said, values, "site", "node")
-    latency = {(one.site, one.node): one.rtt_ms / 1000 for one in pairs if one.rtt_ms is not None}
+    latency = {(one.site, one.node): one.rtt_ms / 1000 for one in rows if one.rtt_ms is not None}
     yield _gauge(
         "reviewloop_response_seconds", "Response time of a site, as measured.", latency, "site", "node"
     )
 
 
-_PAIR_COUNTERS: Sequence[tuple[str, str, Callable[[PairTotals], float]]] = (
+_PAIR_COUNTERS: Sequence[tuple[str, str, Callable[[PairRow], float]]] = (
     ("hits_offered", "Hits that attempts were responsible for.", lambda one: one.offered),
     ("pages_collected", "Pages that attempts stored.", lambda one: one.collected),
     ("active_seconds", "Seconds with a request in flight or an answer being read.", lambda one: one.active_s),
@@ -164,7 +173,7 @@ _NODE_GAUGES: Sequence[tuple[str, str, Callable[[NodeRow], float]]] = (
 )
 
 
-def _of_nodes(conn: Connection, now: datetime) -> Iterator[Metric]:
+def _of_nodes(conn: Transaction, now: datetime) -> Iterator[Metric]:
     rows = nodes.listed(conn)
     for name, said, value in _NODE_GAUGES:
         yield _gauge(
@@ -178,7 +187,7 @@ def _of_nodes(conn: Connection, now: datetime) -> Iterator[Metric]:
     )
 
 
-def _of_hosts(conn: Connection, now: datetime) -> Iterator[Metric]:
+def _of_hosts(conn: Transaction, now: datetime) -> Iterator[Metric]:
     open_now = {
         (one.host, one.node, one.cause): 1.0 if one.state is BreakerState.OPEN else 0.5
         for one in hosts.breakers(conn, now)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, exists, func, or_, select
+from sqlalchemy import exists, func, or_, select
 
 from tasks.domain.states import State
 from tasks.store.sql.tables import (
@@ -22,11 +22,12 @@ from tasks.store.sql.tables import (
     tasks,
     virtual_tasks,
 )
+from tasks.store.sql.transaction import Transaction
 
 _ALWAYS_GO_ON = (State.PRIORITY, State.SLEEP, State.FAILED)
 
 
-def movement(conn: Connection) -> tuple[Any, ...]:
+def movement(conn: Transaction) -> tuple[Any, ...]:
     """Return the numbers of the newest page and transition: one of them grows whenever the loop gets on."""
     return tuple(conn.execute(_NEWEST).one())
 
@@ -36,7 +37,7 @@ _NEWEST = select(
 )
 
 
-def can_go_on(conn: Connection, now: datetime, without: Collection[str] = ()) -> bool:
+def can_go_on(conn: Transaction, now: datetime, without: Collection[str] = ()) -> bool:
     """Whether there is work that needs none of these nodes and waits for no time to come.
 
     Args:
@@ -67,7 +68,7 @@ class Contents:
     partitions: Counter[tuple[str, ...]]
 
 
-def contents(conn: Connection) -> Contents:
+def contents(conn: Transaction) -> Contents:
     """All pages and reviews; held in memory."""
     return Contents(*(Counter(tuple(map(str, row)) for row in conn.execute(of)) for of in _CONTENTS))
 

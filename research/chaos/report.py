@@ -10,7 +10,7 @@ from typing import Any
 from research.chaos.faults import Fault
 from research.chaos.movement import Contents
 from tasks.domain.states import State
-from tasks.store.queries import reports
+from tasks.store.queries import queues as queue_queries
 from tasks.store.queue import transitions
 from tasks.store.sql.database import Store, read_now
 from tasks.store.verify.verify import verify
@@ -131,7 +131,7 @@ def make_report(
     with store.read() as conn:
         found = verify(conn, read_now(conn))
         queues = transitions.count_queues(conn)
-        recalls = reports.totals(conn).recalls
+        recalls = queue_queries.totals(conn).recalls
     violations = [asdict(one) for one in found.violations]
     violations += [_violation("to a person", why, number) for number, why in to_a_person.items()]
     if compared is not None:

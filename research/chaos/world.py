@@ -13,7 +13,7 @@ import yaml
 
 from app.actions.products import new_product
 from tasks.store.content import products
-from tasks.store.queries import reports
+from tasks.store.queries import queues as queue_queries
 from tasks.store.queue import transitions
 from tasks.store.sql.database import Store, read_now
 
@@ -91,14 +91,14 @@ class Products:
         self._store = store
         self._supply = supply
         with store.read() as conn:  # a folder may hold an earlier run
-            self.added = reports.totals(conn).products
+            self.added = queue_queries.totals(conn).products
 
     def feed(self) -> None:
         """Add the next product where there is little left to do. Raises what the database raises."""
         with self._store.read() as conn:
             queues = transitions.count_queues(conn)
             waiting = queues["PRIORITY"] + queues["WAIT"]
-            if reports.open_left(conn) >= self._supply.left and waiting >= self._supply.subtasks:
+            if queue_queries.open_left(conn) >= self._supply.left and waiting >= self._supply.subtasks:
                 return
         self.add()
 

@@ -8,7 +8,6 @@ from itertools import cycle
 from pathlib import Path
 
 import yaml
-from sqlalchemy import Connection
 
 from research.simulator.recorded_overheads import Overheads
 from research.simulator.recorded_rates import pairs
@@ -27,9 +26,10 @@ from splitter.catalog.model import Bounds, Catalog, Limits
 from splitter.catalog.names import Kind
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.queue import nodes
+from tasks.store.sql.transaction import Transaction
 
 
-def scenario_of_run(conn: Connection, catalog: Catalog | None) -> Scenario:
+def scenario_of_run(conn: Transaction, catalog: Catalog | None) -> Scenario:
     """The scenario of the run in a store.
 
     Args:

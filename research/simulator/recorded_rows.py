@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Select, func, select
 
 from tasks.domain.states import State
 from tasks.store.sql.database import columns_of
 from tasks.store.sql.tables import attempts, subtasks, targets, tasks
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class RecordedTask:
     read: bool = True
 
 
-def recorded_attempts(conn: Connection) -> list[RecordedAttempt]:
+def recorded_attempts(conn: Transaction) -> list[RecordedAttempt]:
     """Every attempt that was closed, the oldest first; those given back only where they tried pages."""
     rows = conn.execute(
         select(*columns_of(RecordedAttempt, attempts), attempts.c.allocated_at.label("begun_at"))
@@ -64,7 +65,7 @@ def recorded_attempts(conn: Connection) -> list[RecordedAttempt]:
     return [RecordedAttempt(**row._mapping) for row in rows]
 
 
-def recorded_tasks(conn: Connection) -> Sequence[RecordedTask]:
+def recorded_tasks(conn: Transaction) -> Sequence[RecordedTask]:
     """Every task, in the order they were made, but for those with nothing to do. A page is fetched once: it is of the
     first task that lists it.
     """
@@ -91,7 +92,7 @@ def recorded_tasks(conn: Connection) -> Sequence[RecordedTask]:
     return [one for one in found if one.hits or one.vain or not one.read]
 
 
-def _by_task(counted: Select[int, int], conn: Connection) -> dict[int, int]:
+def _by_task(counted: Select[int, int], conn: Transaction) -> dict[int, int]:
     """Rows of (task, count), one for each task."""
     rows = conn.execute(counted.group_by(counted.selected_columns[0]))
     return {row[0]: row[1] for row in rows}

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
-from sqlalchemy import Connection, insert, make_url, text, update
+from sqlalchemy import insert, make_url, text, update
 
 from app.run.cluster.servers import PostgresServer
 from app.run.version import MIGRATIONS
@@ -36,6 +36,7 @@ from tasks.store.queue.nodes import Node
 from tasks.store.sql import schema, tables
 from tasks.store.sql.database import Store, read_now
 from tasks.store.sql.tables import pair_stats, products, tasks, virtual_tasks
+from tasks.store.sql.transaction import Transaction
 
 _ENGINES = 8
 
@@ -166,7 +167,7 @@ class _Loop:
         clock_s, used_s = time.perf_counter() - begin_s, time.process_time() - begin_cpu_s
         return _Turn(clock_s, used_s + self._server.cpu_s() - server_s, len(given))
 
-    def _queue(self, conn: Connection, count: int) -> None:
+    def _queue(self, conn: Transaction, count: int) -> None:
         """So many more subtasks in PRIORITY."""
         sqlite = self._store.is_sqlite
         numbers = _NUMBERS[conn.dialect.name]
@@ -190,7 +191,7 @@ def _context(sites: Sequence[str]) -> Context:
     return Context(catalog, settings, HostCatalog(catalog), Random(1), SchedulerState(settings.strategy))
 
 
-def _begin(conn: Connection, sites: Sequence[str], names: Sequence[str], slots: int) -> None:
+def _begin(conn: Transaction, sites: Sequence[str], names: Sequence[str], slots: int) -> None:
     """Nodes, one product with a task a site, and statistics."""
     rng, now = Random(1), read_now(conn)
     for name in names:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, func, select, text
+from sqlalchemy import Column, Table, func, select, text
 
 from app.run.version import MIGRATIONS
 from tasks.domain.failures import FailureReason
@@ -31,6 +31,7 @@ from tasks.store.queue.transitions import EventData, Move
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store, unhurried
 from tasks.store.sql.tables import events, metadata, pair_stats, subtasks
+from tasks.store.sql.transaction import Transaction
 
 _SITES = 96
 _HITS = 5
@@ -73,13 +74,16 @@ def settle(store: Store) -> None:
     """Let PostgreSQL learn what it holds, as it does by itself in time; SQLite does not."""
     if store.is_sqlite:
         return
-    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn, unhurried(conn):
+    with (
+        store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn,
+        unhurried(Transaction(conn)),
+    ):
         conn.detach()  # what is lifted from it now, it keeps
         conn.exec_driver_sql("SET statement_timeout = 0")
         conn.exec_driver_sql("VACUUM ANALYZE")
 
 
-def _story(conn: Connection) -> None:
+def _story(conn: Transaction) -> None:
     words = ("光明", "牛奶")
     products.add(conn, _NOW, NewProduct(name="光明牛奶", keywords=words))
     (wanted,) = tasks.unplanned(conn, 1)
@@ -101,13 +105,13 @@ def _story(conn: Connection) -> None:
         _collected(conn, subtask_id)
 
 
-def _begun(conn: Connection, subtask_id: int) -> Lease:
+def _begun(conn: Transaction, subtask_id: int) -> Lease:
     grant = Grant(subtask_id, f"n{subtask_id % 4}", 20, 30.0, {"why": "bench"})
     (lease,) = leases.grant(conn, _NOW, [grant], _LEASE)
     return lease
 
 
-def _collected(conn: Connection, subtask_id: int) -> None:
+def _collected(conn: Transaction, subtask_id: int) -> None:
     lease = _begun(conn, subtask_id)
     (work,) = leases.start_many(conn, _NOW, [Renewal(lease, _LEASE)])
     assert work is not None
@@ -140,7 +144,7 @@ def _page(target_id: int, url: str, key: bytes) -> NewPage:
     )
 
 
-def _copy(conn: Connection, doubled: int) -> None:
+def _copy(conn: Transaction, doubled: int) -> None:
     """All rows once more, with numbers behind those that there are, for the so-manieth time."""
     most = {
         name: conn.execute(select(func.max(metadata.tables[name].c.id))).scalar_one()
@@ -154,7 +158,7 @@ def _copy(conn: Connection, doubled: int) -> None:
         conn.execute(text(f"INSERT INTO {name} ({named}) SELECT {', '.join(columns.values())} FROM {name}"))
 
 
-def _copied(conn: Connection, table: Table, column: Column[Any], most: dict[str, int], doubled: int) -> str:
+def _copied(conn: Transaction, table: Table, column: Column[Any], most: dict[str, int], doubled: int) -> str:
     """The SQL of a column of a copy."""
     name = column.name
     if name == "id":

@@ -8,13 +8,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection
-
 from tasks.scheduling.alerting import AlertRules, alerts_on
 from tasks.store.queries import alert_facts
 from tasks.store.queue import notices
 from tasks.store.queue.notices import AlertRow
 from tasks.store.sql.database import try_lock
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 
 _LOCK_S = 2.0
@@ -60,15 +59,15 @@ class Alerting:
         if rows:
             write(partial(_note, rows, self._tell(rows, now)))
 
-    def _claimed(self, conn: Connection, now: datetime) -> tuple[list[AlertRow], datetime]:
+    def _claimed(self, conn: Transaction, now: datetime) -> tuple[list[AlertRow], datetime]:
         self._looking_since = self._looking_since or now
         if not try_lock(conn, "alerts", _LOCK_S):
             return [], now  # another scheduler looks
         before = notices.open_alerts(notices.list_alerts(conn))
-        facts = alert_facts.facts(conn, now, self._rules, self._looking_since, self._engines)
+        facts = alert_facts.facts(conn, self._rules, self._looking_since, self._engines)
         notices.keep_alerts(conn, now, alerts_on(self._rules, facts, now, before))
         return notices.claim_alerts(conn, now), now
 
 
-def _note(rows: Sequence[AlertRow], done: SendOutcome, conn: Connection, now: datetime) -> None:
+def _note(rows: Sequence[AlertRow], done: SendOutcome, conn: Transaction, now: datetime) -> None:
     notices.note_sent_alerts(conn, now, rows, told=done.told, trouble=done.trouble)

@@ -11,7 +11,6 @@ from splitter.catalog.model import Engine
 from splitter.spans import Span
 from splitter.split import chunks as cut
 from splitter.urls import search_url
-from sqlalchemy import Connection
 
 from tasks.domain.hit_count import EngineLimits, PartitionState
 from tasks.jobs.context import Context
@@ -19,6 +18,7 @@ from tasks.scheduling.query_refinement import DropWord, LeaveFull, ReadPartition
 from tasks.store.queue import partitions
 from tasks.store.queue.partitions import NewPartition, PartitionRow
 from tasks.store.queue.snapshot import SleepingView
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Refinements:
     details: dict[int, dict[str, str]] = field(default_factory=dict)
 
 
-def refine(conn: Connection, now: datetime, context: Context, woken: Sequence[SleepingView]) -> Refinements:
+def refine(conn: Transaction, now: datetime, context: Context, woken: Sequence[SleepingView]) -> Refinements:
     """Decide what becomes of the partitions of these subtasks, and make those that take their place, once each."""
     done = Refinements()
     seen = partitions.by_id(conn, {view.part_id for view in woken})
@@ -77,7 +77,7 @@ def _may_change(partition: PartitionRow, limits: EngineLimits) -> bool:
 
 
 def _replaced(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     context: Context,
     view: SleepingView,

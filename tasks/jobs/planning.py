@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 from splitter.catalog.model import Catalog
 from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, task_chunks
-from sqlalchemy import Connection
 
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue import tasks
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask, VirtualTask
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 
 RobotsOf = Callable[[str], Awaitable[RobotsRules]]
@@ -110,7 +110,7 @@ def _wanted(catalog: Catalog, virtual_tasks: Sequence[VirtualTask]) -> set[str]:
 
 
 def _plan_one(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     *,
     catalog: Catalog,
@@ -125,7 +125,7 @@ def _plan_one(
     return made
 
 
-def _plan_late(conn: Connection, now: datetime, *, catalog: Catalog, askable: Sequence[str]) -> int:
+def _plan_late(conn: Transaction, now: datetime, *, catalog: Catalog, askable: Sequence[str]) -> int:
     return sum(
         tasks.plan_late(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
         for virtual_task, sites in tasks.list_late(conn, askable, _BATCH)

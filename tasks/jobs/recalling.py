@@ -6,8 +6,6 @@ from collections.abc import Collection
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection
-
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.domain.states import Transition
@@ -17,11 +15,12 @@ from tasks.scheduling.unasked import answers_nobody
 from tasks.store.queue import closing, hosts, leases, manual, nodes, snapshot, transitions
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.transitions import Move
+from tasks.store.sql.transaction import Transaction
 
 _BATCH = 1000
 
 
-def recall(conn: Connection, now: datetime, context: Context) -> None:
+def recall(conn: Transaction, now: datetime, context: Context) -> None:
     """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
     silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
     # A turn under way while a node stops may give it leases that nobody is there to give back.
@@ -64,7 +63,7 @@ def recall(conn: Connection, now: datetime, context: Context) -> None:
 
 
 def _of_dead_hosts(
-    conn: Connection, now: datetime, context: Context, failed: Collection[str]
+    conn: Transaction, now: datetime, context: Context, failed: Collection[str]
 ) -> dict[str, str]:
     """Sites whose host answers no live node of their kind, with that host.
 

@@ -12,11 +12,10 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Connection
-
 from tasks.reading.near_duplicates import bands, plain, shingles, similarity_if_near
 from tasks.store.content import reposts
 from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 
 COMPARED_AT_ONCE = 200
@@ -61,11 +60,11 @@ def link_reposts(store: Store, write: Callable[[Operation[bool]], bool], cpu_s: 
     return looked
 
 
-def _save(step: reposts.Step, conn: Connection, _now: object) -> bool:
+def _save(step: reposts.Step, conn: Transaction, _now: object) -> bool:
     return reposts.save(conn, step)
 
 
-def find(conn: Connection, now: datetime, most: int) -> reposts.Step | None:
+def find(conn: Transaction, now: datetime, most: int) -> reposts.Step | None:
     """Compare the next reviews, in the order of their numbers, with earlier ones; changes nothing.
 
     If several earlier texts are near enough it is the nearest, of equally near ones the earliest.
@@ -85,7 +84,7 @@ def find(conn: Connection, now: datetime, most: int) -> reposts.Step | None:
     return reposts.Step(after, rows[-1][0], len(rows), links, keys)
 
 
-def compare_again(conn: Connection, numbers: Collection[int]) -> None:
+def compare_again(conn: Transaction, numbers: Collection[int]) -> None:
     """Link reviews that are no reposts any more to other originals, or make them originals."""
     found = reposts.bodies(conn, numbers)
     links, keys = _compare(conn, [_text(number, found[number]) for number in sorted(found)])
@@ -97,7 +96,7 @@ def _text(review_id: int, body: str) -> _Text:
     return _Text(review_id, found, bands(found))
 
 
-def _compare(conn: Connection, texts: Sequence[_Text]) -> tuple[list[reposts.Link], list[tuple[int, int]]]:
+def _compare(conn: Transaction, texts: Sequence[_Text]) -> tuple[list[reposts.Link], list[tuple[int, int]]]:
     """Links, and the open bands of the texts that are originals."""
     members = reposts.members(conn, {band for text in texts for band in text.bands})
     known = _shingles_of(conn, {one for text in texts for one in _candidates(text, members)})
@@ -129,7 +128,7 @@ def _candidates(text: _Text, members: Mapping[int, Sequence[int]]) -> list[int]:
     return sorted(times, key=lambda one: (-times[one], one))[:_MOST_CANDIDATES]
 
 
-def _shingles_of(conn: Connection, ids: Collection[int]) -> dict[int, tuple[int, ...]]:
+def _shingles_of(conn: Transaction, ids: Collection[int]) -> dict[int, tuple[int, ...]]:
     return {review_id: shingles(plain(body)) for review_id, body in reposts.bodies(conn, ids).items()}
 
 

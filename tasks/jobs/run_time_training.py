@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from sqlalchemy import Connection
-
 from tasks.scheduling.balance.learned import LEAST_RUNS, TrainingEnded, train
 from tasks.scheduling.balance.parameters import NodeParameters, Sample
-from tasks.store.queries.recorded import recorded_parameters, recorded_runs
+from tasks.store.queries.pairs import recorded_parameters, recorded_runs
 from tasks.store.queue import upkeep
 from tasks.store.queue.upkeep import StoredModel
 from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 
 TRAIN_EVERY = timedelta(minutes=10)
@@ -64,7 +63,7 @@ def train_run_times(
     return trained.runs
 
 
-def training_set(conn: Connection, now: datetime) -> TrainingSet | None:
+def training_set(conn: Transaction, now: datetime) -> TrainingSet | None:
     """The newest attempts; None where training is not due: it was done lately, there are too few, or no new ones."""
     before = upkeep.load_model(conn)
     if before is not None and abs(now - before.trained_at) < TRAIN_EVERY:
@@ -77,5 +76,5 @@ def training_set(conn: Connection, now: datetime) -> TrainingSet | None:
     return TrainingSet(samples, runs[-1].attempt_id, now)
 
 
-def _save(model: StoredModel, conn: Connection, _now: object) -> None:
+def _save(model: StoredModel, conn: Transaction, _now: object) -> None:
     upkeep.save_model(conn, model)

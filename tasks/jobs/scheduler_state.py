@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from splitter.catalog.entries import catalog_hash
-from sqlalchemy import Connection
 
 from tasks.domain.grants import Grants
 from tasks.domain.pair_stats import HALF_LIFE_S
@@ -34,9 +33,10 @@ from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.coordinates import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.store.queries.recorded import recorded_parameters
+from tasks.store.queries.pairs import recorded_parameters
 from tasks.store.queue import nodes, snapshot, stats, upkeep
 from tasks.store.queue.upkeep import SweepTimes
+from tasks.store.sql.transaction import Transaction
 
 _SHORT = timedelta(seconds=2)
 _LONG = timedelta(seconds=60)
@@ -141,7 +141,7 @@ class SchedulerState:
         """A new strategy, with the distances of the last `measure` and the run times read last."""
         return self._make(self._distances, self._run_times)
 
-    def measure(self, conn: Connection, now: datetime) -> None:
+    def measure(self, conn: Transaction, now: datetime) -> None:
         """Bring the distances of sites and nodes up to date, where that is due; not within a decision."""
         every = _MEASURE_FIRST if self._distances is None else _MEASURE_EVERY
         if self._measured is not None and abs(now - self._measured) < every:
@@ -155,7 +155,7 @@ class SchedulerState:
         if before is not None or self._distances is not None:
             self._begin_anew()
 
-    def read_run_times(self, conn: Connection, now: datetime) -> None:
+    def read_run_times(self, conn: Transaction, now: datetime) -> None:
         """Bring the trained run times of nodes up to date, where that is due; not within a decision."""
         if self._run_times_read is not None and abs(now - self._run_times_read) < _RUN_TIMES_EVERY:
             return
@@ -178,19 +178,18 @@ class SchedulerState:
         self.request_s: dict[str, float] = {}
         self._asked: dict[tuple[str, str], tuple[int, float]] = {}
         self._asked_of: dict[str, tuple[int, float]] = {}
-        self._learned_in: object = None  # the transaction
+        self._learned_in: Transaction | None = None
         self._looked: datetime | None = None
         self._looked_far: datetime | None = None
         self.turned_at_event: int | None = None
         self.next_turn_at: datetime | None = None
         self.empty_decision: EmptyDecision | None = None
 
-    def learn(self, conn: Connection, now: datetime) -> Knowledge:
+    def learn(self, conn: Transaction, now: datetime) -> Knowledge:
         """Bring the statistics up to date, once in a transaction."""
-        transaction = conn.get_transaction()
-        if transaction is not None and transaction is self._learned_in:
+        if conn is self._learned_in:
             return self.knowledge
-        self._learned_in = transaction
+        self._learned_in = conn
         sites: set[str] = set()
         now_s = now.timestamp()
         for row in stats.changed(conn, self._since(now)):
@@ -215,7 +214,7 @@ class SchedulerState:
         self._looked_far = now
         return begin - _LONG
 
-    def lacks(self, conn: Connection, entries: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    def lacks(self, conn: Transaction, entries: Mapping[str, str]) -> dict[str, frozenset[str]]:
         """By node that told other entries than these: the sites that it has not, has otherwise, or has no browser for.
 
         Args:
@@ -234,7 +233,7 @@ class SchedulerState:
         self._lacks = known
         return {name: sites for name, (_, sites) in known.items()}
 
-    def count_queued(self, conn: Connection) -> None:
+    def count_queued(self, conn: Transaction) -> None:
         """Count for the ready queue what is in PRIORITY: every 30 s, less often where counting takes long."""
         begin_s = self._clock()
         if self._count_at_s is not None and begin_s < self._count_at_s:

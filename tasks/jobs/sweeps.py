@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from splitter.catalog.model import Site
-from sqlalchemy import Connection
 
 from tasks.domain.backoff import backoff_s
 from tasks.domain.batches import LANES
@@ -26,11 +25,12 @@ from tasks.store.queue import closing, leases, manual, snapshot, tasks, transiti
 from tasks.store.queue.leases import HITS_UNREAD, Grant, Lease
 from tasks.store.queue.tasks import LeftOver
 from tasks.store.queue.transitions import Move
+from tasks.store.sql.transaction import Transaction
 
 _BATCH = 1000
 
 
-def admit(conn: Connection, now: datetime, context: Context) -> int:
+def admit(conn: Transaction, now: datetime, context: Context) -> int:
     """PRIORITY to WAIT: of every site a few, higher priority first; returns how many."""
     heads = snapshot.heads(conn)
     if not heads:
@@ -45,7 +45,7 @@ def admit(conn: Connection, now: datetime, context: Context) -> int:
     return len(moves)
 
 
-def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
+def allocate(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
     """WAIT to CRAWL: which node gets what; returns the leases given, for the notifications."""
     nodes_now = open_nodes(conn, now, context)
     if not any(node.free for node in nodes_now):
@@ -53,7 +53,7 @@ def allocate(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     return allocate_to(conn, now, context, nodes_now)
 
 
-def open_nodes(conn: Connection, now: datetime, context: Context) -> list[NodeView]:
+def open_nodes(conn: Transaction, now: datetime, context: Context) -> list[NodeView]:
     """Nodes that are alive and not drained, with what each can be given now."""
     lacks = context.state.lacks(conn, context.entries)
     found = snapshot.open_nodes(conn, now, context.settings.buffer)
@@ -61,14 +61,14 @@ def open_nodes(conn: Connection, now: datetime, context: Context) -> list[NodeVi
 
 
 def allocate_to(
-    conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView]
+    conn: Transaction, now: datetime, context: Context, open_nodes: Sequence[NodeView]
 ) -> list[Lease]:
     """Give what waits to these nodes; returns the leases given."""
     return _grant_leases(conn, now, context, _allocation(conn, now, context, open_nodes))
 
 
 def _allocation(
-    conn: Connection, now: datetime, context: Context, open_nodes: Sequence[NodeView], *, keep: bool = False
+    conn: Transaction, now: datetime, context: Context, open_nodes: Sequence[NodeView], *, keep: bool = False
 ) -> list[Assignment]:
     state = context.state
     state.measure(conn, now)
@@ -79,14 +79,14 @@ def _allocation(
 
 
 def _grant_leases(
-    conn: Connection, now: datetime, context: Context, assignments: Sequence[Assignment]
+    conn: Transaction, now: datetime, context: Context, assignments: Sequence[Assignment]
 ) -> list[Lease]:
     now_s = now.timestamp()
     grants = [_grant(context, now_s, assignment) for assignment in assignments]
     return leases.grant(conn, now, grants, timedelta(seconds=context.settings.recall.silent_after_s))
 
 
-def rebalance(conn: Connection, now: datetime, context: Context) -> list[Lease]:
+def rebalance(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
     """Move leases that were not begun to where they begin sooner; returns the leases given, for the notifications.
 
     `tasks.scheduling.rebalancing` decides which leases go back, and how many each other node takes. Allocation decides
@@ -140,7 +140,7 @@ class Preview:
     waiting: tuple[Waiting, ...]
 
 
-def preview(conn: Connection, now: datetime, context: Context) -> Preview:
+def preview(conn: Transaction, now: datetime, context: Context) -> Preview:
     """The decision that `allocate` would make now, for `explain`; changes nothing in the store."""
     nodes_now = open_nodes(conn, now, context)
     assignments = _allocation(conn, now, context, nodes_now, keep=True)
@@ -148,7 +148,7 @@ def preview(conn: Connection, now: datetime, context: Context) -> Preview:
 
 
 def _decide(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     context: Context,
     ready: ReadyQueue,
@@ -205,7 +205,7 @@ def _bring_up_to_date(
         ready.set_host(view)
 
 
-def _hosts(conn: Connection, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
+def _hosts(conn: Transaction, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
     limits, state = context.hosts.limits, context.state
     return snapshot.host_views(
         conn, now, context.hosts_of, limits, state.request_s, LANES, sites, state.grants
@@ -253,7 +253,7 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
     )
 
 
-def wake(conn: Connection, now: datetime, context: Context) -> int:
+def wake(conn: Transaction, now: datetime, context: Context) -> int:
     """SLEEP to DONE: what is left over becomes a follow-up subtask, and the next chunk is released if there is more.
 
     A query with more hits than its engine lists, or with none, is split or relaxed (`tasks.jobs.partitioning`).

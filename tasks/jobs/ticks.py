@@ -6,22 +6,21 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection
-
 from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
 from tasks.store.queue import manual, schedules, transitions, upkeep
 from tasks.store.queue.leases import Lease
 from tasks.store.sql.database import try_lock
+from tasks.store.sql.transaction import Transaction
 
 
-def _measure(conn: Connection, now: datetime, context: Context) -> None:
+def _measure(conn: Transaction, now: datetime, context: Context) -> None:
     """Keep what people look at, and is cheap only here."""
     upkeep.save_measurements(conn, now, dict(context.state.sweep_times), context.state.grants)
     transitions.add_up_queues(conn)
 
 
-_SWEEPS: dict[str, Callable[[Connection, datetime, Context], object]] = {
+_SWEEPS: dict[str, Callable[[Transaction, datetime, Context], object]] = {
     "admit": sweeps.admit,
     "recall": recalling.recall,
     "wake": sweeps.wake,
@@ -30,7 +29,7 @@ _SWEEPS: dict[str, Callable[[Connection, datetime, Context], object]] = {
 }
 """Sweeps that give no leases, by name."""
 
-_LEASING: dict[str, Callable[[Connection, datetime, Context], list[Lease]]] = {
+_LEASING: dict[str, Callable[[Transaction, datetime, Context], list[Lease]]] = {
     "allocate": sweeps.allocate,
     "rebalance": sweeps.rebalance,
     "turn": turn.turn,
@@ -41,7 +40,7 @@ _LOCK_S = 2.0
 """The most a sweep waits for a row that another process holds; the next sweep tries again."""
 
 
-def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]) -> list[Lease]:
+def tick(conn: Transaction, now: datetime, context: Context, names: Sequence[str]) -> list[Lease]:
     """Run sweeps in this order under the scheduler's lock.
 
     Returns:
@@ -74,7 +73,7 @@ def tick(conn: Connection, now: datetime, context: Context, names: Sequence[str]
     return given
 
 
-def _set_aside_unreadable(conn: Connection, now: datetime, context: Context) -> None:
+def _set_aside_unreadable(conn: Transaction, now: datetime, context: Context) -> None:
     """After a tick that met what it could not read: set aside the rows that can't be read, so that this one goes on."""
     state = context.state
     state.unreadable = False

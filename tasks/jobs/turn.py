@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection
-
 from tasks.domain.grants import LONGEST_QUEUE_S, AddressGrants, Grants
 from tasks.domain.views import NodeView
 from tasks.jobs import recalling, sweeps
@@ -21,9 +19,10 @@ from tasks.jobs.scheduler_state import EmptyDecision
 from tasks.scheduling.capacity import IDLE_S
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.snapshot import Todo, todo
+from tasks.store.sql.transaction import Transaction
 
 
-def turn(conn: Connection, now: datetime, context: Context) -> list[Lease]:
+def turn(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
     """Run the sweeps that there is something for; returns the leases given, for the notifications."""
     state = context.state
     there = todo(conn, now)
@@ -41,7 +40,7 @@ def turn(conn: Connection, now: datetime, context: Context) -> list[Lease]:
     return given
 
 
-def _allocated(conn: Connection, now: datetime, context: Context, there: Todo) -> list[Lease]:
+def _allocated(conn: Transaction, now: datetime, context: Context, there: Todo) -> list[Lease]:
     state = context.state
     open_nodes = sweeps.open_nodes(conn, now, context)
     if not any(node.free for node in open_nodes):

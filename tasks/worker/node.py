@@ -15,7 +15,6 @@ from types import MappingProxyType
 
 from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.model import Catalog
-from sqlalchemy import Connection
 
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import RecallSettings
@@ -23,6 +22,7 @@ from tasks.store.queue import closing, leases, nodes
 from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close
 from tasks.store.queue.leases import Counters, Lease
 from tasks.store.queue.nodes import CLOCK_S, Node, NodeLoad
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
@@ -257,7 +257,7 @@ class CrawlNode:
         self._reported_idle = len(waiting)
         load = NodeLoad(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
 
-        def beat(conn: Connection, now: datetime) -> tuple[bool, list[Lease]]:
+        def beat(conn: Transaction, now: datetime) -> tuple[bool, list[Lease]]:
             load_now = replace(load, clock_s=self._clock_off(now))
             return nodes.heartbeat(conn, now, self.node.name, load_now), leases.unstarted_of(
                 conn, self.node.name
@@ -298,7 +298,7 @@ class CrawlNode:
         """Give back every lease that was not started, those included whose notification has not come."""
         self._waiting.clear()
 
-        def release(conn: Connection, now: datetime) -> None:
+        def release(conn: Transaction, now: datetime) -> None:
             closing.release(conn, now, dict.fromkeys(leases.unstarted_of(conn, self.node.name), why))
 
         await self._writer.run(release)

@@ -9,13 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from sqlalchemy import Connection
-
 from tasks.domain.address import authority_of
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.robots import RobotsRules
 from tasks.store.queue.hosts import Robots, load_robots, save_robots
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation, Writer
 
 log = logging.getLogger("reviewloop.robots")
@@ -95,12 +94,12 @@ class RobotsCache:
         return robots
 
 
-def _load(conn: Connection, now: datetime, hosts: Sequence[str]) -> list[tuple[datetime, Robots | None]]:
+def _load(conn: Transaction, now: datetime, hosts: Sequence[str]) -> list[tuple[datetime, Robots | None]]:
     stored = load_robots(conn, hosts, now - KEEP)
     return [(now, stored.get(host)) for host in hosts]
 
 
-def _save(conn: Connection, _now: datetime, files: Sequence[Robots]) -> list[None]:
+def _save(conn: Transaction, _now: datetime, files: Sequence[Robots]) -> list[None]:
     for file in files:
         save_robots(conn, file)
     return [None] * len(files)

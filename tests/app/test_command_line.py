@@ -25,7 +25,7 @@ from app.views.host_waits import wait_text
 from splitter.catalog.load import load_catalog
 from splitter.errors import InputError
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.store.queries.host_waits import HostQueue
+from tasks.store.queries.queues import HostQueue
 
 
 def commands(group, path=()):

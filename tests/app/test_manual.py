@@ -13,7 +13,9 @@ from tasks.domain.states import Transition
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.content.reviews import ReviewFilter, review_rows
-from tasks.store.queries import reports
+from tasks.store.queries import pairs as pair_queries
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import closing, leases, manual, nodes, schedules, tasks, transitions
 from tasks.store.queue.closing import AttemptReport
 from tasks.store.queue.leases import Counters, Grant
@@ -64,10 +66,10 @@ def number(conn):
 
 def test_retry_begins_anew(conn, number):
     assert manual.retry(conn, read_now(conn), number) == 2 * leases.HITS_UNREAD
-    row = reports.subtask(conn, number)
+    row = subtask_queries.subtask(conn, number)
     assert (row["state"], row["round"], row["recalls"], row["failed_on"]) == ("WAIT", 2, 0, [])
     assert (row["reason"], row["not_before"], row["assigned_node"]) == (None, None, None)
-    assert [(t["state"], t["tries"]) for t in reports.targets_of(conn, number)] == [("todo", 0)] * 2
+    assert [(t["state"], t["tries"]) for t in subtask_queries.targets_of(conn, number)] == [("todo", 0)] * 2
     assert verify(conn, read_now(conn)).violations == ()
     with pytest.raises(IllegalTransition, match="is in WAIT"):
         manual.retry(conn, read_now(conn), number)
@@ -77,7 +79,7 @@ def test_retry_begins_anew(conn, number):
 
 def test_only_the_first_result_pages_are_asked_for(conn, number):
     assert manual.retry(conn, read_now(conn), number, edit=manual.Edit(pages=1)) == leases.HITS_UNREAD
-    told = [(one["url"], one["state"], one["reason"]) for one in reports.targets_of(conn, number)]
+    told = [(one["url"], one["state"], one["reason"]) for one in subtask_queries.targets_of(conn, number)]
     assert told == [(URLS[0], "todo", None), (URLS[1], "refused", "left_out")]
     assert verify(conn, read_now(conn)).violations == ()
 
@@ -87,15 +89,15 @@ def test_a_node_must_exist_and_be_of_the_kind(conn, number):
         manual.retry(conn, read_now(conn), number, node="node3")
     with pytest.raises(InputError, match="node2 takes microblog"):
         manual.retry(conn, read_now(conn), number, node="node2")
-    assert reports.subtask(conn, number)["state"] == "MANUAL"
+    assert subtask_queries.subtask(conn, number)["state"] == "MANUAL"
     manual.retry(conn, read_now(conn), number, node="node1")
-    assert reports.subtask(conn, number)["assigned_node"] == "node1"
+    assert subtask_queries.subtask(conn, number)["assigned_node"] == "node1"
 
 
 def test_abandon(conn, number):
     closing.cancel(conn, read_now(conn), number, "gone")
-    assert reports.subtask(conn, number)["state"] == "CANCELLED"
-    assert reports.events_of(conn, number)[-1]["detail"] == {"why": "gone"}
+    assert subtask_queries.subtask(conn, number)["state"] == "CANCELLED"
+    assert subtask_queries.events_of(conn, number)[-1]["detail"] == {"why": "gone"}
     with pytest.raises(IllegalTransition):
         closing.cancel(conn, read_now(conn), number, "again")
 
@@ -106,14 +108,13 @@ def test_chosen(conn, number):
 
 
 def test_what_people_ask(conn, number):
-    [row] = reports.pairs_by_product(conn, "12315.com", "node1")
-    stats = row.pair.stats
-    assert (row.product, stats.attempts, stats.failed, stats.tried) == ("特仑苏", 1, 1, 1)
-    assert reports.pairs_by_product(conn, None, "node2") == []
-    assert reports.by_site(conn) == {"12315.com": reports.SiteRow(tasks=1, manual=1)}
+    [row] = pair_queries.pairs_by_product(conn, "12315.com", "node1")
+    assert (row.product, row.attempts, row.failed, row.tried) == ("特仑苏", 1, 1, 1)
+    assert pair_queries.pairs_by_product(conn, None, "node2") == []
+    assert queue_queries.by_site(conn) == {"12315.com": queue_queries.SiteRow(tasks=1, manual=1)}
     assert schedules.listed(conn) == []
-    assert reports.waiting_summary(conn, read_now(conn)).oldest_at is None
-    assert reports.stored_since(conn, reports.Stored()) == reports.Stored()
+    assert queue_queries.waiting_summary(conn).oldest_at is None
+    assert queue_queries.stored_since(conn, queue_queries.Stored()) == queue_queries.Stored()
     assert (
         list(
             review_rows(conn, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=read_now(conn)))

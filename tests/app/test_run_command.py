@@ -19,8 +19,7 @@ from tiny_world import DEAD, PRODUCTS, REFUSED
 from app.cli import progress
 from app.cli.tables import pair_matrices, permit_list, permit_matrices
 from app.views.permit_worth import PermitWorth
-from tasks.domain.pair_stats import PairStats
-from tasks.store.queries.reports import PairRow
+from tasks.store.queries.pairs import PairRow
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import events
 
@@ -218,7 +217,7 @@ def test_control_pairs_tell_what_a_permit_is_worth(crawled, reviewloop):
 def test_what_pairs_and_permits_bring_fits_80_columns(site):
     out = Console(width=80, file=StringIO(), soft_wrap=True)
     pairs = [
-        PairRow(site, f"node{n}", PairStats(collected=20, active_s=40.0, offered=20), 0.0, 31)
+        PairRow(site=site, node=f"node{n}", collected=20, active_s=40.0, offered=20, wait_s=0.0, requests=31)
         for n in range(9)
     ]
     worths = [PermitWorth(page_chance=0.64, permit_worth=12.5, slot_worth=None)] * len(pairs)

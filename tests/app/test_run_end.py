@@ -14,7 +14,7 @@ from app.cli.run_end import finish
 from app.reports.summary import mark, summary
 from app.run.process import Until
 from app.run.setting_fields import Settings
-from tasks.store.queries.reports import Stored
+from tasks.store.queries.queues import Stored
 from tasks.store.sql.database import Store
 
 

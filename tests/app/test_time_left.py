@@ -6,7 +6,7 @@ import pytest
 
 from app.cli.progress import Snapshot, speed
 from app.run.eta import Ending, TimeLeft
-from tasks.store.queries.reports import Stored, WaitingSummary
+from tasks.store.queries.queues import Stored, WaitingSummary
 
 NOW = datetime(2026, 1, 1, 14, 0, tzinfo=UTC)
 

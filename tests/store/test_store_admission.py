@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from world import CATALOG, SITE, World, statements
+from world import CATALOG, SITE, World, statements, undone
 
 from tasks.domain.states import State
 from tasks.jobs import sweeps
@@ -58,7 +58,7 @@ def test_the_index_answers(world: World) -> None:
     with statements(world.store) as asked, world.store.begin() as conn:
         snapshot.heads(conn)
         snapshot.entrants(conn, {SITE: 1})
-    with world.store.engine.connect() as conn:
+    with undone(world.store) as conn:
         if not world.store.is_sqlite:  # so many that a plan matters, and known to the planner
             others = [one.name for one in subtasks.c if one.name not in ("id", "task_id", "chunk")]
             listed = ", ".join(f'"{name}"' for name in others)

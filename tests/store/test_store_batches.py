@@ -15,7 +15,7 @@ import pytest
 from contents import Snapshot, empty
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 from world import SILENT, World, hit, page_of, review
 
 from tasks.domain.failures import FailureReason
@@ -38,6 +38,7 @@ from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import metadata, reviews
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
 OLD = hit("old")
@@ -177,7 +178,7 @@ def _in_one_batch(world: World, items: Sequence[Item]) -> list[Any]:
     """All in one transaction, items of one kind in one call."""
     results: list[Any] = [None] * len(items)
 
-    def write(conn: Connection, now: datetime) -> None:
+    def write(conn: Transaction, now: datetime) -> None:
         for kind in sorted({kind for kind, _ in items}, key=lambda kind: kind.rank):
             places = [place for place, (other, _) in enumerate(items) if other is kind]
             done = kind.run(conn, now, [items[place][1] for place in places])

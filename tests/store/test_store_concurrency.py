@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from patience import PATIENCE_S
-from sqlalchemy import Connection
 from world import SILENT, World, hit
 
 from tasks.domain.failures import FailureReason
@@ -19,6 +18,7 @@ from tasks.store.queue import closing, leases
 from tasks.store.queue.leases import Counters, Grant, Lease
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.tables import attempts, events, pages, reviews, targets
+from tasks.store.sql.transaction import Transaction
 
 
 def _at_once(n: int, work: Callable[[int], Any]) -> list[Any]:
@@ -132,7 +132,7 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world:
     in_time = world.now
     world.pass_s(1)
 
-    def sweep(conn: Connection, now: Any) -> list[Lease]:
+    def sweep(conn: Transaction, now: Any) -> list[Lease]:
         ((seen, _),) = leases.overdue(conn, now, 10)
         with world.store.begin() as node:
             assert leases.progress_many(node, in_time, [leases.Renewal(lease, SILENT, Counters())]) == [True]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import insert, update
 from world import World
 
-from tasks.store.queries import coverage
-from tasks.store.queries.coverage import Coverage
+from tasks.store.queries import products as product_queries
+from tasks.store.queries.products import Coverage
 from tasks.store.sql.tables import subtasks, targets, tasks
 
 
@@ -34,12 +34,14 @@ def test_found_is_cut_at_the_engines_cap_and_unknown_found_does_not_count(store)
     (first,) = world.add("特仑苏", chunks=(True,))
     _store_hits(world, first, stored=6, todo=2)
     with store.begin() as conn:
-        assert coverage.product_coverages(conn, lambda _: 10) == {1: Coverage(0, 0, 1, 0, {"unknown": 1})}
+        assert product_queries.product_coverages(conn, lambda _: 10) == {
+            1: Coverage(0, 0, 1, 0, {"unknown": 1})
+        }
         conn.execute(update(tasks).values(found=1000, found_provenance="reported"))
-        (covered,) = coverage.product_coverages(conn, lambda _: 12).values()
+        (covered,) = product_queries.product_coverages(conn, lambda _: 12).values()
         assert covered == Coverage(6, 12, 1, 1, {"reported": 1})
         assert covered.share == 0.5
         conn.execute(update(tasks).values(found=4))
-        (covered,) = coverage.product_coverages(conn, lambda _: 12).values()
+        (covered,) = product_queries.product_coverages(conn, lambda _: 12).values()
         assert covered.share == 1.0
     assert Coverage().share is None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import delete, insert, select
 from world import World, hit, review
 
 from splitter.errors import InputError
@@ -21,6 +21,7 @@ from tasks.store.queries.export_cursor import Cursor, cursor_of
 from tasks.store.sql.tables import page_products, pages
 from tasks.store.sql.tables import products as product_table
 from tasks.store.sql.tables import reviews as table
+from tasks.store.sql.transaction import Transaction
 
 Exported = tuple[str, int]
 """Product and review of a row."""
@@ -65,7 +66,7 @@ class Story:
     def export(self, cursor: Cursor | None, wanted: ReviewFilter = ALL) -> tuple[list[Exported], Cursor]:
         """The rows of an export, and its cursor, that was in a file."""
 
-        def both(conn: Connection) -> tuple[list[Exported], Cursor]:
+        def both(conn: Transaction) -> tuple[list[Exported], Cursor]:
             after = export_cursor.new_cursor(conn, wanted, self.world.now)
             if cursor is None:
                 return ids(review_store.review_rows(conn, wanted)), cursor_of(after.text(), "file")

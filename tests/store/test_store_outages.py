@@ -7,11 +7,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 import psycopg2
 import pytest
 from patience import PATIENCE_S
-from sqlalchemy import Connection, TextClause, text
+from sqlalchemy import TextClause, text
 from sqlalchemy.exc import OperationalError
 from world import SILENT, START, World, hit
 
@@ -22,10 +23,11 @@ from tasks.jobs.ticks import tick
 from tasks.store.content.known_pages import STORE_RESULT_PAGES
 from tasks.store.queue import leases
 from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
-from tasks.store.sql.database import Store, begun, committed, try_lock
+from tasks.store.sql.database import Store, committed, try_lock
 from tasks.store.sql.outages import is_outage, is_transient
 from tasks.store.sql.postgres import AnswerWatch
 from tasks.store.sql.tables import attempts, targets, task_parts
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 
 
@@ -38,8 +40,10 @@ class LosesAnswers(Store):
         self.left = times
 
     @contextmanager
-    def begin(self, connection: Connection | None = None) -> Iterator[Connection]:
-        with super().begin(connection) as conn:
+    def begin(
+        self, connection: Transaction | None = None, *, now: datetime | None = None
+    ) -> Iterator[Transaction]:
+        with super().begin(connection, now=now) as conn:
             yield conn
             if self.left and not self._made:
                 self.left -= 1
@@ -75,7 +79,7 @@ def test_a_commit_without_an_answer_changes_nothing_twice(postgres_world: World,
 
 def test_a_transaction_tells_whether_it_was_committed(postgres_store: Store) -> None:
     with postgres_store.begin() as conn:
-        _, number = begun(conn)
+        number = conn.number()
         assert number is not None
         with postgres_store.begin() as other:
             assert committed(other, number) is None
@@ -123,13 +127,13 @@ def test_the_server_ends_a_session_that_is_silent_within_a_transaction(postgres_
         frozen.close()
 
 
-def _hold_and_wake(store: Store, frozen: Connection) -> None:
-    with frozen.begin():
-        frozen.execute(text("SET LOCAL idle_in_transaction_session_timeout = 50"))
+def _hold_and_wake(store: Store, connection: Transaction) -> None:
+    with store.begin(connection) as frozen:
+        frozen.run("SET LOCAL idle_in_transaction_session_timeout = 50")
         assert try_lock(frozen, "scheduler", 2.0)
         with store.begin() as conn:  # gets the lock by the holder's end
             conn.execute(_waits_for("scheduler"))
-        frozen.execute(text("SELECT 1"))
+        frozen.value("SELECT 1")
 
 
 def _waits_for(name: str) -> TextClause:

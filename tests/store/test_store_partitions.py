@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from world import CATALOG, SITE, World, hit
+from world import CATALOG, SITE, World, hit, undone
 
 from splitter.catalog.model import TimeFilter
 from tasks.domain.hit_count import EngineLimits, Provenance
@@ -17,8 +17,8 @@ from tasks.jobs import sweeps
 from tasks.scheduling import query_refinement
 from tasks.store.content import known_pages, products
 from tasks.store.content.products import NewProduct
-from tasks.store.queries import coverage
-from tasks.store.queries.coverage import Relaxed
+from tasks.store.queries import products as product_queries
+from tasks.store.queries.products import Relaxed
 from tasks.store.queue import tasks
 from tasks.store.queue.leases import Counters, Lease, WorkTarget
 from tasks.store.queue.partitions import NewPartition
@@ -109,7 +109,7 @@ def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small: World)
     )
     # 44 different ones: the engine's 45 was wrong, and stays beside.
     assert _found(small) == (44, Provenance.COUNTED, 45)
-    (covered,) = small.look(coverage.product_coverages, lambda _: 20).values()
+    (covered,) = small.look(product_queries.product_coverages, lambda _: 20).values()
     assert (covered.stored, covered.reachable, covered.rests_on) == (44, 44, {"counted": 1})
 
 
@@ -143,7 +143,7 @@ def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small
     assert _found(small) == (35, Provenance.CAPPED, 45)
     _turn(small, (list(range(30, 40)), 30, False))
     assert small.rows(task_parts)[1].listed == 20
-    (covered,) = small.look(coverage.product_coverages, lambda _: 20).values()
+    (covered,) = small.look(product_queries.product_coverages, lambda _: 20).values()
     assert (covered.reachable, covered.at_least) == (25, True)
 
 
@@ -168,7 +168,7 @@ def test_a_query_without_a_hit_is_asked_with_fewer_words_and_says_so(small: Worl
     assert _found(small) == (None, Provenance.UNKNOWN, None)
     _turn(small, ([1, 2], None, False))
     assert _found(small) == (2, Provenance.COUNTED, None)
-    (told,) = small.look(coverage.relaxed).values()
+    (told,) = small.look(product_queries.relaxed).values()
     assert told == [Relaxed(SITE, tuple(fewer.keywords), tuple(fewer.dropped), 2)]
     assert all(row.state == "DONE" for row in small.rows(subtasks))
 
@@ -192,7 +192,6 @@ BROKEN = [
 @pytest.mark.parametrize("statement", BROKEN)
 def test_verify_sees_parts_that_do_not_fit(small: World, statement: str) -> None:
     _split(small)
-    with small.store.engine.connect() as conn:
+    with undone(small.store) as conn:
         assert conn.exec_driver_sql(statement).rowcount > 0
         assert "partitions" in {violation.kind for violation in verify(conn, small.now).violations}
-        conn.rollback()

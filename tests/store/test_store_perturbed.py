@@ -11,23 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Connection,
-    LargeBinary,
-    Row,
-    String,
-    Table,
-    Text,
-    func,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import Boolean, Column, LargeBinary, Row, String, Table, Text, func, select, text, update
 from sqlalchemy.exc import DataError, IntegrityError
 from test_store_unasked import unanswered
-from world import CATALOG, SITE, World, hit, page_of, review
+from world import CATALOG, SITE, World, hit, page_of, review, undone
 
 from splitter.catalog.model import TimeFilter
 from splitter.catalog.names import Kind
@@ -58,6 +45,7 @@ from tasks.store.queue.schedules import ScheduleKind
 from tasks.store.queue.upkeep import StoredModel, SweepTimes, save_model
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import UtcDateTime, events, metadata
+from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.verify import verify
 
 DOCS = Path(__file__).parents[2] / "docs" / "verify.md"
@@ -273,7 +261,7 @@ class Story:
         assert world.do(imports.save, "shop", [one], ids) == [False]
 
 
-def _perturbed(column: Column[Any], row: Row[Any], conn: Connection) -> Iterator[Any]:
+def _perturbed(column: Column[Any], row: Row[Any], conn: Transaction) -> Iterator[Any]:
     """Other values for a column of a row."""
     value = row._mapping[column.name]
     of = column.table.name, column.name
@@ -313,7 +301,7 @@ _NEW: dict[type, Any] = {
 """Values for columns that have none, by type; numbers get 7."""
 
 
-def _rows(conn: Connection, column: Column[Any]) -> list[Row[Any]]:
+def _rows(conn: Transaction, column: Column[Any]) -> list[Row[Any]]:
     """A row with a value in this column, and one without, where there are."""
     table = column.table
     assert isinstance(table, Table)
@@ -324,12 +312,12 @@ def _rows(conn: Connection, column: Column[Any]) -> list[Row[Any]]:
     return [row for row in found if row is not None]
 
 
-def _outcome(conn: Connection, column: Column[Any], row: Row[Any], value: Any) -> str:
+def _outcome(conn: Transaction, column: Column[Any], row: Row[Any], value: Any) -> str:
     """What a change comes to: refused by the database, seen, or unseen."""
     table = column.table
     assert isinstance(table, Table)
     key = [one == row._mapping[one.name] for one in table.primary_key.columns]
-    step = conn.begin_nested()
+    step = conn.engine_connection.begin_nested()
     try:
         conn.execute(update(table).where(*key).values({column.name: value}))
         return "seen" if verify(conn, row_now(conn)).violations else "unseen"
@@ -339,7 +327,7 @@ def _outcome(conn: Connection, column: Column[Any], row: Row[Any], value: Any) -
         step.rollback()
 
 
-def row_now(conn: Connection) -> datetime:
+def row_now(conn: Transaction) -> datetime:
     """The latest event's time."""
     at: datetime = conn.execute(select(func.max(events.c.at))).scalar_one()
     return at
@@ -358,7 +346,7 @@ def test_each_column_is_proved_or_said_not_to_be(store: Store) -> None:
     story = Story(store)
     assert story.world.verification().violations == ()
     outcomes: dict[tuple[str, str], set[str]] = {}
-    with store.engine.connect() as conn:
+    with undone(store) as conn:
         for table in metadata.sorted_tables:
             for column in table.columns:
                 rows = _rows(conn, column)

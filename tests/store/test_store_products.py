@@ -13,7 +13,7 @@ from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
-from tasks.store.queries.product_pages import product_rows
+from tasks.store.queries.products import product_rows
 from tasks.store.queue import closing, schedules, tasks
 from tasks.store.queue.leases import Counters
 from tasks.store.queue.partitions import NewPartition

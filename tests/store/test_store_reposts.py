@@ -137,7 +137,7 @@ def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_
         again = {n for n, text in enumerate(texts, 1) if len(text) >= SHORTEST and text in texts[: n - 1]}
         assert again <= links.keys()
         assert conn.scalar(select(func.count()).select_from(reviews)) == len(bodies)
-        conn.rollback()
+        conn.engine_connection.rollback()
 
 
 def _insert(conn, bodies) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection
 from test_store_imports import SOURCE, imported
 from test_store_reposts import EDITED, FIRST, FORWARD, OTHER, linked, step
 from world import World, hit, page_of, review
@@ -17,10 +16,11 @@ from tasks.store.content.page_links import Link, judge_again
 from tasks.store.content.pages import PageToStore
 from tasks.store.content.products import NewProduct
 from tasks.store.content.reviews import ReviewFilter, review_rows
-from tasks.store.queries import coverage
+from tasks.store.queries import products as product_queries
 from tasks.store.queue.leases import WorkTarget
 from tasks.store.queue.result_pages import known_pages
 from tasks.store.sql import tables
+from tasks.store.sql.transaction import Transaction
 
 OURS, THEIRS = "光明高钙牛奶", "特仑苏"
 
@@ -36,7 +36,7 @@ def crawl(world: World, product: str, texts: dict[str, str]) -> Sequence[WorkTar
 
 
 def rows_of(world: World, product: str) -> list[str]:
-    def read(conn: Connection) -> list[str]:
+    def read(conn: Transaction) -> list[str]:
         return [row.body for row in review_rows(conn, ReviewFilter(products=(product,)))]
 
     found: list[str] = world.look(read)
@@ -57,7 +57,7 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     assert (was.reviews, removed.reviews, removed.kept, len(removed.alone)) == (3, 2, 1, 0)
     assert rows_of(world, OURS) == []
     assert (
-        world.look(coverage.product_coverages, lambda _engine: 100)[ids[OURS]].share == 0.0
+        world.look(product_queries.product_coverages, lambda _engine: 100)[ids[OURS]].share == 0.0
     )  # of what was found
     assert rows_of(world, THEIRS) == [OTHER, FIRST, FORWARD, EDITED]
     assert linked(world).keys() == {FORWARD, EDITED}  # the copy took the place of its original

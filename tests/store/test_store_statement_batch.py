@@ -11,7 +11,7 @@ from typing import Any
 import psycopg2.extensions
 import pytest
 from contents import Snapshot
-from sqlalchemy import Connection, event, insert, select, text, update
+from sqlalchemy import event, insert, select, text, update
 from sqlalchemy.exc import IntegrityError, OperationalError, StatementError
 from world import SILENT, World, hit, page_of, review
 
@@ -34,8 +34,9 @@ from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.sql.bulk import insert_rows, rows_with
 from tasks.store.sql.database import Store, read_now
 from tasks.store.sql.outages import is_transient
-from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.prepared import defer
 from tasks.store.sql.tables import hosts
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
 Sent = list[str]
@@ -207,11 +208,11 @@ def test_a_move_of_many_takes_none_of_its_own(far: tuple[Store, Sent]) -> None:
 # --- what travels when --------------------------------------------------------------------------------------
 
 
-def _add(conn: Connection, *names: str) -> None:
+def _add(conn: Transaction, *names: str) -> None:
     defer(conn, insert(hosts), [{"host": name} for name in names])
 
 
-def _names(conn: Connection) -> list[str]:
+def _names(conn: Transaction) -> list[str]:
     return list(conn.scalars(select(hosts.c.host).order_by(hosts.c.host)))
 
 

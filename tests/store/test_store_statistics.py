@@ -8,7 +8,7 @@ from world import SITE, World, hit
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY
 from tasks.scheduling.proximity.response_times import RoundTrip
-from tasks.store.queries import reports
+from tasks.store.queries import pairs
 from tasks.store.queue import closing, leases, stats
 from tasks.store.queue.leases import Counters
 
@@ -97,5 +97,5 @@ def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(worl
     assert world.pair().rtt_ms == pytest.approx(75.0)
     assert world.pair().rtt_n == 20
     assert world.look(stats.round_trips) == {(SITE, "n1"): pytest.approx(75.0)}
-    (row,) = world.look(reports.pairs)
+    (row,) = world.look(pairs.pairs)
     assert row.rtt_ms == pytest.approx(75.0)

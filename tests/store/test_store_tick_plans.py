@@ -25,7 +25,7 @@ from tasks.jobs import repost_linking
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store.queries.recorded import recorded_parameters
+from tasks.store.queries.pairs import recorded_parameters
 from tasks.store.queue import manual, nodes, snapshot, tasks, transitions, upkeep
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store, read_now, unhurried
@@ -203,5 +203,5 @@ def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
         conn.exec_driver_sql("SET LOCAL random_page_cost = 1.1")
         for step in upkeep.retention_steps(timedelta(days=365)):
             step(conn, now + timedelta(days=400))
-        conn.rollback()
+        conn.engine_connection.rollback()
     assert not found, _told(found)

@@ -11,7 +11,7 @@ from app.run.eta import Ending, TimeLeft, time_left
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
-from tasks.store.queries.host_waits import host_waits
+from tasks.store.queries.queues import host_waits
 from tasks.store.queue import closing, hosts, transitions
 from tasks.store.queue.hosts import Rest
 from tasks.store.queue.leases import Counters
@@ -23,7 +23,7 @@ def left(world: World) -> TimeLeft:
             conn,
             world.now,
             transitions.count_queues(conn),
-            host_waits(conn, world.now, world.context.hosts.of_site, SILENT),
+            host_waits(conn, world.context.hosts.of_site, SILENT),
         )
     )
 

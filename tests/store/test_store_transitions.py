@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select
-from world import World
+from sqlalchemy import select
+from world import World, undone
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason
@@ -16,6 +16,7 @@ from tasks.jobs import recalling, sweeps
 from tasks.store.queue import closing, transitions
 from tasks.store.queue.transitions import EventData
 from tasks.store.sql.tables import attempts, events, subtasks
+from tasks.store.sql.transaction import Transaction
 
 _FROM_SEVERAL = (Transition.CANCEL, Transition.SET_ASIDE)
 _MOVES = [t for t in Transition if t not in (Transition.CREATE, *_FROM_SEVERAL)]
@@ -80,10 +81,9 @@ def test_an_unknown_subtask_and_one_with_a_lease_are_not_moved(world: World) -> 
 def test_every_transition_is_logged_with_its_note(world: World) -> None:
     subtask_id = world.add("特仑苏")[0]
     note = EventData("token", 7, "n1", "why", {"數": [1, 2.5, None]})
-    with world.store.begin() as conn:
+    with undone(world.store) as conn:  # no real move says all this
         transitions.move(conn, world.now, subtask_id, Transition.ADMIT, note)
         row = conn.execute(select(events).order_by(events.c.id)).all()[-1]
-        conn.rollback()  # no real move says all this
     assert (row.token, row.attempt_id, row.node, row.reason, row.detail) == (
         "token",
         7,
@@ -102,11 +102,10 @@ def test_a_batch_of_transitions_is_logged_as_single_ones_are(world: World) -> No
         EventData(),
     ]
     moves = [transitions.Move(i, note, {}) for i, note in zip(ids, notes, strict=True)]
-    with world.store.begin() as conn:
+    with undone(world.store) as conn:  # no real move says all this
         transitions.move_many(conn, world.now, Transition.ADMIT, moves)
         admitted = select(events).where(events.c.transition == Transition.ADMIT).order_by(events.c.id)
         logged = conn.execute(admitted).all()
-        conn.rollback()  # no real move says all this
     assert [row.subtask_id for row in logged] == ids
     for row, note in zip(logged, notes, strict=True):
         assert EventData(row.token, row.attempt_id, row.node, row.reason, row.detail) == note
@@ -125,10 +124,9 @@ def test_a_batch_sets_columns_of_every_type(world: World) -> None:
         transitions.Move(one, EventData(tokens[one], None, "n1"), {**changed, "lease_token": tokens[one]})
         for one, changed in zip(ids, values, strict=True)
     ]
-    with world.store.begin() as conn:
+    with undone(world.store) as conn:
         transitions.move_many(conn, world.now, Transition.ALLOCATE, moves)
         rows = {row.id: row for row in conn.execute(select(subtasks).where(subtasks.c.id.in_(ids)))}
-        conn.rollback()
     for one, changed in zip(ids, values, strict=True):
         assert {name: getattr(rows[one], name) for name in changed} == changed
         assert (rows[one].state, rows[one].lease_token) == (State.CRAWL, tokens[one])
@@ -144,15 +142,14 @@ def test_the_compare_and_set_of_a_batch_stands(world: World) -> None:
         transitions.Move(one.subtask_id, EventData(), {}, token)
         for one, token in zip(leased, tokens, strict=True)
     ]
-    with world.store.begin() as conn:
+    with undone(world.store) as conn:
         transitions.move_many(conn, world.now, Transition.SUCCEED, moves)
         transitions.move_many(conn, world.now, Transition.ADMIT, moves)
         chosen = select(subtasks.c.state).order_by(subtasks.c.id)
         assert list(conn.scalars(chosen)) == [State.SLEEP, State.CRAWL, State.SLEEP]
-        conn.rollback()
 
 
-def _admit(conn: Connection, now: datetime, subtask_id: int) -> bool:
+def _admit(conn: Transaction, now: datetime, subtask_id: int) -> bool:
     return transitions.try_move(conn, now, subtask_id, Transition.ADMIT, EventData())
 
 

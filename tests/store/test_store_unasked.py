@@ -17,7 +17,7 @@ from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import UnaskedHost
-from tasks.store.queries.host_waits import HostQueue, host_waits
+from tasks.store.queries.queues import HostQueue, host_waits
 from tasks.store.queue import closing, hosts, nodes, snapshot
 from tasks.store.queue.hosts import Rest
 from tasks.store.queue.leases import Counters
@@ -71,7 +71,7 @@ def of_host(name: str) -> Callable[[str], tuple[str, str]]:
 
 
 def waits(world: World, engine: str = "engine.cn") -> list[HostQueue]:
-    found: list[HostQueue] = world.look(host_waits, world.now, of_host(engine), SILENT_AFTER)
+    found: list[HostQueue] = world.look(host_waits, of_host(engine), SILENT_AFTER)
     return found
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Connection, insert
-from world import START, World, hit, statements
+from sqlalchemy import insert
+from world import START, World, hit, statements, undone
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
@@ -16,6 +16,7 @@ from tasks.store.queue.leases import Counters
 from tasks.store.queue.nodes import NodeLoad
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import events, pages, reviews, subtasks
+from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.liveness import BOUNDS
 from tasks.store.verify.verify import verify
 
@@ -134,7 +135,7 @@ def test_a_broken_invariant_is_reported(
     assert expected in _found(filled)
 
 
-def _stored_again(conn: Connection) -> None:
+def _stored_again(conn: Transaction) -> None:
     """What the constraints prevent, without them."""
     if conn.dialect.name == "sqlite":
         for table in ("pages", "reviews"):
@@ -154,12 +155,11 @@ def test_what_is_stored_twice_is_seen(store_url: str) -> None:
     world = World(store)
     lease, work = world.begin(world.waiting())
     world.save(lease, world.read_results(lease, work.targets[0], [hit("1")]).todo[0])
-    with store.engine.connect() as conn:
+    with undone(store) as conn:
         if store.is_sqlite:
-            conn.connection.driver_connection.execute("PRAGMA foreign_keys = OFF")
+            conn.engine_connection.connection.driver_connection.execute("PRAGMA foreign_keys = OFF")
         _stored_again(conn)
         twice = [v.message for v in verify(conn, START).violations if v.kind == "twice"]
-        conn.rollback()
     store.close()
     assert twice == [f"page {hit('1')} is stored 2 times", "review '1' of page 1 is stored 2 times"]
 
@@ -177,7 +177,7 @@ def test_more_than_five_recalls_in_a_round_are_seen_and_a_retry_begins_another(f
     assert filled.subtask(WAITING).recalls == 1
     assert _found(filled) == []
 
-    def recalled_instead(conn: Connection, _now: object) -> None:
+    def recalled_instead(conn: Transaction, _now: object) -> None:
         its = (events.c.subtask_id == WAITING) & (events.c.transition == "give_up")
         conn.execute(events.update().where(its).values(transition="recall", to_state="WAIT"))
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from patience import PATIENCE_S
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from tasks.domain.errors import TaskError
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import hosts
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import _TRIES, BatchOperation, Writer
 
 
@@ -26,8 +27,8 @@ def writer(store: Store) -> Iterator[Writer]:
     made.close()
 
 
-def _add(host: str) -> Callable[[Connection, datetime], str]:
-    def add(conn: Connection, now: datetime) -> str:
+def _add(host: str) -> Callable[[Transaction, datetime], str]:
+    def add(conn: Transaction, now: datetime) -> str:
         conn.execute(insert(hosts).values(host=host, robots_at=now))
         return host
 
@@ -46,7 +47,7 @@ class _Plug:
         self._pulled = threading.Event()
         running = threading.Event()
 
-        def wait(_conn: Connection, _now: datetime) -> None:
+        def wait(_conn: Transaction, _now: datetime) -> None:
             running.set()
             assert self._pulled.wait(timeout=PATIENCE_S)
 
@@ -158,7 +159,7 @@ def test_a_database_that_was_away_at_the_start_is_no_matter_once_it_is_back(stor
     class Away(Store):
         answers = iter([False, True])
 
-        def connect(self) -> Connection:
+        def connect(self) -> Transaction:
             if next(self.answers):
                 return super().connect()
             raise OperationalError("connect", None, Exception("away"))
@@ -173,10 +174,10 @@ def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store
         conn.execute(insert(hosts), [{"host": "a"}, {"host": "b"}])
     both = threading.Barrier(2)
 
-    def note(host: str, text: str, *, first: bool) -> Callable[[Connection, datetime], str]:
+    def note(host: str, text: str, *, first: bool) -> Callable[[Transaction, datetime], str]:
         met = threading.Event()
 
-        def run(conn: Connection, _now: datetime) -> str:
+        def run(conn: Transaction, _now: datetime) -> str:
             conn.exec_driver_sql("SET LOCAL deadlock_timeout = '20ms'")
             row = hosts.c.host == host
             before = conn.scalar(select(hosts.c.robots).where(row).with_for_update()) or ""
@@ -214,7 +215,7 @@ class Recorded:
         self.calls: list[list[str]] = [] if calls is None else calls
         self.kind: BatchOperation[str, str] = BatchOperation(rank, self._run)
 
-    def _run(self, conn: Connection, now: datetime, names: Sequence[str]) -> list[str]:
+    def _run(self, conn: Transaction, now: datetime, names: Sequence[str]) -> list[str]:
         self.calls.append(list(names))
         if "dropped" in names:
             return ["too few"]
@@ -376,7 +377,7 @@ def test_an_item_that_loses_deadlocks_is_tried_again_but_not_for_ever(
 ) -> None:
     kind, lost = Recorded(), 0
 
-    def losing(conn: Connection, now: datetime) -> str:
+    def losing(conn: Transaction, now: datetime) -> str:
         nonlocal lost
         _add("a")(conn, now)
         if lost < times:
@@ -424,7 +425,7 @@ def test_whoever_stops_waiting_too_late_is_written_and_disturbs_nobody(writer: W
     running, go_on = threading.Event(), threading.Event()
     disturbed: list[Any] = []
 
-    def slow(conn: Connection, now: datetime, names: Sequence[str]) -> list[str]:
+    def slow(conn: Transaction, now: datetime, names: Sequence[str]) -> list[str]:
         running.set()
         assert go_on.wait(timeout=PATIENCE_S)
         return [_add(name)(conn, now) for name in names]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from sqlalchemy import Connection, Table, event, select
+from sqlalchemy import Table, event, select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.names import Kind
@@ -30,6 +30,7 @@ from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHi
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, pair_stats, subtasks, targets
+from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.verify import Verification, verify
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,6 +48,14 @@ def hit(name: str, site: str = SITE) -> str:
 
 
 @contextmanager
+def undone(store: Store) -> Iterator[Transaction]:
+    """A transaction that is rolled back at its end."""
+    with store.engine.connect() as conn:
+        yield Transaction(conn)
+        conn.rollback()
+
+
+@contextmanager
 def statements(store: Store) -> Iterator[list[tuple[str, object]]]:
     """The statements sent to the database, each with its values; SQLite's have their values in them."""
     sent: list[tuple[str, object]] = []
@@ -55,7 +64,7 @@ def statements(store: Store) -> Iterator[list[tuple[str, object]]]:
     def note(_conn: object, _cursor: object, statement: str, values: object, *_rest: object) -> None:
         sent.append((statement, values))
 
-    def trace(conn: Connection) -> None:
+    def trace(conn: Transaction) -> None:
         driver = conn.connection.driver_connection
         assert driver is not None
         driver.set_trace_callback(lambda statement: sent.append((statement, ())))
@@ -80,18 +89,18 @@ class World:
 
     def do(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Run `operation(conn, now, ...)` in a transaction of its own."""
-        with self.store.begin() as conn:
+        with self.store.begin(now=self.now) as conn:
             return operation(conn, self.now, *args, **named)
 
     def sweep(self, sweep: Callable[..., Any]) -> Any:
         return self.do(sweep, self.context)
 
     def look(self, operation: Callable[..., Any], *args: Any) -> Any:
-        with self.store.read() as conn:
+        with self.store.read(now=self.now) as conn:
             return operation(conn, *args)
 
     def rows(self, table: Table, *where: Any) -> Sequence[Any]:
-        def read(conn: Connection) -> Sequence[Any]:
+        def read(conn: Transaction) -> Sequence[Any]:
             order = list(table.primary_key.columns)
             return conn.execute(select(table).where(*where).order_by(*order)).all()
 
@@ -129,7 +138,7 @@ class World:
             for site in sites
         ]
 
-        def make(conn: Connection, now: datetime) -> int:
+        def make(conn: Transaction, now: datetime) -> int:
             assert products.add(conn, now, NewProduct(name=name, keywords=words, priority=priority))
             (wanted,) = [v for v in tasks.unplanned(conn, 100) if v.product == name]
             assert tasks.plan(conn, now, wanted, planned) == len(sites)

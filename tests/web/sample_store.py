@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection
-
 from splitter.normalize import name_key
 from tasks.domain.states import State
 from tasks.store.queue import transitions
 from tasks.store.sql import tables
 from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\u202egnp.exe"
 PRODUCT, OTHER = "光明高钙牛奶", "特仑苏"
@@ -34,12 +33,12 @@ def fill(store: Store) -> None:
         _schedule(conn)
 
 
-def _insert(conn: Connection, table: Any, *rows: dict[str, Any]) -> None:
+def _insert(conn: Transaction, table: Any, *rows: dict[str, Any]) -> None:
     for row in rows:
         conn.execute(table.insert().values(**row))
 
 
-def _products(conn: Connection) -> None:
+def _products(conn: Transaction) -> None:
     for number, name in enumerate((PRODUCT, OTHER), 1):
         _insert(
             conn,
@@ -68,7 +67,7 @@ def _products(conn: Connection) -> None:
             )  # fmt: skip
 
 
-def _nodes(conn: Connection) -> None:
+def _nodes(conn: Transaction) -> None:
     for name in ("node1", "node2"):
         _insert(
             conn,
@@ -99,7 +98,7 @@ def _nodes(conn: Connection) -> None:
     )
 
 
-def _subtasks(conn: Connection) -> None:
+def _subtasks(conn: Transaction) -> None:
     states = ("DONE", "WAIT", "MANUAL", "MANUAL", "PRIORITY")
     transitions._note_moves(conn, [(None, State(state)) for state in states])
     for number, state in enumerate(states, 1):
@@ -127,7 +126,7 @@ def _subtasks(conn: Connection) -> None:
 
 
 def _event(
-    conn: Connection, at: datetime, subtask: int, transition: str, begin: str | None, end: str, **more: Any
+    conn: Transaction, at: datetime, subtask: int, transition: str, begin: str | None, end: str, **more: Any
 ) -> None:
     _insert(
         conn,
@@ -143,7 +142,7 @@ def _event(
     )
 
 
-def _attempt(conn: Connection, at: datetime, subtask: int, site: str, failed: bool) -> None:
+def _attempt(conn: Transaction, at: datetime, subtask: int, site: str, failed: bool) -> None:
     node = "node2" if failed else "node1"
     _insert(
         conn,
@@ -182,7 +181,7 @@ def _attempt(conn: Connection, at: datetime, subtask: int, site: str, failed: bo
         _event(conn, at, subtask, "wake", "SLEEP", "DONE")
 
 
-def _pages(conn: Connection) -> None:
+def _pages(conn: Transaction) -> None:
     for number in range(1, REVIEWS + 1):
         at = BEGIN + timedelta(days=number)
         of_page = {"site": SITE, "node": "node1", "attempt_id": 1}
@@ -207,7 +206,7 @@ def _pages(conn: Connection) -> None:
     _insert(conn, tables.review_links, {"review_id": 7, "original_id": 6, "similarity": 0.93})
 
 
-def _import(conn: Connection) -> None:
+def _import(conn: Transaction) -> None:
     at = BEGIN + timedelta(days=IMPORTED)
     _insert(conn, tables.import_sources, {"name": SOURCE, "columns": {}, "shape": b"s" * 16, "used_at": at})
     of_page = {"site": SHOP, "node": "", "attempt_id": None, "url": ""}
@@ -226,7 +225,7 @@ def _import(conn: Connection) -> None:
     )  # fmt: skip
 
 
-def _schedule(conn: Connection) -> None:
+def _schedule(conn: Transaction) -> None:
     """A report whose receiver answered with what a page would like to have run."""
     to = {"to": "https://hooks.example.cn/T0KEN", "format": "html"}
     row = {"what": "report", "cron": "0 8 * * 1", "zone": "Asia/Shanghai", "options": to, "problem": HOSTILE}

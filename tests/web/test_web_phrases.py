@@ -29,7 +29,7 @@ from tasks.domain.views import NodeView, SubtaskView
 from tasks.reading.decode import decode
 from tasks.scheduling import eligibility, modification, recall
 from tasks.scheduling.recall import RecallSettings
-from tasks.store.queries.host_waits import HostQueue
+from tasks.store.queries.queues import HostQueue
 
 
 def test_every_phrase_is_there_in_chinese_and_none_is_left_over() -> None:

@@ -15,7 +15,6 @@ from types import TracebackType
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from sqlalchemy import Connection
 from sqlalchemy.exc import ProgrammingError
 
 from app.run import wiring
@@ -35,6 +34,7 @@ from tasks.store.queue.leases import Lease
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
 from tasks.store.sql.schema import check_revision
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.node import CrawlNode
 from tasks.worker.redis_seen import RedisSeen
@@ -170,7 +170,7 @@ class NodeProcess:
         )
         return wiring.open_node(own, row, tools, catalog, writer, on_free)
 
-    def _register(self, entries: Mapping[str, str], conn: Connection, now: datetime) -> Node:
+    def _register(self, entries: Mapping[str, str], conn: Transaction, now: datetime) -> Node:
         """Register the node, so that it may get leases. This process's settings override its row."""
         check_revision(conn, MIGRATIONS)
         row = nodes.find(conn, self._name) or Node(self._name, frozenset(Kind), self._slots)

@@ -17,10 +17,12 @@ from app.web.pages.nodes import read_nodes
 from app.web.pages.overview import read_overview
 from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import read_sites
+from tasks.domain.pair_stats import PairStats
 from tasks.domain.voices import Voice
-from tasks.store.queries import pair_history, product_pages, review_search
-from tasks.store.queries.pair_history import PairAttempt, RecentAttempts
-from tasks.store.queries.product_pages import ProductRow, SiteProgress
+from tasks.store.queries import pairs, review_search
+from tasks.store.queries import products as product_queries
+from tasks.store.queries.pairs import AttemptSums, PairAttempt
+from tasks.store.queries.products import ProductRow, SiteProgress
 from tasks.store.queries.review_search import FoundReview, Wanted
 from tasks.store.queue import manual, notices
 from tasks.store.queue.manual import Cause, ManualRow
@@ -111,8 +113,8 @@ def matrix(page: Here, site: Text = "") -> list[Pair]:
     found = []
     for (name, node), of in told.sums.items():
         if site in ("", name):
-            recent = told.recent.get((name, node), RecentAttempts())
-            sums = {key: getattr(of, key) for key in Pair.model_fields if hasattr(of, key)}
+            recent = told.recent.get((name, node), AttemptSums())
+            sums = {key: getattr(of, key) for key in Pair.model_fields if hasattr(PairStats, key)}
             found.append(
                 Pair(
                     site=name,
@@ -131,7 +133,7 @@ def attempts(page: Here, site: str, node: str, limit: Limit = _ROWS) -> list[Pai
     """The newest closed attempts of a pair, the oldest of them first."""
     _plain(site, node)
     with page.context.store.read() as conn:
-        return pair_history.attempts_of_pair(conn, site, node, limit)
+        return pairs.attempts_of_pair(conn, site, node, limit)
 
 
 class Node(BaseModel):
@@ -197,16 +199,16 @@ def schedules(page: Here) -> list[ScheduleRow]:
 def products(page: Here, after: Number = 0, limit: Limit = _ROWS, contains: Text = "") -> list[ProductRow]:
     """Products by number; go on with `after` = the last one's id."""
     with page.context.store.read() as conn:
-        return product_pages.product_rows(conn, after=after, most=limit, contains=contains)
+        return product_queries.product_rows(conn, after=after, most=limit, contains=contains)
 
 
 @router.get("/products/{number}", responses=PROBLEMS)
 def progress(page: Here, number: Id) -> list[SiteProgress]:
     """How far a product is at each site."""
     with page.context.store.read() as conn:
-        if not product_pages.product_rows(conn, only=number):
+        if not product_queries.product_rows(conn, only=number):
             raise HTTPException(404, f"there is no product {number}")
-        return product_pages.progress(conn, number)
+        return product_queries.progress(conn, number)
 
 
 class CauseOfMany(BaseModel):

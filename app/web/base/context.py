@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
-from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
 
@@ -25,6 +24,7 @@ from app.web.base.rendering import rendered
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
 _MOST_KEPT = 100
@@ -64,7 +64,7 @@ class Context:
     held: Held = field(default_factory=Held)
     uploads: Uploads = field(default_factory=Uploads)
 
-    def read(self, key: Any, read: Callable[[Connection, datetime], T]) -> T:
+    def read(self, key: Any, read: Callable[[Transaction, datetime], T]) -> T:
         """The answer to a query at this moment, or a moment ago (`Cached`)."""
 
         def made() -> T:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form
 from fastapi import Path as InPath
-from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -17,9 +16,10 @@ from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.scheduling.recall import SUGGESTIONS
-from tasks.store.queries import reports
+from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual, nodes, notices
 from tasks.store.queue.manual import Edit
+from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
@@ -69,13 +69,13 @@ def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Resp
 def story(page: Here, subtask: SubtaskId) -> Response:
     """A subtask with every attempt, what was answered last, and its events."""
     with page.context.store.read() as conn:
-        row = reports.subtask(conn, subtask)
+        row = subtask_queries.subtask(conn, subtask)
         if row is None:
             raise UnknownSubtask(page.t("There is no subtask {n}.", n=subtask))
         waiting = manual.manual_page(conn, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
-        attempts = reports.attempts_of(conn, subtask)
-        targets = [one for one in reports.targets_of(conn, subtask) if one["state"] != "stored"]
-        events = reports.events_of(conn, subtask)
+        attempts = subtask_queries.attempts_of(conn, subtask)
+        targets = [one for one in subtask_queries.targets_of(conn, subtask) if one["state"] != "stored"]
+        events = subtask_queries.events_of(conn, subtask)
         names = [one.node.name for one in nodes.listed(conn)]
     return page.html(
         "subtask.html",
@@ -148,7 +148,7 @@ async def edit(page: Change, subtask: SubtaskId) -> Response:
 
     def act() -> manual_actions.Outcome:
         with page.context.store.read() as conn:
-            now = {one["id"]: one["url"] for one in reports.targets_of(conn, subtask)}
+            now = {one["id"]: one["url"] for one in subtask_queries.targets_of(conn, subtask)}
         urls = {n: given[f"url{n}"] for n, url in now.items() if given.get(f"url{n}", url) != url}
         wanted = Edit(urls=urls, pages=_number(given.get("pages", "")), quota=_number(given.get("quota", "")))
         return manual_actions.act_on_each(page.context.store, [subtask], edit_or_retry(wanted), page.who)
@@ -170,7 +170,7 @@ def _number(text: str) -> int | None:
     return int(text)
 
 
-def _of_cause(conn: Connection, reason: str, site: str) -> list[int]:
+def _of_cause(conn: Transaction, reason: str, site: str) -> list[int]:
     return manual.chosen(conn, reason=reason, site=site)
 
 

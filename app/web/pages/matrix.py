@@ -9,7 +9,6 @@ from typing import Any
 
 from fastapi import APIRouter
 from markupsafe import Markup
-from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -19,9 +18,10 @@ from app.web.base.phrases import length
 from app.web.base.rendering import number, percent
 from app.web.pages.node_ratings import FEW, Verdict, verdicts
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
-from tasks.store.queries import pair_history
-from tasks.store.queries.pair_history import PairAttempt, RecentAttempts
+from tasks.store.queries import pairs
+from tasks.store.queries.pairs import AttemptSums, PairAttempt
 from tasks.store.queue import hosts, nodes
+from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
@@ -41,7 +41,7 @@ class Matrix:
     """All pairs with closed attempts: their sums, and how they did lately."""
 
     sums: Mapping[tuple[str, str], PairStats]
-    recent: Mapping[tuple[str, str], RecentAttempts]
+    recent: Mapping[tuple[str, str], AttemptSums]
     nodes: Sequence[str]
 
     @property
@@ -53,10 +53,10 @@ class Matrix:
 def read_matrix(context: Context) -> Matrix:
     """The pairs now."""
 
-    def read(conn: Connection, _now: datetime) -> Matrix:
-        sums = pair_history.pair_sums(conn)
+    def read(conn: Transaction, _now: datetime) -> Matrix:
+        sums = {(row.site, row.node): row for row in pairs.pairs(conn)}
         named = sorted({node for _, node in sums} | {row.node.name for row in nodes.listed(conn)})
-        return Matrix(sums, pair_history.recent_attempts(conn), named)
+        return Matrix(sums, pairs.recent_attempts(conn), named)
 
     return context.read("matrix", read)
 
@@ -97,7 +97,7 @@ def matrix(page: Here, measure: str = "completion", after: str = "", q: str = ""
         more=more,
         after=after,
         q=q,
-        newest=pair_history.NEWEST_ATTEMPTS,
+        newest=pairs.NEWEST_ATTEMPTS,
     )
 
 
@@ -139,7 +139,7 @@ def _cell(page: Page, told: Matrix, measure: str, site: str, node: str) -> Cell 
 
 
 def _why(page: Page, told: Matrix, site: str, node: str, of: PairStats) -> str:
-    reasons = told.recent.get((site, node), RecentAttempts()).reasons
+    reasons = told.recent.get((site, node), AttemptSums()).reasons
     if not reasons or (of.completion is not None and of.completion >= FEW):
         return ""
     return page.t(max(reasons, key=lambda name: (reasons[name], name)))
@@ -156,8 +156,8 @@ def _measured(
         best = _best(told, site, lambda key: told.sums[key].efficiency_s)
         value = of.efficiency_s
         return Cell(length(page.language, value), f"{of.collected:,.0f}", _step(best, value)), _less(value)
-    recent = told.recent.get((site, node), RecentAttempts())
-    best = _best(told, site, lambda key: told.recent.get(key, RecentAttempts()).requests_per_page)
+    recent = told.recent.get((site, node), AttemptSums())
+    best = _best(told, site, lambda key: told.recent.get(key, AttemptSums()).requests_per_page)
     value = recent.requests_per_page
     return Cell(number(value, 1), f"{recent.requests:,}", _step(best, value)), _less(value)
 
@@ -182,12 +182,12 @@ def pair(page: Here, site: str, node: str) -> Response:
     """How a node did at a site, attempt by attempt, and why it was given work there last."""
     told = read_matrix(page.context)
 
-    def read(conn: Connection, now: datetime) -> dict[str, Any]:
+    def read(conn: Transaction, now: datetime) -> dict[str, Any]:
         rests = [one for one in hosts.breakers(conn, now) if one.node == node]
         of_site = {*page.context.hosts.of_site(site)} if site in page.context.catalog.sites else {site}
         return {
-            "attempts": pair_history.attempts_of_pair(conn, site, node, _ATTEMPTS),
-            "decision": pair_history.last_decision(conn, site, node),
+            "attempts": pairs.attempts_of_pair(conn, site, node, _ATTEMPTS),
+            "decision": pairs.last_decision(conn, site, node),
             "breakers": [one for one in rests if one.host in of_site],
             "now": now,
         }
@@ -204,7 +204,7 @@ def pair(page: Here, site: str, node: str) -> Response:
         site=site,
         node=node,
         sums=sums or PairStats(),
-        recent=told.recent.get((site, node), RecentAttempts()),
+        recent=told.recent.get((site, node), AttemptSums()),
         said=words(page, verdicts(site, told.sums, told.recent)),
         completion_chart=_chart(
             t("Completion rate over attempts, in %"), t("faded"), t("single"), completion

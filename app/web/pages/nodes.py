@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Form
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.actions import manual_actions
@@ -15,6 +14,7 @@ from app.web.base.context import Change, Context, Here, Notice
 from tasks.store.queue import hosts, nodes
 from tasks.store.queue.hosts import Breaker
 from tasks.store.queue.nodes import NodeRow
+from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
@@ -31,7 +31,7 @@ class Told:
 def read_nodes(context: Context) -> Told:
     """Every node."""
 
-    def read(conn: Connection, now: datetime) -> Told:
+    def read(conn: Transaction, now: datetime) -> Told:
         return Told(now, list(nodes.listed(conn)), hosts.breakers(conn, now))
 
     return context.read("nodes", read)

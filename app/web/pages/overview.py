@@ -8,7 +8,6 @@ from datetime import datetime
 
 from fastapi import APIRouter
 from markupsafe import Markup
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.reports import charts
@@ -17,11 +16,11 @@ from app.views.host_waits import unplanned_texts, wait_text
 from app.web.base.context import Context, Here
 from app.web.base.phrases import Translate
 from tasks.domain.states import State
-from tasks.store.queries import trends
-from tasks.store.queries.host_waits import HostQueue, host_waits
-from tasks.store.queries.trends import Pace, QueueTrend, Sizes, StoringTrend
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries.queues import HostQueue, Pace, QueueTrend, Sizes, StoringTrend, host_waits
 from tasks.store.queue import nodes, tasks, transitions
 from tasks.store.queue.nodes import NodeRow
+from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
@@ -64,14 +63,14 @@ class Overview:
 def read_overview(context: Context) -> Overview:
     """The state of the loop."""
 
-    def read(conn: Connection, now: datetime) -> Overview:
+    def read(conn: Transaction, now: datetime) -> Overview:
         queues = transitions.count_queues(conn)
-        waits = host_waits(conn, now, context.hosts.of_site, context.silent_after)
+        waits = host_waits(conn, context.hosts.of_site, context.silent_after)
         return Overview(
             now=now,
             queues=queues,
-            sizes=trends.sizes(conn),
-            pace=trends.pace(conn, now, _PACE_S),
+            sizes=queue_queries.sizes(conn),
+            pace=queue_queries.pace(conn, _PACE_S),
             left=time_left(conn, now, queues, waits),
             waits=waits,
             unplanned=unplanned_texts(tasks.list_late_sites(conn)),
@@ -83,8 +82,8 @@ def read_overview(context: Context) -> Overview:
 
 def read_trends(context: Context) -> tuple[QueueTrend, StoringTrend]:
     """The queues, and what was stored, over time."""
-    queues = context.read("queue trend", lambda conn, _now: trends.queue_trend(conn))
-    return queues, context.read("storing trend", trends.storing_trend)
+    queues = context.read("queue trend", lambda conn, _now: queue_queries.queue_trend(conn))
+    return queues, context.read("storing trend", lambda conn, _now: queue_queries.storing_trend(conn))
 
 
 @router.get("/")

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, UploadFile
 from fastapi import Path as InPath
-from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -26,7 +25,8 @@ from splitter.normalize import split_list, split_words
 from splitter.split import SearchScope, SearchUrl, split
 from tasks.store.content.product_changes import ProductEdit
 from tasks.store.content.products import NewProduct
-from tasks.store.queries import product_pages
+from tasks.store.queries import products as product_queries
+from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
@@ -50,8 +50,8 @@ class Draft:
 def listed(page: Here, q: str = "", after: int = 0) -> Response:
     """Products, some at a time."""
 
-    def read(conn: Connection, _now: Any) -> Any:
-        return product_pages.product_rows(
+    def read(conn: Transaction, _now: Any) -> Any:
+        return product_queries.product_rows(
             conn, after=min(max(after, 0), MOST_ID), most=_ROWS + 1, contains=q[:200]
         )
 
@@ -70,9 +70,9 @@ def listed(page: Here, q: str = "", after: int = 0) -> Response:
 def product(page: Here, number: ProductId) -> Response:
     """One product: where it is searched, how far that is."""
 
-    def read(conn: Connection, _now: Any) -> Any:
-        rows = product_pages.product_rows(conn, only=number)
-        return rows, product_pages.progress(conn, number), product_pages.search_urls(conn, number)
+    def read(conn: Transaction, _now: Any) -> Any:
+        rows = product_queries.product_rows(conn, only=number)
+        return rows, product_queries.progress(conn, number), product_queries.search_urls(conn, number)
 
     rows, sites, urls = page.context.read(("product", number), read)
     if not rows:
@@ -222,7 +222,7 @@ def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form
 def name_of(page: Page, number: int) -> str:
     """A product's name. Ends the request with 404 where there is none of that number."""
     with page.context.store.read() as conn:
-        rows = product_pages.product_rows(conn, only=number)
+        rows = product_queries.product_rows(conn, only=number)
     if not rows:
         raise HTTPException(404, page.t("There is no product {n}.", n=number))
     return rows[0].name

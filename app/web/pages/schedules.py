@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.actions import schedule_actions
@@ -16,6 +15,7 @@ from app.web.base.context import Change, Context, Here, Notice
 from app.web.pages.failed import MOST_ID
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import MOST_TRIES, Schedule
+from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
@@ -23,7 +23,7 @@ router = APIRouter()
 def read_schedules(context: Context) -> tuple[list[Schedule], datetime]:
     """Every schedule, and the time."""
 
-    def read(conn: Connection, now: datetime) -> tuple[list[Schedule], datetime]:
+    def read(conn: Transaction, now: datetime) -> tuple[list[Schedule], datetime]:
         return schedules.listed(conn), now
 
     return context.read("schedules", read)

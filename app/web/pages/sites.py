@@ -8,7 +8,6 @@ from threading import Lock
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form
-from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -23,9 +22,11 @@ from tasks.domain.address import sendable
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, Review
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
-from tasks.store.queries import pair_history
-from tasks.store.queries.pair_history import RecentAttempts
+from tasks.store.queries import pairs
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries.pairs import AttemptSums
 from tasks.store.queue import hosts
+from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
@@ -49,14 +50,14 @@ class SiteRow:
     engine: str
     group: str
     limits: Limits | None
-    recent: RecentAttempts
+    recent: AttemptSums
 
 
 def read_sites(context: Context) -> list[SiteRow]:
     """Every site, by name."""
-    of: dict[str, RecentAttempts] = {}
+    of: dict[str, AttemptSums] = {}
     for (site, _), one in read_matrix(context).recent.items():
-        sums = of.setdefault(site, RecentAttempts())
+        sums = of.setdefault(site, AttemptSums())
         sums.requests += one.requests
         sums.collected += one.collected
         for counts, added in ((sums.outcomes, one.outcomes), (sums.reasons, one.reasons)):
@@ -69,7 +70,7 @@ def read_sites(context: Context) -> list[SiteRow]:
             catalog[name].engine if name in catalog else "",
             str(catalog[name].group or "") if name in catalog else "",
             context.hosts.limits(name) if name in catalog else None,
-            of.get(name, RecentAttempts()),
+            of.get(name, AttemptSums()),
         )
         for name in sorted({*catalog, *of})
     ]
@@ -85,7 +86,7 @@ def listed(page: Here, q: str = "", after: str = "") -> Response:
         more=rows[_SITES_A_PAGE - 1].name if len(rows) > _SITES_A_PAGE else "",
         q=q,
         after=after,
-        newest=pair_history.NEWEST_ATTEMPTS,
+        newest=pairs.NEWEST_ATTEMPTS,
     )
 
 
@@ -98,10 +99,10 @@ def site(page: Here, name: str, url: str = "") -> Response:
     told = read_matrix(page.context)
     asked = dict.fromkeys(page.context.hosts.of_site(name)) if row.engine else {name: None}
 
-    def read(conn: Connection, _now: datetime) -> Any:
-        waiting = pair_history.waiting_of_site(conn, name)
+    def read(conn: Transaction, _now: datetime) -> Any:
+        waiting = queue_queries.waiting_of_site(conn, name)
         robots = hosts.load_robots(conn, asked, datetime(1970, 1, 1, tzinfo=UTC))
-        return waiting, pair_history.confidence_of_site(conn, name), robots
+        return waiting, queue_queries.confidence_of_site(conn, name), robots
 
     waiting, (pages, doubtful), robots = page.context.read(("site", name), read)
     return page.html(

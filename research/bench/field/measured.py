@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, func, select
 
 from app.run.cluster.processes import last_lines
 from app.run.cluster.servers import PostgresServer
@@ -28,6 +28,7 @@ from splitter.catalog.model import Catalog
 from tasks.domain.states import State, Transition
 from tasks.store.sql.database import Store, read_now
 from tasks.store.sql.tables import attempts, events, pages, subtasks, targets, virtual_tasks
+from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.verify import verify
 
 SLOTS = 4
@@ -206,7 +207,7 @@ def stored_over_time(times: list[float], there: int, mark_s: float) -> dict[str,
     }
 
 
-def _counts(conn: Connection) -> dict[str, Any]:
+def _counts(conn: Transaction) -> dict[str, Any]:
     """Return fields of `Measured` from the store: of subtasks, targets and attempts."""
 
     def by(column: ColumnElement[Any]) -> dict[str, int]:

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from research.tools import verify_store
-from tasks.store.queries import pair_history, product_pages, reports, review_search
+from tasks.store.queries import pairs as pair_queries
+from tasks.store.queries import products as product_queries
+from tasks.store.queries import queues as queue_queries
+from tasks.store.queries import review_search
 from tasks.store.queue import manual
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
 
 EVENTS = 2_000
 TIMES = 4
@@ -19,11 +23,11 @@ NEWEST = 100
 WAITING = 24
 """Subtasks in MANUAL, as many in each store."""
 
-READS: dict[str, Callable[[Connection], object]] = {
-    "recent attempts": pair_history.recent_attempts,
+READS: dict[str, Callable[[Transaction], object]] = {
+    "recent attempts": pair_queries.recent_attempts,
     "counts of reviews": review_search.counts,
-    "search URLs": lambda conn: product_pages.search_urls(conn, 1),
-    "confidence of a site": lambda conn: pair_history.confidence_of_site(conn, "site1.cn"),
+    "search URLs": lambda conn: product_queries.search_urls(conn, 1),
+    "confidence of a site": lambda conn: queue_queries.confidence_of_site(conn, "site1.cn"),
     "causes": manual.causes,
     "failed tasks": lambda conn: manual.manual_page(conn, most=10),
     "failed tasks, the second page": lambda conn: manual.manual_page(conn, after=30, most=10),
@@ -31,7 +35,7 @@ READS: dict[str, Callable[[Connection], object]] = {
         conn, most=10, reason="blocked", site="site1.cn"
     ),
     "all of a cause": lambda conn: manual.chosen(conn, reason="blocked", site="site1.cn"),
-    "the oldest that waits": lambda conn: reports.waiting_summary(conn, read_now(conn)),
+    "the oldest that waits": lambda conn: queue_queries.waiting_summary(conn),
 }
 
 
@@ -52,7 +56,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Store]:
     return _filled(folder / "small.db", EVENTS), _filled(folder / "large.db", TIMES * EVENTS)
 
 
-def _steps(store: Store, read: Callable[[Connection], object]) -> int:
+def _steps(store: Store, read: Callable[[Transaction], object]) -> int:
     """Instructions that SQLite's machine executes for it."""
     steps = 0
 
@@ -76,8 +80,8 @@ def _steps(store: Store, read: Callable[[Connection], object]) -> int:
 def test_four_times_the_rows_take_no_more_steps(
     name: str, stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pair_history, "NEWEST_ATTEMPTS", NEWEST)
-    monkeypatch.setattr(pair_history, "NEWEST_PAGES", NEWEST)
+    monkeypatch.setattr(pair_queries, "NEWEST_ATTEMPTS", NEWEST)
+    monkeypatch.setattr(queue_queries, "NEWEST_PAGES", NEWEST)
     monkeypatch.setattr(review_search, "NEWEST", NEWEST)
     small, large = (_steps(store, READS[name]) for store in stores)
     assert 0 < large < 1.3 * small

@@ -14,7 +14,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, tuple_, update
+from sqlalchemy import bindparam, select, tuple_, update
 
 from tasks.domain.pages import Review
 from tasks.store.content import page_links
@@ -25,6 +25,7 @@ from tasks.store.sql.bulk import time_writer
 from tasks.store.sql.database import insert_or, later_of
 from tasks.store.sql.prepared import new_rows
 from tasks.store.sql.tables import import_sources, pages, reviews
+from tasks.store.sql.transaction import Transaction
 
 _KEY_BYTES = 16
 
@@ -68,14 +69,14 @@ def _digest(*parts: str) -> bytes:
     return digest.digest()
 
 
-def known(conn: Connection, came: Sequence[ImportedReview]) -> list[bool]:
+def known(conn: Transaction, came: Sequence[ImportedReview]) -> list[bool]:
     """Of each review, whether it is stored already, or came before in the sequence."""
     there = _stored(conn, _page_ids(conn, {one.page for one in came}, lock=False), came)
     return _repeated(came, there)
 
 
 def save(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     source: str,
     came: Sequence[ImportedReview],
@@ -111,7 +112,7 @@ def save(
 
 
 def _new_pages(
-    conn: Connection, now: datetime, source: str, of_page: Mapping[bytes, ImportedReview]
+    conn: Transaction, now: datetime, source: str, of_page: Mapping[bytes, ImportedReview]
 ) -> dict[bytes, int]:
     """Insert pages; the numbers of those that were not there."""
     if not of_page:
@@ -153,7 +154,7 @@ def _row(page_id: int, one: ImportedReview, at: Any, in_database: Any) -> tuple[
     )
 
 
-def _count(conn: Connection, now: datetime, added: Counter[int], fresh: set[int]) -> None:
+def _count(conn: Transaction, now: datetime, added: Counter[int], fresh: set[int]) -> None:
     """Count new reviews with their pages; one that was there before notes when it got them."""
     for these, noted in ((fresh, {}), (added.keys() - fresh, {"checked_at": later_of(ASKED, now)})):
         given = [{"of": page_id, "more": added[page_id]} for page_id in sorted(these) if added[page_id]]
@@ -162,7 +163,7 @@ def _count(conn: Connection, now: datetime, added: Counter[int], fresh: set[int]
             conn.execute(more.values(reviews=pages.c.reviews + bindparam("more"), **noted), given)
 
 
-def _page_ids(conn: Connection, keys: Iterable[bytes], *, lock: bool) -> dict[bytes, int]:
+def _page_ids(conn: Transaction, keys: Iterable[bytes], *, lock: bool) -> dict[bytes, int]:
     """The numbers of those of these pages that are stored; locked in the order of their numbers."""
     wanted = list(keys)
     if not wanted:
@@ -172,7 +173,7 @@ def _page_ids(conn: Connection, keys: Iterable[bytes], *, lock: bool) -> dict[by
 
 
 def _stored(
-    conn: Connection, page_ids: Mapping[bytes, int], came: Sequence[ImportedReview]
+    conn: Transaction, page_ids: Mapping[bytes, int], came: Sequence[ImportedReview]
 ) -> set[tuple[bytes, str]]:
     """Those (page, review) of these pages that are stored, by their keys."""
     pairs = {(page_ids[one.page], one.review.key) for one in came if one.page in page_ids}
@@ -216,7 +217,7 @@ def shape_of(columns: Iterable[str]) -> bytes:
     return _digest(*sorted(set(columns)))
 
 
-def find_source(conn: Connection, name: str | None, shape: bytes) -> Source | None:
+def find_source(conn: Transaction, name: str | None, shape: bytes) -> Source | None:
     """The source of that name; without a name the one used last with files of this shape."""
     query = select(import_sources)
     if name is not None:
@@ -229,7 +230,7 @@ def find_source(conn: Connection, name: str | None, shape: bytes) -> Source | No
     return Source(row.name, bytes(row.shape), dict(row.columns)) if row is not None else None
 
 
-def use_source(conn: Connection, now: datetime, source: Source) -> None:
+def use_source(conn: Transaction, now: datetime, source: Source) -> None:
     """Remember a source and its columns."""
     values = {"shape": source.shape, "columns": dict(source.columns), "used_at": now}
     statement = insert_or(conn.dialect, import_sources).values(name=source.name, **values)

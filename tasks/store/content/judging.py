@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import delete, func, select, update
 
 from tasks.domain.pages import Review
 from tasks.domain.voices import VoiceJudgement
@@ -28,6 +28,7 @@ from tasks.store.sql.tables import (
     pages,
     reviews,
 )
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +68,12 @@ class JudgedPage:
     site_known: bool = True
 
 
-def count_after(conn: Connection, after: int, product_id: int | None) -> int:
+def count_after(conn: Transaction, after: int, product_id: int | None) -> int:
     """How many pages there are behind this number."""
     return int(conn.execute(_asked(select(func.count(pages.c.id)), after, product_id)).scalar_one())
 
 
-def following(conn: Connection, after: int, product_id: int | None, most: int) -> list[StoredPage]:
+def following(conn: Transaction, after: int, product_id: int | None, most: int) -> list[StoredPage]:
     """The next pages behind this number; of all products, or of one."""
     asked = _asked(select(pages), after, product_id).order_by(pages.c.id).limit(most)
     rows = {row.id: row for row in conn.execute(asked)}
@@ -91,7 +92,7 @@ def _asked(statement: Any, after: int, product_id: int | None) -> Any:
     return statement.where(pages.c.id > after)
 
 
-def _reviews(conn: Connection, page_ids: Sequence[int]) -> Mapping[int, list[tuple[int, Review]]]:
+def _reviews(conn: Transaction, page_ids: Sequence[int]) -> Mapping[int, list[tuple[int, Review]]]:
     r = reviews.c
     texts = (r.key, r.title, r.body, r.author, r.date_text, r.published_at, r.rating, r.variant)
     voice = (r.voice, r.voice_probability, r.buyer, r.sentiment, r.voice_model)
@@ -104,7 +105,7 @@ def _reviews(conn: Connection, page_ids: Sequence[int]) -> Mapping[int, list[tup
     return found
 
 
-def save(conn: Connection, now: datetime, judged: Sequence[JudgedPage]) -> None:
+def save(conn: Transaction, now: datetime, judged: Sequence[JudgedPage]) -> None:
     """Store what was found of pages. One that has changed since it was read is left as it is: it was judged then."""
     p = pages.c
     asked = select(pages).where(p.id.in_([one.page.row.id for one in judged])).order_by(p.id)
@@ -124,7 +125,7 @@ def save(conn: Connection, now: datetime, judged: Sequence[JudgedPage]) -> None:
 _VOICE = ("id", "voice", "voice_probability", "buyer", "sentiment", "voice_model")
 
 
-def _take_in(conn: Connection, now: datetime, one: JudgedPage) -> None:
+def _take_in(conn: Transaction, now: datetime, one: JudgedPage) -> None:
     row = one.page.row
     now = max(now, row.checked_at or row.fetched_at)
     rows = review_values(conn, now, row.id, row.url, row.site, (row.node, row.attempt_id), one.taken_in)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
 from tasks.store.content import near_links
 from tasks.store.queue import result_pages
 from tasks.store.queue.result_pages import ResultPageToStore, StoredHits
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import pages
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
 _BATCH = 500
@@ -19,7 +20,7 @@ _BATCH = 500
 
 
 def save_result_pages(
-    conn: Connection, now: datetime, items: Sequence[ResultPageToStore]
+    conn: Transaction, now: datetime, items: Sequence[ResultPageToStore]
 ) -> list[StoredHits | None]:
     """Store result pages (`queue.result_pages.save_result_pages`) and link the known pages that they list."""
     stored, to_link = result_pages.save_result_pages(conn, now, items)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from tasks.domain.product_match import Verdict
 from tasks.store.content.page_links import Link
@@ -21,6 +21,7 @@ from tasks.store.sql.tables import (
     tasks,
     virtual_tasks,
 )
+from tasks.store.sql.transaction import Transaction
 
 
 class LinkedProduct(NamedTuple):
@@ -32,7 +33,7 @@ class LinkedProduct(NamedTuple):
 
 
 def of_pages(
-    conn: Connection, page_ids: Collection[int], verdicts: Collection[Verdict] = ()
+    conn: Transaction, page_ids: Collection[int], verdicts: Collection[Verdict] = ()
 ) -> Mapping[int, list[LinkedProduct]]:
     """Links of pages, by page, in the order of the products' numbers.
 
@@ -55,7 +56,7 @@ def of_pages(
     return found
 
 
-def _wanted(conn: Connection, product_ids: set[int]) -> dict[int, tuple[list[str], list[list[str]]]]:
+def _wanted(conn: Transaction, product_ids: set[int]) -> dict[int, tuple[list[str], list[list[str]]]]:
     """Keywords and keywords of the aliases of products, as of their last round."""
     v = virtual_tasks.c
     asked = select(v.product_id, v.keywords, v.aliases).where(v.product_id.in_(product_ids)).order_by(v.round)
@@ -63,7 +64,7 @@ def _wanted(conn: Connection, product_ids: set[int]) -> dict[int, tuple[list[str
 
 
 def _own_words(
-    conn: Connection, page_ids: Collection[int], wanted: Mapping[int, tuple[list[str], list[list[str]]]]
+    conn: Transaction, page_ids: Collection[int], wanted: Mapping[int, tuple[list[str], list[list[str]]]]
 ) -> Mapping[tuple[int, int], list[list[str]]]:
     """Keywords of the queries that found a page for a product, while that had the words it has now."""
     rows = conn.execute(

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from tasks.domain.near_products import may_compete
 from tasks.domain.product_match import Verdict
@@ -21,17 +21,18 @@ from tasks.store.content.page_links import Link, judge_again, settled
 from tasks.store.queue.result_pages import PagesToLink
 from tasks.store.sql.statement_batch import DEFERRED
 from tasks.store.sql.tables import page_products, pages
+from tasks.store.sql.transaction import Transaction
 
 _MATCHED = (Verdict.REVIEW, Verdict.NEAR_PRODUCT)
 
 
-def link_known(conn: Connection, now: datetime, pairs: PagesToLink) -> None:
+def link_known(conn: Transaction, now: datetime, pairs: PagesToLink) -> None:
     """Link stored pages to products (`page_links.link_known`) and settle the pages that are judged."""
     page_links.link_known(conn, now, pairs)
     settle(conn, {page.id for (page, _), sets in pairs.items() if sets is not None})
 
 
-def settle(conn: Connection, page_ids: Collection[int]) -> None:
+def settle(conn: Transaction, page_ids: Collection[int]) -> None:
     """Say again which of their near products stored pages are reviews of, by what is stored of them.
 
     Two transactions that link one page wait for each other here.

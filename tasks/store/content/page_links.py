@@ -14,15 +14,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, FromClause, Select, delete, func, select
+from sqlalchemy import Column, ColumnElement, FromClause, Select, delete, func, select
 
 from tasks.domain.near_products import outdone
 from tasks.domain.product_match import Verdict, matchable_text, product_match
 from tasks.store.queue.result_pages import KnownPage, PagesToLink
 from tasks.store.queue.tasks import KeywordSets
 from tasks.store.sql.bulk import insert_rows, time_writer
-from tasks.store.sql.prepared import update_each
-from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.prepared import defer, update_each
 from tasks.store.sql.tables import (
     page_products,
     page_refusals,
@@ -30,6 +29,7 @@ from tasks.store.sql.tables import (
     products,
     reviews,
 )
+from tasks.store.sql.transaction import Transaction
 
 _OF_ANOTHER = (Verdict.WRONG_PRODUCT, Verdict.NEAR_PRODUCT)
 _COLUMNS = ("page_id", "product_id", "verdict", "missing", "refused")
@@ -87,7 +87,7 @@ def settled(
     ]
 
 
-def add(conn: Connection, now: datetime, links: Iterable[Link], known: Iterable[KnownPage] = ()) -> None:
+def add(conn: Transaction, now: datetime, links: Iterable[Link], known: Iterable[KnownPage] = ()) -> None:
     """Insert links; those that exist stay as they are.
 
     Args:
@@ -102,7 +102,7 @@ def add(conn: Connection, now: datetime, links: Iterable[Link], known: Iterable[
     insert_rows(conn, page_products, columns, [rows[key] for key in sorted(rows)], new_only=True)
 
 
-def judge_again(conn: Connection, links: Sequence[Link]) -> None:
+def judge_again(conn: Transaction, links: Sequence[Link]) -> None:
     """Update the links of pages that were fetched again."""
     update_each(
         conn,
@@ -117,7 +117,7 @@ def _row(link: Link) -> tuple[Any, ...]:
     return link.page_id, link.product_id, link.verdict.value, " ".join(link.missing), link.refused
 
 
-def link_known(conn: Connection, now: datetime, pairs: PagesToLink) -> None:
+def link_known(conn: Transaction, now: datetime, pairs: PagesToLink) -> None:
     """Link pages that are stored to products they were not linked to, judged by what is stored of them.
 
     Args:
@@ -135,7 +135,7 @@ def link_known(conn: Connection, now: datetime, pairs: PagesToLink) -> None:
     )
 
 
-def stored_texts(conn: Connection, page_ids: Collection[int]) -> dict[int, tuple[str, str, int]]:
+def stored_texts(conn: Transaction, page_ids: Collection[int]) -> dict[int, tuple[str, str, int]]:
     """Return the titles of stored pages, their matchable texts, and their numbers of reviews."""
     if not page_ids:
         return {}
@@ -150,7 +150,7 @@ def stored_texts(conn: Connection, page_ids: Collection[int]) -> dict[int, tuple
     return {id_: (title, matchable_text(title, texts), len(texts)) for id_, (title, texts) in found.items()}
 
 
-def save_refusals(conn: Connection, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:
+def save_refusals(conn: Transaction, of: Mapping[int, Mapping[str, int]], *, again: bool = False) -> None:
     """Store how many records of pages are no reviews, by page and reason; `again`: in place of earlier counts."""
     if again and of:
         defer(conn, delete(page_refusals).where(page_refusals.c.page_id.in_(list(of))))
@@ -176,7 +176,7 @@ class RefusalCount:
 
 
 def refusal_counts(
-    conn: Connection, *, site: str | None = None, product_id: int | None = None
+    conn: Transaction, *, site: str | None = None, product_id: int | None = None
 ) -> list[RefusalCount]:
     """Refused records by site, product and reason; of all sites and products, or of one."""
     asked = [
@@ -210,7 +210,7 @@ def refusal_counts(
     )
 
 
-def refusals_by_reason(conn: Connection) -> dict[str, int]:
+def refusals_by_reason(conn: Transaction) -> dict[str, int]:
     """Refused records of all stored pages by reason; those of another product count for each product of a page."""
     of_link = page_products.c
     wrong = conn.execute(

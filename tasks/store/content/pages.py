@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, case, update
+from sqlalchemy import Row, bindparam, case, update
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
@@ -27,9 +27,9 @@ from tasks.store.queue.leases import Lease, in_force
 from tasks.store.queue.result_pages import ASKED, KnownPage, known_pages
 from tasks.store.queue.tasks import KEYWORDS, KeywordSets, keyword_sets
 from tasks.store.sql.database import later_of
-from tasks.store.sql.prepared import Prepared, new_rows
-from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.prepared import Prepared, defer, new_rows
 from tasks.store.sql.tables import attempts, pages, subtasks, targets
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
 _Row = Row[*tuple[Any, ...]]
@@ -98,7 +98,7 @@ class _Arrival:
         return [*others, *self.page.refused_records]
 
 
-def save_pages(conn: Connection, now: datetime, items: Sequence[PageToStore]) -> list[bool]:
+def save_pages(conn: Transaction, now: datetime, items: Sequence[PageToStore]) -> list[bool]:
     """Store pages with their reviews, and their targets as stored; False where a page was stored already.
 
     A page whose lease is over is stored all the same and marked late. Of a page that was stored already, what is new
@@ -157,7 +157,7 @@ def _arrival(item: PageToStore, subtask: _Row) -> _Arrival:
 STORE_PAGES: BatchOperation[PageToStore, bool] = BatchOperation(3, save_pages)
 
 
-def _insert_pages(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> dict[bytes, int]:
+def _insert_pages(conn: Transaction, now: datetime, came: Sequence[_Arrival]) -> dict[bytes, int]:
     """Insert pages that are not there yet; their ids by key."""
     rows = [
         {
@@ -184,7 +184,7 @@ def _insert_pages(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> 
     return {bytes(key): page_id for key, page_id in added.rows_of_each(conn, rows)}
 
 
-def _save_again(conn: Connection, now: datetime, came: Sequence[_Arrival]) -> None:
+def _save_again(conn: Transaction, now: datetime, came: Sequence[_Arrival]) -> None:
     """Pages that are stored already: link them, and store their new reviews.
 
     The reviews of a page that is linked to no product so far are stored with the first product that it is about.
@@ -259,7 +259,7 @@ class TargetEndToStore:
     judge: bool = False
 
 
-def end_targets(conn: Connection, now: datetime, items: Sequence[TargetEndToStore]) -> list[None]:
+def end_targets(conn: Transaction, now: datetime, items: Sequence[TargetEndToStore]) -> list[None]:
     """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
     leases = in_force(conn, [item.lease for item in items], subtasks.c.product_id, *KEYWORDS)
     groups: dict[tuple[str, str, bool], list[int]] = {}
@@ -289,7 +289,7 @@ STORE_TARGET_ENDS: BatchOperation[TargetEndToStore, None] = BatchOperation(4, en
 
 
 def _are_unchanged(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     asked: Mapping[tuple[bytes, int], TargetEndToStore],
     leases: Mapping[str, _Row],

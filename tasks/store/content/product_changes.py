@@ -13,7 +13,7 @@ from typing import Any
 
 from splitter.errors import InputError
 from splitter.normalize import name_key
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Row, delete, func, insert, select, update
 
 from tasks.domain.product_match import Verdict
 from tasks.domain.recurrence import Recurrence
@@ -23,6 +23,7 @@ from tasks.store.content.review_removal import restore_links
 from tasks.store.queue import closing, schedules
 from tasks.store.sql.database import later_of
 from tasks.store.sql.tables import page_products, products, reviews, subtasks, unplanned_sites, virtual_tasks
+from tasks.store.sql.transaction import Transaction
 
 SETTLED = (State.DONE, State.CANCELLED)
 _NAMES_SHOWN = 5
@@ -77,7 +78,7 @@ class ProductEdit:
         return self.all_sites or any(one is not None for one in changed)
 
 
-def find(conn: Connection, name: str) -> Row[Any]:
+def find(conn: Transaction, name: str) -> Row[Any]:
     """Return a product's row by its exact name, else by its `name_key`. Raises InputError, which lists some names."""
     p = products.c
     same = select(products).where(p.name_key == name_key(name))
@@ -88,7 +89,7 @@ def find(conn: Connection, name: str) -> Row[Any]:
     return row
 
 
-def summary(conn: Connection, name: str) -> ProductSummary:
+def summary(conn: Transaction, name: str) -> ProductSummary:
     """The work and the reviews of a product. Raises InputError where there is none of that name."""
     row = find(conn, name)
     on_pages = select(func.count()).select_from(
@@ -99,7 +100,7 @@ def summary(conn: Connection, name: str) -> ProductSummary:
     return ProductSummary(row.id, row.name, len(_open(conn, row.id)), stored, row.sites != [])
 
 
-def remove(conn: Connection, now: datetime, name: str) -> ProductSummary:
+def remove(conn: Transaction, now: datetime, name: str) -> ProductSummary:
     """Look for a product at no site any more, and cancel its work; what was collected stays.
 
     Returns:
@@ -116,7 +117,7 @@ def remove(conn: Connection, now: datetime, name: str) -> ProductSummary:
 
 
 def edit(
-    conn: Connection, now: datetime, name: str, change: ProductEdit, again: NewProduct | None = None
+    conn: Transaction, now: datetime, name: str, change: ProductEdit, again: NewProduct | None = None
 ) -> int:
     """Change a product.
 
@@ -168,17 +169,17 @@ def edit(
     return cancelled
 
 
-def _rounds(conn: Connection, product_id: int, what: Any) -> Any:
+def _rounds(conn: Transaction, product_id: int, what: Any) -> Any:
     return conn.execute(select(what).where(virtual_tasks.c.product_id == product_id)).scalar_one()
 
 
-def _open(conn: Connection, product_id: int) -> Sequence[int]:
+def _open(conn: Transaction, product_id: int) -> Sequence[int]:
     """The subtasks of a product that are not settled."""
     of_product = select(subtasks.c.id).where(subtasks.c.product_id == product_id)
     return conn.scalars(of_product.where(subtasks.c.state.not_in(SETTLED)).order_by(subtasks.c.id)).all()
 
 
-def _end_work(conn: Connection, now: datetime, product_id: int, why: str) -> int:
+def _end_work(conn: Transaction, now: datetime, product_id: int, why: str) -> int:
     """Cancel a product's subtasks, and make no more tasks of what is wanted of it; returns how many were cancelled."""
     found = _open(conn, product_id)
     for subtask_id in found:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from splitter.normalize import name_key
-from sqlalchemy import Connection, Row, Text, cast, insert, or_, select, update
+from sqlalchemy import Row, Text, cast, insert, or_, select, update
 
 from tasks.domain.recurrence import Recurrence
 from tasks.store.content.review_removal import restore_links
@@ -16,6 +16,7 @@ from tasks.store.queue import schedules
 from tasks.store.sql.bulk import rows_with
 from tasks.store.sql.database import insert_new
 from tasks.store.sql.tables import products, virtual_tasks
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class NewProduct:
     line: int | None = None
 
 
-def add(conn: Connection, now: datetime, product: NewProduct) -> bool:
+def add(conn: Transaction, now: datetime, product: NewProduct) -> bool:
     """Add a product and its first virtual task; False if a product of that name is there already.
 
     A product that came by an import is added by its name a second time: from then on it is crawled.
@@ -90,31 +91,31 @@ def _given(product: NewProduct) -> dict[str, Any]:
     }
 
 
-def _imported(conn: Connection, name: str) -> int | None:
+def _imported(conn: Transaction, name: str) -> int | None:
     """The product of that name, where it only came by an import."""
     row = conn.execute(select(products.c.id, products.c.sites).where(products.c.name == name)).one()
     return int(row.id) if row.sites == [] else None
 
 
-def name_keys_to_crawl(conn: Connection) -> set[str]:
+def name_keys_to_crawl(conn: Transaction) -> set[str]:
     """Return the `splitter.normalize.name_key` of all products but those that only came by an import of reviews."""
     rows = conn.execute(select(products.c.name_key, products.c.sites))
     return {key for key, sites in rows if sites != []}
 
 
-def names_by_key(conn: Connection) -> dict[str, str]:
+def names_by_key(conn: Transaction) -> dict[str, str]:
     """Return the names of all products by `splitter.normalize.name_key`."""
     rows = conn.execute(select(products.c.name_key, products.c.name))
     return {row.name_key: row.name for row in rows}
 
 
-def keeps_out(conn: Connection, product: NewProduct) -> bool:
+def keeps_out(conn: Transaction, product: NewProduct) -> bool:
     """Whether a product of that name is looked for, but not at all the sites that are wanted now."""
     kept = conn.execute(select(products.c.sites).where(products.c.name == product.name)).scalar_one_or_none()
     return bool(kept and (product.sites is None or not set(product.sites) <= set(kept)))
 
 
-def _last_round(conn: Connection, product_id: int) -> Row[Any]:
+def _last_round(conn: Transaction, product_id: int) -> Row[Any]:
     """A product's last virtual task."""
     of_product = select(virtual_tasks).where(virtual_tasks.c.product_id == product_id)
     return conn.execute(of_product.order_by(virtual_tasks.c.round.desc()).limit(1)).one()
@@ -129,7 +130,7 @@ class KnownName:
     keyword_sets: tuple[tuple[str, ...], ...]
 
 
-def known_names(conn: Connection) -> list[KnownName]:
+def known_names(conn: Transaction) -> list[KnownName]:
     """The names of every product, in the order they were added; the keywords of its last round."""
     rows = conn.execute(
         select(
@@ -149,12 +150,12 @@ def known_names(conn: Connection) -> list[KnownName]:
     return list(last.values())
 
 
-def ids(conn: Connection, names: Collection[str]) -> dict[str, int]:
+def ids(conn: Transaction, names: Collection[str]) -> dict[str, int]:
     """The numbers of products, by name."""
     return dict(rows_with(conn, products, "name, id", "name", names))
 
 
-def any_to_crawl(conn: Connection) -> bool:
+def any_to_crawl(conn: Transaction) -> bool:
     """Whether there is any product but those that only came by an import."""
     wanted = or_(products.c.sites.is_(None), cast(products.c.sites, Text) != "[]")
     return conn.execute(select(products.c.id).where(wanted).limit(1)).one_or_none() is not None

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import delete, select
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
 from tasks.store.sql.bulk import insert_rows, time_writer
-from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.prepared import defer
 from tasks.store.sql.tables import refused_reviews
+from tasks.store.sql.transaction import Transaction
 
 MOST_OF_PAGE = 200
 """Records of a page that are kept."""
@@ -34,7 +35,7 @@ def of_another_product(reviews: Sequence[Review]) -> list[Refused]:
 
 
 def save(
-    conn: Connection, now: datetime, of: Mapping[int, Sequence[Refused]], *, again: bool = False
+    conn: Transaction, now: datetime, of: Mapping[int, Sequence[Refused]], *, again: bool = False
 ) -> None:
     """Keep refused records, by page; `again`: in place of those that are there."""
     if again and of:
@@ -49,7 +50,7 @@ def save(
     insert_rows(conn, refused_reviews, _COLUMNS, rows)
 
 
-def of_pages(conn: Connection, page_ids: Collection[int]) -> dict[int, list[Refused]]:
+def of_pages(conn: Transaction, page_ids: Collection[int]) -> dict[int, list[Refused]]:
     """Refused records by page, in the order they were read."""
     r = refused_reviews.c
     columns = [r[name] for name in _TEXTS] + [r.published_at, r.rating, r.variant]

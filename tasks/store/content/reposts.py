@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import func, select, update
 
 from tasks.store.sql.bulk import insert_rows, rows_with
 from tasks.store.sql.database import insert_new
 from tasks.store.sql.tables import review_bands, review_links, reviews, sweep_marks
+from tasks.store.sql.transaction import Transaction
 
 SETTLED = timedelta(seconds=60)
 """PostgreSQL numbers rows before it commits them: after this time no lower number appears any more."""
@@ -48,7 +49,7 @@ class Step:
     bands: Sequence[tuple[int, int]]
 
 
-def save(conn: Connection, step: Step) -> bool:
+def save(conn: Transaction, step: Step) -> bool:
     """Write what was found; False, and nothing is written, where the sweep has gone on since."""
     if not step.after:
         conn.execute(insert_new(conn.dialect, sweep_marks), {"sweep": _SWEEP, "last_id": 0})
@@ -63,26 +64,26 @@ def save(conn: Connection, step: Step) -> bool:
     return True
 
 
-def add(conn: Connection, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
+def add(conn: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
     """Insert links, and bands (band, review) of originals."""
     insert_rows(conn, review_links, ("review_id", "original_id", "similarity"), links, new_only=True)
     insert_rows(conn, review_bands, ("band", "review_id"), bands, new_only=True)
 
 
-def pull_back(conn: Connection) -> None:
+def pull_back(conn: Transaction) -> None:
     """After the last reviews were deleted: their numbers may be given again, so the sweep looks at these."""
     newest = select(func.coalesce(func.max(reviews.c.id), 0)).scalar_subquery()
     behind = update(sweep_marks).where(sweep_marks.c.sweep == _SWEEP, sweep_marks.c.last_id > newest)
     conn.execute(behind.values(last_id=newest))
 
 
-def mark(conn: Connection) -> int:
+def mark(conn: Transaction) -> int:
     """The number of the last review that the sweep has looked at; 0 before it began."""
     last = select(sweep_marks.c.last_id).where(sweep_marks.c.sweep == _SWEEP)
     return conn.execute(last).scalar_one_or_none() or 0
 
 
-def following(conn: Connection, now: datetime, after: int, most: int) -> Sequence[Sequence[Any]]:
+def following(conn: Transaction, now: datetime, after: int, most: int) -> Sequence[Sequence[Any]]:
     """The next reviews after this number: number, number of the equal text, and text of each."""
     query = select(reviews.c.id, reviews.c.same_as, reviews.c.body).where(reviews.c.id > after)
     query = query.order_by(reviews.c.id).limit(most)
@@ -93,7 +94,7 @@ def following(conn: Connection, now: datetime, after: int, most: int) -> Sequenc
     return [row[:3] for row in rows[:young]]
 
 
-def members(conn: Connection, keys: Collection[int]) -> dict[int, list[int]]:
+def members(conn: Transaction, keys: Collection[int]) -> dict[int, list[int]]:
     """Numbers of the reviews in those of these bands that have any."""
     found: dict[int, list[int]] = {}
     for band, review_id in rows_with(conn, review_bands, "band, review_id", "band", keys):
@@ -101,6 +102,6 @@ def members(conn: Connection, keys: Collection[int]) -> dict[int, list[int]]:
     return found
 
 
-def bodies(conn: Connection, ids: Collection[int]) -> dict[int, str]:
+def bodies(conn: Transaction, ids: Collection[int]) -> dict[int, str]:
     """The texts of reviews, by their numbers."""
     return dict(rows_with(conn, reviews, "id, body", "id", ids))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, ScalarSelect, delete, func, null, select, update
+from sqlalchemy import ScalarSelect, delete, func, null, select, update
 
 from tasks.domain.product_match import Verdict
 from tasks.store.content import near_links, reposts
@@ -24,6 +24,7 @@ from tasks.store.sql.tables import (
     review_links,
     reviews,
 )
+from tasks.store.sql.transaction import Transaction
 
 _AT_ONCE = 500
 _MATCHED = (Verdict.REVIEW, Verdict.NEAR_PRODUCT)
@@ -45,7 +46,7 @@ class Removed:
     alone: Sequence[int]
 
 
-def remove_reviews(conn: Connection, product_id: int) -> Removed:
+def remove_reviews(conn: Transaction, product_id: int) -> Removed:
     """Delete what was collected of a product, once its work is cancelled."""
     link, other = page_products.c, page_products.alias("other").c
     its = select(link.page_id).where(link.product_id == product_id, link.verdict == Verdict.REVIEW)
@@ -89,7 +90,7 @@ def remove_reviews(conn: Connection, product_id: int) -> Removed:
     return Removed(deleted, had - deleted, alone)
 
 
-def restore_links(conn: Connection, product_id: int) -> None:
+def restore_links(conn: Transaction, product_id: int) -> None:
     """A product is looked for again: pages that others kept are its own, too. Emptied ones are read where found."""
     link = page_products.c
     emptied = select(pages.c.id).where(pages.c.id == link.page_id, pages.c.withheld > 0).exists()
@@ -97,7 +98,7 @@ def restore_links(conn: Connection, product_id: int) -> None:
     conn.execute(its.where(~emptied).values(verdict=Verdict.REVIEW, refused=0))
 
 
-def _promote_copies(conn: Connection, doomed: ScalarSelect[int]) -> None:
+def _promote_copies(conn: Transaction, doomed: ScalarSelect[int]) -> None:
     """Of reviews that equal a deleted one the first takes its place: for the others, its index and its reposts."""
     r, links = reviews.c, review_links.c
     first = select(r.same_as, func.min(r.id)).where(r.same_as.in_(doomed), r.id.not_in(doomed))

@@ -14,7 +14,7 @@ from typing import Any
 
 from splitter.errors import InputError
 from splitter.spans import CHINA
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, select
+from sqlalchemy import ColumnElement, Row, bindparam, case, func, select
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
@@ -31,6 +31,7 @@ from tasks.store.sql.tables import (
     subtasks,
     task_parts,
 )
+from tasks.store.sql.transaction import Transaction
 
 _AT_ONCE = 2_000
 _NAMES_COMPARED = 10_000
@@ -133,7 +134,7 @@ class ReviewFilter:
 ALL = ReviewFilter()
 
 
-def review_rows(conn: Connection, wanted: ReviewFilter = ALL, *, after: int = 0) -> Iterator[ReviewRow]:
+def review_rows(conn: Transaction, wanted: ReviewFilter = ALL, *, after: int = 0) -> Iterator[ReviewRow]:
     """Reviews in the order they were stored, some at once: memory does not grow with them.
 
     Args:
@@ -150,7 +151,7 @@ def review_rows(conn: Connection, wanted: ReviewFilter = ALL, *, after: int = 0)
 
 
 def review_rows_where(
-    conn: Connection, wanted: ReviewFilter, *conditions: ColumnElement[bool]
+    conn: Transaction, wanted: ReviewFilter, *conditions: ColumnElement[bool]
 ) -> Iterator[ReviewRow]:
     """Reviews that are few enough to be sorted in memory, in the order they were stored.
 
@@ -162,7 +163,7 @@ def review_rows_where(
     return (_row(row) for row in rows)
 
 
-def _blocks(conn: Connection, after: int) -> Iterator[tuple[int, int]]:
+def _blocks(conn: Transaction, after: int) -> Iterator[tuple[int, int]]:
     """Ranges of numbers, from behind the first to the last, that hold the reviews after a number, some each.
 
     Sorting all rows would take memory, and no index has them in the order of reviews and products.
@@ -221,7 +222,7 @@ _ROWS = (
 )
 
 
-def check_products(conn: Connection, names: Collection[str]) -> None:
+def check_products(conn: Transaction, names: Collection[str]) -> None:
     """Look whether there are products of these names. Raises InputError."""
     for name in names:
         if conn.execute(select(products.c.id).where(products.c.name == name)).one_or_none() is None:
@@ -246,12 +247,12 @@ def text_hash(body: str) -> bytes:
     return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def save_reviews(conn: Connection, now: datetime, of_pages: Iterable[OfPage]) -> None:
+def save_reviews(conn: Transaction, now: datetime, of_pages: Iterable[OfPage]) -> None:
     """Insert the reviews of new pages."""
     insert_reviews(conn, [row for of_page in of_pages for row in _rows(conn, now, of_page)])
 
 
-def insert_reviews(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+def insert_reviews(conn: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert reviews, each linked to the first one with its text where that is another one.
 
     Args:
@@ -278,7 +279,7 @@ def insert_reviews(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         insert_rows(conn, reviews, _COLUMNS, [(*row, earlier[row[_HASH]]) for row in copies])
 
 
-def save_new_reviews(conn: Connection, now: datetime, of_page: OfPage) -> int:
+def save_new_reviews(conn: Transaction, now: datetime, of_page: OfPage) -> int:
     """Insert the reviews of a known page that it did not have when it was read before; returns how many.
 
     A review without an id on its page is identified by its text: its place changes when others come before it.
@@ -303,13 +304,13 @@ def save_new_reviews(conn: Connection, now: datetime, of_page: OfPage) -> int:
     return len(added)
 
 
-def _rows(conn: Connection, now: datetime, of_page: OfPage) -> list[tuple[Any, ...]]:
+def _rows(conn: Transaction, now: datetime, of_page: OfPage) -> list[tuple[Any, ...]]:
     lease, page_id, url, site, read = of_page
     return review_values(conn, now, page_id, url, site, (lease.node, lease.attempt_id), read)
 
 
 def review_values(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     page_id: int,
     url: str,
@@ -334,7 +335,7 @@ def review_values(
     ]
 
 
-def _first_with(conn: Connection, hashes: Collection[bytes]) -> dict[bytes, int]:
+def _first_with(conn: Transaction, hashes: Collection[bytes]) -> dict[bytes, int]:
     """The first review with each of these texts, where there is one."""
     rest = "AND same_as IS NULL GROUP BY text_hash"
     rows = rows_with(conn, reviews, "text_hash, min(id)", "text_hash", hashes, rest)

@@ -20,11 +20,12 @@ from itertools import accumulate, groupby, pairwise
 from typing import TypeVar
 
 from splitter.errors import InputError
-from sqlalchemy import ColumnElement, Connection, func, not_, or_, select
+from sqlalchemy import ColumnElement, func, not_, or_, select
 
 from tasks.domain.product_match import Verdict
 from tasks.store.content.reviews import ReviewFilter, ReviewRow, review_rows, review_rows_where
 from tasks.store.sql.tables import page_products, reviews
+from tasks.store.sql.transaction import Transaction
 
 _VERSION = 1
 _AT_ONCE = 500
@@ -89,7 +90,7 @@ def cursor_of(text: str, origin: str) -> Cursor:
         ) from error
 
 
-def new_cursor(conn: Connection, wanted: ReviewFilter, now: datetime) -> Cursor:
+def new_cursor(conn: Transaction, wanted: ReviewFilter, now: datetime) -> Cursor:
     """The cursor of an export of all there is in this transaction."""
     last = conn.execute(
         select(reviews.c.id, reviews.c.text_hash).order_by(reviews.c.id.desc()).limit(1)
@@ -103,7 +104,7 @@ def new_cursor(conn: Connection, wanted: ReviewFilter, now: datetime) -> Cursor:
     )
 
 
-def check(conn: Connection, wanted: ReviewFilter, cursor: Cursor, origin: str) -> None:
+def check(conn: Transaction, wanted: ReviewFilter, cursor: Cursor, origin: str) -> None:
     """Look whether a cursor is of this store and of the same filter. Raises InputError."""
     if cursor.wanted != _as_json(wanted):
         raise InputError(
@@ -120,7 +121,7 @@ def check(conn: Connection, wanted: ReviewFilter, cursor: Cursor, origin: str) -
         )
 
 
-def rows_after(conn: Connection, wanted: ReviewFilter, cursor: Cursor) -> Iterator[ReviewRow]:
+def rows_after(conn: Transaction, wanted: ReviewFilter, cursor: Cursor) -> Iterator[ReviewRow]:
     """The rows that were not there when the cursor was taken: late ones first, then in the order they were stored."""
     r = reviews.c
     for some in _batches(cursor.missing):
@@ -147,7 +148,7 @@ def _batches(of: Sequence[T]) -> Iterator[Sequence[T]]:
     return (of[at : at + _AT_ONCE] for at in range(0, len(of), _AT_ONCE))
 
 
-def _missing(conn: Connection, now: datetime) -> tuple[Range, ...]:
+def _missing(conn: Transaction, now: datetime) -> tuple[Range, ...]:
     """Numbers below a review of the last day that no review has."""
     before = func.coalesce(func.lag(reviews.c.id).over(order_by=reviews.c.id), 0).label("before")
     seen = select(reviews.c.id, reviews.c.collected_at, before).subquery()
@@ -157,7 +158,7 @@ def _missing(conn: Connection, now: datetime) -> tuple[Range, ...]:
     return tuple((before + 1, number - 1) for before, number in conn.execute(gaps))
 
 
-def _links(conn: Connection) -> Iterator[tuple[int, list[int]]]:
+def _links(conn: Transaction) -> Iterator[tuple[int, list[int]]]:
     """The pages of every product, in order."""
     links = page_products.c
     rows = conn.execute(

@@ -6,25 +6,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import date, tzinfo
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from tasks.domain.product_match import Verdict
 from tasks.domain.voices import Voice
 from tasks.store.content.reviews import ReviewFilter
-from tasks.store.sql.database import count_by
+from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.sql.tables import page_products, pages, products, reviews
+from tasks.store.sql.transaction import Transaction
 
 _AT_ONCE = 5_000
-
-
-NOT_JUDGED = "not_judged"
-"""Beside the voices: reviews that no model has judged."""
-
-
-def by_voice(conn: Connection) -> dict[str, int]:
-    """How many reviews there are of each voice that there are any of, in the order of `Voice`."""
-    n = {str(voice or NOT_JUDGED): count for voice, count in count_by(conn, reviews.c.voice).items()}
-    return {voice: n[voice] for voice in (*Voice, NOT_JUDGED) if voice in n}
 
 
 @dataclass(slots=True)
@@ -32,7 +23,7 @@ class ReviewCounts:
     """Reviews, each counted for every product it is about.
 
     Attributes:
-        by_voice: as of `by_voice`.
+        by_voice: as of `queues.by_voice`.
         by_day: of those with a readable date.
         complaints: of these, buyers' complaints.
     """
@@ -44,7 +35,7 @@ class ReviewCounts:
     complaints: Counter[tuple[str, date]] = field(default_factory=Counter)
 
 
-def counted(conn: Connection, wanted: ReviewFilter, zone: tzinfo) -> ReviewCounts:
+def counted(conn: Transaction, wanted: ReviewFilter, zone: tzinfo) -> ReviewCounts:
     """Count the reviews of a filter; days are (site, day).
 
     Args:

@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from splitter.spans import CHINA
-from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, Table, exists, func, or_, select
 
 from tasks.domain.product_match import Verdict
 from tasks.domain.voices import Voice
@@ -27,6 +27,7 @@ from tasks.store.sql.tables import (
     subtasks,
     task_parts,
 )
+from tasks.store.sql.transaction import Transaction
 
 WINDOW = 10_000
 """Reviews looked at in one query."""
@@ -108,7 +109,7 @@ class Search:
     looked_at: int
 
 
-def search(conn: Connection, wanted: Wanted, *, before: int | None = None, most: int) -> Search:
+def search(conn: Transaction, wanted: Wanted, *, before: int | None = None, most: int) -> Search:
     """The newest reviews that are wanted, at most `most`, among the next 50,000 before a number.
 
     Args:
@@ -190,7 +191,7 @@ class Origin:
     copies: Sequence[tuple[int, str, float]]
 
 
-def origin(conn: Connection, number: int) -> Origin | None:
+def origin(conn: Transaction, number: int) -> Origin | None:
     """A review with where it came from; None: there is none of that number."""
     row = conn.execute(_of(Wanted()).where(reviews.c.id == number)).one_or_none()
     if row is None:
@@ -232,7 +233,7 @@ def origin(conn: Connection, number: int) -> Origin | None:
     )
 
 
-def _copies(conn: Connection, number: int) -> list[tuple[int, str, float]]:
+def _copies(conn: Transaction, number: int) -> list[tuple[int, str, float]]:
     digest = select(reviews.c.text_hash).where(reviews.c.id == number).scalar_subquery()
     equal = conn.execute(
         select(reviews.c.id, reviews.c.site)
@@ -263,7 +264,7 @@ class Counts:
     voices: Mapping[Voice, int]
 
 
-def counts(conn: Connection) -> Counts:
+def counts(conn: Transaction) -> Counts:
     """Counts for charts, the most first; days in order."""
     r = reviews.c
     own = newest(NEWEST, r.id, r.page_id, r.site, r.voice, _WHEN.label("at"))
@@ -293,7 +294,7 @@ def counts(conn: Connection) -> Counts:
     )
 
 
-def names_of_products(conn: Connection, most: int) -> list[tuple[int, str]]:
+def names_of_products(conn: Transaction, most: int) -> list[tuple[int, str]]:
     """Products to choose from, by name: at most so many."""
     table: Table = products
     rows = conn.execute(select(table.c.id, table.c.name).order_by(table.c.name).limit(most))

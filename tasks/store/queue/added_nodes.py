@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Row, delete, func, insert, select
 
 from tasks.domain.errors import UnknownNode
 from tasks.domain.proxy import Proxy
@@ -16,9 +16,10 @@ from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import insert_or
 from tasks.store.sql.tables import added_nodes, subtasks
 from tasks.store.sql.tables import nodes as registered
+from tasks.store.sql.transaction import Transaction
 
 
-def add(conn: Connection, now: datetime, node: Node, slots: int | None) -> None:
+def add(conn: Transaction, now: datetime, node: Node, slots: int | None) -> None:
     """Add a node; it is listed as stopped until it runs.
 
     Args:
@@ -44,7 +45,7 @@ def add(conn: Connection, now: datetime, node: Node, slots: int | None) -> None:
     conn.execute(row.on_conflict_do_update(index_elements=[registered.c.name], set_=values))
 
 
-def remove(conn: Connection, now: datetime, name: str, silent_after: timedelta) -> None:
+def remove(conn: Transaction, now: datetime, name: str, silent_after: timedelta) -> None:
     """Remove a node that was added and does not run; what was learned of it stays in the node-run control.
 
     Args:
@@ -74,7 +75,7 @@ def remove(conn: Connection, now: datetime, name: str, silent_after: timedelta) 
     conn.execute(delete(registered).where(registered.c.name == name))
 
 
-def listed(conn: Connection, slots: int) -> list[Node]:
+def listed(conn: Transaction, slots: int) -> list[Node]:
     """The nodes that were added, in that order, as they are to start.
 
     Args:

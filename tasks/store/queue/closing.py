@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, bindparam, func, select
+from sqlalchemy import BigInteger, Row, bindparam, func, select
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
@@ -27,6 +27,7 @@ from tasks.store.queue.tasks import left_to_do
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.prepared import Prepared, update_each
 from tasks.store.sql.tables import attempts, pages, subtasks
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
 
@@ -44,7 +45,7 @@ class Close:
     given_back: str | None = None
 
 
-def close_many(conn: Connection, now: datetime, items: Sequence[Close]) -> list[bool]:
+def close_many(conn: Transaction, now: datetime, items: Sequence[Close]) -> list[bool]:
     """Close attempts as their nodes report: subtasks, attempts, statistics and host rests in one transaction.
 
     Returns:
@@ -100,7 +101,7 @@ class _End:
 
 
 def _ends(
-    conn: Connection, now: datetime, closed: Sequence[Close], rows: Mapping[str, Row[Any]]
+    conn: Transaction, now: datetime, closed: Sequence[Close], rows: Mapping[str, Row[Any]]
 ) -> list[_End]:
     """How each attempt ended; where its host could not be asked, the other nodes are looked at."""
     hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
@@ -125,7 +126,7 @@ def _ends(
 
 
 def _rested_for_all(
-    conn: Connection, now: datetime, item: Close, row: Row[Any], rests: Mapping[tuple[str, str], RestAt]
+    conn: Transaction, now: datetime, item: Close, row: Row[Any], rests: Mapping[tuple[str, str], RestAt]
 ) -> bool:
     """Where its host has left every node unanswered that may ask it, it rests for all of them; whether that is so."""
     host = item.report.unasked
@@ -187,7 +188,7 @@ def _unasked(
 
 
 def _accesses(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     row: Row[Any],
     host: UnaskedHost,
@@ -219,7 +220,7 @@ def _counted(report: AttemptReport) -> dict[str, Any]:
 
 
 def release(
-    conn: Connection, now: datetime, given_back: Mapping[Lease, str], *, skip_locked: bool = False
+    conn: Transaction, now: datetime, given_back: Mapping[Lease, str], *, skip_locked: bool = False
 ) -> list[Lease]:
     """Move leases that have not begun back to WAIT without a recall.
 
@@ -239,7 +240,7 @@ def release(
     return released
 
 
-def release_leases(conn: Connection, now: datetime, node: str | None, why: str) -> int:
+def release_leases(conn: Transaction, now: datetime, node: str | None, why: str) -> int:
     """Move the leases of a process that is gone back to WAIT, begun or not, without a recall; returns how many.
 
     Args:
@@ -256,7 +257,7 @@ def release_leases(conn: Connection, now: datetime, node: str | None, why: str) 
     return len(gone)
 
 
-def silence(conn: Connection, now: datetime, overdue: Mapping[Lease, FailureReason]) -> list[Lease]:
+def silence(conn: Transaction, now: datetime, overdue: Mapping[Lease, FailureReason]) -> list[Lease]:
     """Take back leases that ran out, each with its reason: CRAWL to FAILED, attempts closed as silent.
 
     Returns:
@@ -288,7 +289,7 @@ def silence(conn: Connection, now: datetime, overdue: Mapping[Lease, FailureReas
     return silent
 
 
-def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> None:
+def cancel(conn: Transaction, now: datetime, subtask_id: int, why: str) -> None:
     """Cancel a subtask for good, from any queue but DONE; an attempt that runs is closed as cancelled.
 
     Raises:
@@ -372,7 +373,7 @@ class Ended:
     lost_s: float = 0.0
 
 
-def end_attempts(conn: Connection, now: datetime, ended: Sequence[Ended]) -> None:
+def end_attempts(conn: Transaction, now: datetime, ended: Sequence[Ended]) -> None:
     """Close the rows of attempts that are open, and add them to their pairs' statistics, exactly once."""
     if not ended:
         return

@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, bindparam, delete, exists, select, update
+from sqlalchemy import bindparam, delete, exists, select, update
 
 from tasks.domain.breaker import BreakerState, state_of
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.sql.database import insert_new, insert_or
-from tasks.store.sql.prepared import Prepared
-from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.prepared import Prepared, defer
 from tasks.store.sql.tables import host_rests, hosts
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,20 @@ class Breaker:
     times: int
 
 
-def save_robots(conn: Connection, robots: Robots) -> None:
+def save_robots(conn: Transaction, robots: Robots) -> None:
     """Keep a host's robots.txt, in place of an older one."""
     values = {"robots": robots.text, "robots_status": robots.status, "robots_at": robots.fetched_at}
     statement = insert_or(conn.dialect, hosts).values(host=robots.host, **values)
     conn.execute(statement.on_conflict_do_update(index_elements=[hosts.c.host], set_=values))
 
 
-def load_robots(conn: Connection, names: Iterable[str], newer_than: datetime) -> dict[str, Robots]:
+def load_robots(conn: Transaction, names: Iterable[str], newer_than: datetime) -> dict[str, Robots]:
     """The robots.txt of these hosts, as far as fetched after `newer_than`."""
     rows = conn.execute(select(hosts).where(hosts.c.host.in_(list(names)), hosts.c.robots_at > newer_than))
     return {r.host: Robots(r.host, r.robots_status, r.robots or "", r.robots_at) for r in rows}
 
 
-def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
+def rest_host(conn: Transaction, now: datetime, node: str, rest: Rest) -> float:
     """A host refused a node's address: open its breaker, for longer with each refusal in a row.
 
     A refusal that comes while the breaker is open is of a request that was in flight: it does not count again and never
@@ -104,7 +104,7 @@ def rest_host(conn: Connection, now: datetime, node: str, rest: Rest) -> float:
     return float((max(until, row.until) - now).total_seconds())
 
 
-def rest_for_all(conn: Connection, now: datetime, node: str, others: Collection[str], rest: Rest) -> None:
+def rest_for_all(conn: Transaction, now: datetime, node: str, others: Collection[str], rest: Rest) -> None:
     """A host answers nobody: it rests for every address, and is probed from one of them instead of from each.
 
     All count as many refusals in a row as the one with the most. The address that was to ask next, but not the one that
@@ -130,7 +130,7 @@ def rest_for_all(conn: Connection, now: datetime, node: str, others: Collection[
         defer(conn, update(host_rests).where(its, host_rests.c.node == row.node).values(values))
 
 
-def recovered(conn: Connection, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
+def recovered(conn: Transaction, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
     """Close the half-open breakers of these (host, node), after the host gave the node a page.
 
     Open breakers stay open: that page was in flight when the host refused another. A host that did not answer and now
@@ -168,7 +168,7 @@ _MAY_BE_PROBED = Prepared(
 _CLOSE = Prepared(delete(host_rests).where(_HALF_OPEN))
 
 
-def rests_s(conn: Connection, now: datetime) -> dict[str, dict[str, float]]:
+def rests_s(conn: Transaction, now: datetime) -> dict[str, dict[str, float]]:
     """For which nodes each host rests now (breaker open), and for how long: host to node to seconds."""
     found: dict[str, dict[str, float]] = {}
     for row in _RESTS.rows(conn, {"now": now}):
@@ -176,7 +176,7 @@ def rests_s(conn: Connection, now: datetime) -> dict[str, dict[str, float]]:
     return found
 
 
-def unanswered(conn: Connection, now: datetime) -> dict[str, list[str]]:
+def unanswered(conn: Transaction, now: datetime) -> dict[str, list[str]]:
     """The nodes of those that rest now (breaker open) because the host does not answer them, by host."""
     found: dict[str, list[str]] = {}
     for row in _UNANSWERED.rows(conn, {"now": now}):
@@ -184,7 +184,7 @@ def unanswered(conn: Connection, now: datetime) -> dict[str, list[str]]:
     return found
 
 
-def probing(conn: Connection, now: datetime) -> dict[str, dict[str, str]]:
+def probing(conn: Transaction, now: datetime) -> dict[str, dict[str, str]]:
     """Nodes whose rests are over without a page since (breaker half-open): host to node to cause.
 
     Give each of these pairs one attempt at a time.
@@ -204,13 +204,13 @@ class RestAt:
     times: int
 
 
-def rests_at(conn: Connection, names: Collection[str]) -> dict[tuple[str, str], RestAt]:
+def rests_at(conn: Transaction, names: Collection[str]) -> dict[tuple[str, str], RestAt]:
     """Breakers of these hosts that are not closed, by (host, node)."""
     rows = conn.execute(select(host_rests).where(host_rests.c.host.in_(names)))
     return {(row.host, row.node): RestAt(row.cause, row.until, row.times) for row in rows}
 
 
-def breakers(conn: Connection, now: datetime) -> list[Breaker]:
+def breakers(conn: Transaction, now: datetime) -> list[Breaker]:
     """Every breaker that is not closed, by node and host."""
     rows = conn.execute(select(host_rests).order_by(host_rests.c.node, host_rests.c.host))
     return [Breaker(**row._mapping, state=state_of(row.until, now)) for row in rows]

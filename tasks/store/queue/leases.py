@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Row, bindparam, select, update
+from sqlalchemy import BigInteger, ColumnElement, Row, bindparam, select, update
 
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.states import State, Transition
@@ -22,6 +22,7 @@ from tasks.store.sql.bulk import inserted
 from tasks.store.sql.database import columns_of
 from tasks.store.sql.prepared import Prepared, update_each
 from tasks.store.sql.tables import UtcDateTime, attempts, nodes, pages, subtasks, targets
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
 HITS_UNREAD = 10
@@ -131,7 +132,7 @@ class Counters:
 
 
 def in_force(
-    conn: Connection, leases: Iterable[Lease], *columns: ColumnElement[Any], skip_locked: bool = False
+    conn: Transaction, leases: Iterable[Lease], *columns: ColumnElement[Any], skip_locked: bool = False
 ) -> dict[str, Any]:
     """Lock the subtasks of these leases and find out which are in force.
 
@@ -149,7 +150,7 @@ def in_force(
     return {row.lease_token: row for row in rows.values() if of.get(row.lease_token) == row.id}
 
 
-def grant(conn: Connection, now: datetime, grants: Iterable[Grant], start_within: timedelta) -> list[Lease]:
+def grant(conn: Transaction, now: datetime, grants: Iterable[Grant], start_within: timedelta) -> list[Lease]:
     """Give subtasks in WAIT to nodes; those that have left WAIT meanwhile are passed over."""
     wanted = {one.subtask_id: one for one in grants}
     columns = (subtasks.c.site, subtasks.c.product_id, subtasks.c.round, subtasks.c.attempts)
@@ -207,7 +208,7 @@ _OPENED = (
 
 
 def _open_attempts(
-    conn: Connection, now: datetime, given: Sequence[tuple[Grant, Row[Any]]], tokens: Mapping[int, str]
+    conn: Transaction, now: datetime, given: Sequence[tuple[Grant, Row[Any]]], tokens: Mapping[int, str]
 ) -> dict[int, int]:
     """Insert the attempts of grants; their ids by subtask."""
     opened = []
@@ -235,7 +236,7 @@ class Renewal:
     page_hosts: frozenset[str] = frozenset()
 
 
-def start_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> list[Work | None]:
+def start_many(conn: Transaction, now: datetime, items: Sequence[Renewal]) -> list[Work | None]:
     """Begin granted attempts; None for a lease that is over, or has begun already (a doubled notification)."""
     begun = _renewed(conn, now, items, start=True)
     mine = {item.lease.subtask_id: item.lease for item in items if item.lease.token in begun}
@@ -262,7 +263,7 @@ _BEGUN = Prepared(
 )
 
 
-def _to_do(conn: Connection, of: Collection[int]) -> dict[int, list[WorkTarget]]:
+def _to_do(conn: Transaction, of: Collection[int]) -> dict[int, list[WorkTarget]]:
     """Targets to do, in their order, by subtask; with the validators of pages that are known."""
     found: dict[int, list[WorkTarget]] = {}
     for row in _TO_DO.rows(conn, {"ids": list(of)}):
@@ -283,7 +284,7 @@ _TO_DO = Prepared(
 )
 
 
-def progress_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> list[bool]:
+def progress_many(conn: Transaction, now: datetime, items: Sequence[Renewal]) -> list[bool]:
     """Record signs of life; False where the lease is over: the attempt must stop."""
     kept = _renewed(conn, now, items, start=False)
     renewed = [i for i in items if i.lease.token in kept]
@@ -293,7 +294,7 @@ def progress_many(conn: Connection, now: datetime, items: Sequence[Renewal]) -> 
     return [i.lease.token in kept for i in items]
 
 
-def _renewed(conn: Connection, now: datetime, items: Sequence[Renewal], *, start: bool) -> set[str]:
+def _renewed(conn: Transaction, now: datetime, items: Sequence[Renewal], *, start: bool) -> set[str]:
     by_time: dict[timedelta, dict[str, int]] = {}
     for item in items:
         by_time.setdefault(item.keep, {})[item.lease.token] = item.lease.subtask_id
@@ -307,25 +308,27 @@ BEGIN_LEASES: BatchOperation[Renewal, Work | None] = BatchOperation(1, start_man
 RENEW_LEASES: BatchOperation[Renewal, bool] = BatchOperation(5, progress_many)
 
 
-def _open_leases(conn: Connection, statement: Prepared, given: Mapping[str, Any]) -> list[tuple[Lease, bool]]:
+def _open_leases(
+    conn: Transaction, statement: Prepared, given: Mapping[str, Any]
+) -> list[tuple[Lease, bool]]:
     """Leases of subtasks in CRAWL, in the order of their subtasks, each with whether its attempt has begun."""
     read = [row._asdict() for row in statement.rows(conn, given)]
     started = [bool(columns.pop("lease_started")) for columns in read]
     return [(Lease(**columns), begun) for columns, begun in zip(read, started, strict=True)]
 
 
-def overdue(conn: Connection, now: datetime, limit: int) -> list[tuple[Lease, bool]]:
+def overdue(conn: Transaction, now: datetime, limit: int) -> list[tuple[Lease, bool]]:
     """Leases that have run out (deadline <= now), each with whether its attempt had begun."""
     return _open_leases(conn, _OVERDUE, {"now": now, "most": limit})
 
 
-def open_leases(conn: Connection, node: str | None) -> list[Lease]:
+def open_leases(conn: Transaction, node: str | None) -> list[Lease]:
     """Leases of a node, or of all, begun or not."""
     statement, given = (_ALL, {}) if node is None else (_OF_NODE, {"of_node": node})
     return [lease for lease, _ in _open_leases(conn, statement, given)]
 
 
-def unstarted_of(conn: Connection, node: str | None) -> list[Lease]:
+def unstarted_of(conn: Transaction, node: str | None) -> list[Lease]:
     """Leases that a node has not begun; None: those of all nodes that have stopped in order, and not started since."""
     statement, given = (_OF_GONE, {}) if node is None else (_UNSTARTED, {"of_node": node})
     return [lease for lease, _ in _open_leases(conn, statement, given)]

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, literal_column, select, update
+from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason, FetchError
@@ -26,6 +26,7 @@ from tasks.scheduling.recall import SUGGESTIONS
 from tasks.store.queue import nodes, partitions, tasks, transitions
 from tasks.store.queue.transitions import EventData
 from tasks.store.sql.tables import events, products, subtasks, targets
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ def waiting(reason: str | None = None, site: str | None = None) -> ColumnElement
     return and_(_IN_MANUAL, *of_reason, *([] if site is None else [s.site == site]))
 
 
-def listed(conn: Connection) -> list[ManualRow]:
+def listed(conn: Transaction) -> list[ManualRow]:
     """Every subtask in MANUAL, grouped by cause (reason, then site)."""
     last = (
         select(events.c.subtask_id, func.max(events.c.id).label("id"))
@@ -105,7 +106,7 @@ def manual_row(row: Row[Any], since: datetime, why: str, suggestion: str) -> Man
 
 
 def retry(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     subtask_id: int,
     *,
@@ -186,7 +187,7 @@ class Edit:
     quota: int | None = None
 
 
-def _change(conn: Connection, subtask_id: int, edit: Edit) -> None:
+def _change(conn: Transaction, subtask_id: int, edit: Edit) -> None:
     """Change addresses and pages; all is checked before anything is changed. Raises InputError."""
     if (edit.quota is not None and edit.quota < 1) or (edit.pages is not None and edit.pages < 1):
         raise InputError("a quota, or a number of pages, is at least 1")
@@ -205,7 +206,7 @@ def _change(conn: Connection, subtask_id: int, edit: Edit) -> None:
         _change_addresses(conn, subtask_id, urls)
 
 
-def _change_addresses(conn: Connection, subtask_id: int, urls: Mapping[int, str]) -> None:
+def _change_addresses(conn: Transaction, subtask_id: int, urls: Mapping[int, str]) -> None:
     """Change addresses of targets; all are checked before any is changed. Raises InputError."""
     t = targets.c
     mine = select(t.id, t.url, t.kind, t.task_id).where(
@@ -242,12 +243,12 @@ def _change_addresses(conn: Connection, subtask_id: int, urls: Mapping[int, str]
         conn.execute(update(targets).where(t.id == number).values(**values))
 
 
-def chosen(conn: Connection, *, reason: str | None = None, site: str | None = None) -> list[int]:
+def chosen(conn: Transaction, *, reason: str | None = None, site: str | None = None) -> list[int]:
     """Subtasks in MANUAL, of a cause, of a site, or all, in their order."""
     return list(conn.scalars(select(subtasks.c.id).where(waiting(reason, site)).order_by(IN_ORDER)))
 
 
-def _check_kind(conn: Connection, subtask_id: int, kind: str, name: str) -> None:
+def _check_kind(conn: Transaction, subtask_id: int, kind: str, name: str) -> None:
     node = nodes.get(conn, name)
     if Kind(kind) not in node.kinds:
         raise InputError(
@@ -269,7 +270,7 @@ class Cause:
     since: datetime
 
 
-def causes(conn: Connection) -> list[Cause]:
+def causes(conn: Transaction) -> list[Cause]:
     """Every cause, the one with the most subtasks first."""
     s = subtasks.c
     count = func.count().label("n")
@@ -283,7 +284,7 @@ def causes(conn: Connection) -> list[Cause]:
 
 
 def manual_page(
-    conn: Connection, *, after: int = 0, most: int, reason: str | None = None, site: str | None = None
+    conn: Transaction, *, after: int = 0, most: int, reason: str | None = None, site: str | None = None
 ) -> list[ManualRow]:
     """Subtasks in MANUAL by their numbers.
 
@@ -303,7 +304,7 @@ def manual_page(
     return [manual_row(r, r.changed_at, *told.get(r.id, ("", ""))) for r in rows]
 
 
-def _why_given_up(conn: Connection, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+def _why_given_up(conn: Transaction, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """(why, suggestion) of each subtask, by the event that gave it to a person last."""
     rows = conn.execute(
         select(events.c.subtask_id, events.c.detail)
@@ -334,7 +335,7 @@ _OF_SWEEP = 1000
 """Maximum number of subtasks that a sweep takes from FAILED, and from SLEEP."""
 
 
-def set_aside_unknown_sites(conn: Connection, now: datetime, catalog: Catalog, found: dict[int, str]) -> int:
+def set_aside_unknown_sites(conn: Transaction, now: datetime, catalog: Catalog, found: dict[int, str]) -> int:
     """Set aside subtasks of sites that are no longer in the catalog; return how many.
 
     Args:
@@ -347,7 +348,7 @@ def set_aside_unknown_sites(conn: Connection, now: datetime, catalog: Catalog, f
     return transitions.set_aside(conn, now, told)
 
 
-def set_aside_unanswered(conn: Connection, now: datetime, sites: Mapping[str, str]) -> int:
+def set_aside_unanswered(conn: Transaction, now: datetime, sites: Mapping[str, str]) -> int:
     """Set aside the waiting subtasks of sites whose host answers no node; return how many.
 
     Args:
@@ -366,7 +367,7 @@ def set_aside_unanswered(conn: Connection, now: datetime, sites: Mapping[str, st
     return transitions.set_aside(conn, now, told)
 
 
-def set_aside_unreadable_rows(conn: Connection, now: datetime, most: int) -> int:
+def set_aside_unreadable_rows(conn: Transaction, now: datetime, most: int) -> int:
     """Look at the rows that the next sweeps would read, and set aside those that can't be read; returns how many.
 
     No sweep reads a subtask in PRIORITY before it is in WAIT; of every other queue the sweeps read the first ones.
@@ -390,7 +391,7 @@ def set_aside_unreadable_rows(conn: Connection, now: datetime, most: int) -> int
     return done
 
 
-def _unreadable(conn: Connection, ids: Sequence[int]) -> dict[int, EventData]:
+def _unreadable(conn: Transaction, ids: Sequence[int]) -> dict[int, EventData]:
     try:
         for row in _rows(conn, ids):
             _read(conn, row)
@@ -403,11 +404,11 @@ def _unreadable(conn: Connection, ids: Sequence[int]) -> dict[int, EventData]:
     return _unreadable(conn, ids[:half]) | _unreadable(conn, ids[half:])
 
 
-def _rows(conn: Connection, ids: Collection[int]) -> Sequence[Row[tuple[object, ...]]]:
+def _rows(conn: Transaction, ids: Collection[int]) -> Sequence[Row[tuple[object, ...]]]:
     return conn.execute(select(subtasks).where(subtasks.c.id.in_(ids))).all()
 
 
-def _read(conn: Connection, row: Row[tuple[object, ...]]) -> None:
+def _read(conn: Transaction, row: Row[tuple[object, ...]]) -> None:
     """Read a row as the sweeps do. Raises one of `UNREADABLE`."""
     columns = row._mapping
     Kind(columns["kind"])

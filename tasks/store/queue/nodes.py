@@ -10,16 +10,16 @@ from typing import Any
 
 from splitter.catalog.entries import NO_BROWSER, catalog_hash
 from splitter.catalog.names import Kind
-from sqlalchemy import Connection, String, bindparam, cast, func, select, update
+from sqlalchemy import String, bindparam, cast, func, select, update
 
 from tasks.domain.errors import UnknownNode
 from tasks.domain.proxy import Proxy
 from tasks.domain.states import State
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store.sql.database import insert_or
-from tasks.store.sql.prepared import Prepared
-from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.prepared import Prepared, defer
 from tasks.store.sql.tables import attempts, nodes, subtasks
+from tasks.store.sql.transaction import Transaction
 
 _LEAST_AT_HOSTS = 0.1
 """Least share of a node's attempts counted as at their hosts, as heartbeats are some seconds old."""
@@ -82,7 +82,7 @@ class NodeRow:
 
 
 def register(
-    conn: Connection, now: datetime, node: Node, entries: Mapping[str, str] = MappingProxyType({})
+    conn: Transaction, now: datetime, node: Node, entries: Mapping[str, str] = MappingProxyType({})
 ) -> None:
     """Insert or update a node that starts; whether it is drained stays as it was.
 
@@ -104,13 +104,13 @@ def register(
     defer(conn, statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
 
 
-def set_addresses(conn: Connection, given: Sequence[Node]) -> None:
+def set_addresses(conn: Transaction, given: Sequence[Node]) -> None:
     """Note the addresses of nodes about to start: their processes take them from rows that an earlier run wrote."""
     for node in given:
         conn.execute(update(nodes).where(nodes.c.name == node.name).values(address=node.address))
 
 
-def describe(conn: Connection, names: Sequence[str], parameters: NodeParameters) -> None:
+def describe(conn: Transaction, names: Sequence[str], parameters: NodeParameters) -> None:
     """Record the parameters of the machine that these nodes share."""
     described = update(nodes).where(nodes.c.name.in_(names)).values(parameters=asdict(parameters))
     defer(conn, described)
@@ -135,7 +135,7 @@ class NodeLoad:
     clock_s: float = 0.0
 
 
-def heartbeat(conn: Connection, now: datetime, name: str, load: NodeLoad) -> bool:
+def heartbeat(conn: Transaction, now: datetime, name: str, load: NodeLoad) -> bool:
     """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
     rows = _BEAT.rows(
         conn, {"of_name": name, "now": now, **{f"new_{key}": n for key, n in asdict(load).items()}}
@@ -153,13 +153,13 @@ _BEAT = Prepared(
 )
 
 
-def alive(conn: Connection, now: datetime, name: str, silent_after: timedelta) -> bool:
+def alive(conn: Transaction, now: datetime, name: str, silent_after: timedelta) -> bool:
     """Whether a node's last heartbeat is less than `silent_after` ago."""
     seen = conn.execute(select(nodes.c.seen_at).where(nodes.c.name == name)).scalar_one_or_none()
     return seen is not None and now - seen < silent_after
 
 
-def at_hosts(conn: Connection) -> dict[str, float]:
+def at_hosts(conn: Transaction) -> dict[str, float]:
     """Share of each node's begun attempts that load hosts; nodes where all do are left out.
 
     The others wait for the database, which may be far away, and send no request meanwhile.
@@ -176,12 +176,12 @@ _STORING = Prepared(
 )
 
 
-def permit_addresses(conn: Connection) -> dict[str, str]:
+def permit_addresses(conn: Transaction) -> dict[str, str]:
     """By node, the address its permits are granted to."""
     return {row.name: _node(row).permit_address for row in _NODES.rows(conn)}
 
 
-def live(conn: Connection, now: datetime, silent_after: timedelta | None) -> list[Node]:
+def live(conn: Transaction, now: datetime, silent_after: timedelta | None) -> list[Node]:
     """Nodes that are alive and not drained, by name; without `silent_after`, silent ones too."""
     statement = select(nodes).where(nodes.c.drained.is_(False)).order_by(nodes.c.name)
     if silent_after is not None:
@@ -189,36 +189,36 @@ def live(conn: Connection, now: datetime, silent_after: timedelta | None) -> lis
     return [_node(row) for row in conn.execute(statement)]
 
 
-def leave(conn: Connection, name: str) -> None:
+def leave(conn: Transaction, name: str) -> None:
     """Record that a node stops: it counts as silent from now on."""
     conn.execute(update(nodes).where(nodes.c.name == name).values(seen_at=None))
 
 
-def set_drained(conn: Connection, name: str, drained: bool) -> None:
+def set_drained(conn: Transaction, name: str, drained: bool) -> None:
     """Drain a node (it gets nothing new) or take it back. Raises UnknownNode."""
     if conn.execute(update(nodes).where(nodes.c.name == name).values(drained=drained)).rowcount != 1:
         raise _unknown(conn, name)
 
 
-def find(conn: Connection, name: str) -> Node | None:
+def find(conn: Transaction, name: str) -> Node | None:
     """The node of that name, where there is one."""
     row = conn.execute(select(nodes).where(nodes.c.name == name)).one_or_none()
     return _node(row) if row is not None else None
 
 
-def get(conn: Connection, name: str) -> Node:
+def get(conn: Transaction, name: str) -> Node:
     """The node of that name. Raises UnknownNode."""
     if (node := find(conn, name)) is not None:
         return node
     raise _unknown(conn, name)
 
 
-def _unknown(conn: Connection, name: str) -> UnknownNode:
+def _unknown(conn: Transaction, name: str) -> UnknownNode:
     known = ", ".join(sorted(conn.scalars(select(nodes.c.name)))) or "none yet"
     return UnknownNode(f"there is no node {name!r}; registered: {known}")
 
 
-def listed(conn: Connection) -> Sequence[NodeRow]:
+def listed(conn: Transaction) -> Sequence[NodeRow]:
     """Every node, by name."""
     leases = {(row.lease_node, bool(row.lease_started)): row for row in _LEASES.rows(conn)}
     return [
@@ -264,7 +264,7 @@ def _listed(row: Any, started: Any | None, unstarted: Any | None) -> NodeRow:
     )
 
 
-def catalogs(conn: Connection) -> dict[str, str]:
+def catalogs(conn: Transaction) -> dict[str, str]:
     """By node that told of its catalog, the hash of all its entries."""
     return {row.name: row.catalog for row in _CATALOGS.rows(conn)}
 
@@ -272,26 +272,26 @@ def catalogs(conn: Connection) -> dict[str, str]:
 _CATALOGS = Prepared(select(nodes.c.name, nodes.c.catalog).where(nodes.c.catalog.is_not(None)))
 
 
-def entries(conn: Connection, name: str) -> dict[str, str]:
+def entries(conn: Transaction, name: str) -> dict[str, str]:
     """The entries of a node's catalog, as hashes by site; empty where it told none."""
     told = conn.execute(select(nodes.c.entries).where(nodes.c.name == name)).scalar_one_or_none()
     return dict(told) if isinstance(told, dict) else {}
 
 
-def unrendered(conn: Connection) -> dict[str, int]:
+def unrendered(conn: Transaction) -> dict[str, int]:
     """By node without a browser: how many sites of its catalog need one."""
     without = select(nodes.c.name, nodes.c.entries).where(cast(nodes.c.entries, String).contains(NO_BROWSER))
     return {row.name: _unrendered(row.entries) for row in conn.execute(without)}
 
 
-def browsers(conn: Connection, now: datetime, silent_after: timedelta) -> tuple[int, int]:
+def browsers(conn: Transaction, now: datetime, silent_after: timedelta) -> tuple[int, int]:
     """How many nodes are alive and told of their catalog, and how many of them lack no browser for a site in it."""
     alive = nodes.c.seen_at > now - silent_after
     told = conn.execute(select(nodes.c.entries).where(alive, nodes.c.drained.is_(False))).scalars().all()
     return len(told), sum(not _unrendered(entries) for entries in told)
 
 
-def none_renders(conn: Connection, now: datetime, silent_after: timedelta) -> bool:
+def none_renders(conn: Transaction, now: datetime, silent_after: timedelta) -> bool:
     """True where nodes are alive and none of them has a browser for the sites that need one."""
     told, rendering = browsers(conn, now, silent_after)
     return bool(told) and not rendering

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, update
 
 from tasks.scheduling.alerting import Alert, OpenAlert
 from tasks.store.sql.database import columns_of
 from tasks.store.sql.tables import alerts, audit_log
+from tasks.store.sql.transaction import Transaction
 
 QUIET = timedelta(minutes=15)
 """Minimum time between two messages about one alert. Otherwise an alert that comes and goes would send without end."""
@@ -45,7 +46,7 @@ class AlertRow:
     trouble: str
 
 
-def list_alerts(conn: Connection) -> list[AlertRow]:
+def list_alerts(conn: Transaction) -> list[AlertRow]:
     """List all alerts, the oldest first."""
     rows = conn.execute(select(*columns_of(AlertRow, alerts)).order_by(alerts.c.since, *alerts.primary_key))
     return [AlertRow(**row._mapping) for row in rows]
@@ -57,7 +58,7 @@ def open_alerts(rows: Sequence[AlertRow]) -> dict[tuple[str, str], OpenAlert]:
     return {one.alert.key: one for one in found}
 
 
-def keep_alerts(conn: Connection, now: datetime, on: Sequence[Alert]) -> None:
+def keep_alerts(conn: Transaction, now: datetime, on: Sequence[Alert]) -> None:
     """Note which alerts are on now; all others are over."""
     known = {(row.rule, row.subject): row for row in list_alerts(conn)}
     for one in on:
@@ -83,7 +84,7 @@ def keep_alerts(conn: Connection, now: datetime, on: Sequence[Alert]) -> None:
     )
 
 
-def claim_alerts(conn: Connection, now: datetime) -> list[AlertRow]:
+def claim_alerts(conn: Transaction, now: datetime) -> list[AlertRow]:
     """Claim the alerts with a message to send now, so that no other process sends it."""
     a = alerts.c
     due = and_(
@@ -100,7 +101,7 @@ def claim_alerts(conn: Connection, now: datetime) -> list[AlertRow]:
 
 
 def note_sent_alerts(
-    conn: Connection, now: datetime, rows: Sequence[AlertRow], *, told: bool, trouble: str
+    conn: Transaction, now: datetime, rows: Sequence[AlertRow], *, told: bool, trouble: str
 ) -> None:
     """Note what became of a message.
 
@@ -148,7 +149,7 @@ class AuditRow:
     detail: Mapping[str, Any]
 
 
-def record_action(conn: Connection, now: datetime, entry: AuditEntry) -> None:
+def record_action(conn: Transaction, now: datetime, entry: AuditEntry) -> None:
     """Add a row in the transaction of the action."""
     conn.execute(
         insert(audit_log).values(
@@ -161,7 +162,7 @@ def record_action(conn: Connection, now: datetime, entry: AuditEntry) -> None:
     )
 
 
-def list_audit_rows(conn: Connection, *, before: int | None = None, most: int) -> Sequence[AuditRow]:
+def list_audit_rows(conn: Transaction, *, before: int | None = None, most: int) -> Sequence[AuditRow]:
     """The newest rows first.
 
     Args:

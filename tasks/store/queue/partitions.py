@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from splitter.spans import Span
-from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, update
+from sqlalchemy import BindParameter, bindparam, func, insert, select, update
 
 from tasks.domain.hit_count import (
     EngineLimits,
@@ -31,6 +31,7 @@ from tasks.domain.pages import ResultPage
 from tasks.store.sql.database import count_by
 from tasks.store.sql.prepared import Prepared, update_each
 from tasks.store.sql.tables import pages, reviews, targets, task_parts, tasks
+from tasks.store.sql.transaction import Transaction
 
 _DATES = 5000
 """Most dates that a query is partitioned by."""
@@ -89,14 +90,14 @@ def row_of(row: Any) -> PartitionRow:
     )
 
 
-def by_id(conn: Connection, ids: Collection[int]) -> dict[int, PartitionRow]:
+def by_id(conn: Transaction, ids: Collection[int]) -> dict[int, PartitionRow]:
     """Partitions as they are, without a lock."""
     if not ids:
         return {}
     return {row.id: row_of(row) for row in _BY_ID.rows(conn, {"ids": list(ids)})}
 
 
-def partitions_of_tasks(conn: Connection, task_ids: Collection[int]) -> list[PartitionRow]:
+def partitions_of_tasks(conn: Transaction, task_ids: Collection[int]) -> list[PartitionRow]:
     """All partitions of these tasks, locked, in the order of their ids."""
     if not task_ids:
         return []
@@ -131,7 +132,7 @@ class ReadPage:
     first: bool = True
 
 
-def count_hits(conn: Connection, read: Sequence[ReadPage]) -> dict[int, HitCount]:
+def count_hits(conn: Transaction, read: Sequence[ReadPage]) -> dict[int, HitCount]:
     """Record the hit counts that result pages show; the hit count of its partition, by attempt."""
     rows = {row.id: row for row in partitions_of_tasks(conn, {one.task_id for one in read})}
     changed: dict[int, PartitionRow] = {}
@@ -173,7 +174,7 @@ def _counted(row: PartitionRow) -> dict[str, Any]:
     }
 
 
-def recount(conn: Connection, rows: Iterable[PartitionRow]) -> None:
+def recount(conn: Transaction, rows: Iterable[PartitionRow]) -> None:
     """Write the hit counts of tasks, from all of their partitions."""
     partitions_of_tasks: dict[int, list[PartitionRow]] = {}
     for row in rows:
@@ -196,7 +197,7 @@ def recount(conn: Connection, rows: Iterable[PartitionRow]) -> None:
     update_each(conn, tasks, ("id",), changes)
 
 
-def different_hits(conn: Connection, task_ids: Collection[int]) -> dict[int, int]:
+def different_hits(conn: Transaction, task_ids: Collection[int]) -> dict[int, int]:
     """How many different hits tasks have, in whatever state."""
     if not task_ids:
         return {}
@@ -222,7 +223,7 @@ class NewPartition:
 
 
 def insert_partitions(
-    conn: Connection,
+    conn: Transaction,
     new: Sequence[tuple[int, Sequence[NewPartition]]],
     *,
     parent_id: int | None = None,
@@ -264,7 +265,7 @@ def insert_partitions(
 
 
 def replace_partition(
-    conn: Connection, row: PartitionRow, state: PartitionState, by: Sequence[NewPartition]
+    conn: Transaction, row: PartitionRow, state: PartitionState, by: Sequence[NewPartition]
 ) -> list[tuple[int, int]]:
     """Replace an open partition by others; all of its task must be locked.
 
@@ -290,13 +291,13 @@ def replace_partition(
     return made
 
 
-def result_page_count(conn: Connection, row: PartitionRow) -> int:
+def result_page_count(conn: Transaction, row: PartitionRow) -> int:
     """How many search URLs a partition has."""
     chunks = conn.execute(select(task_parts.c.chunks).where(task_parts.c.id == row.id)).scalar_one()
     return sum(len(urls) for urls in chunks)
 
 
-def hit_dates(conn: Connection, task_id: int) -> list[datetime]:
+def hit_dates(conn: Transaction, task_id: int) -> list[datetime]:
     """When stored hits of a task were published, by the earliest date of their reviews."""
     first = func.min(reviews.c.published_at, type_=reviews.c.published_at.type)
     rows = conn.execute(

@@ -14,18 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    String,
-    and_,
-    bindparam,
-    cast,
-    func,
-    literal_column,
-    select,
-    update,
-)
+from sqlalchemy import BigInteger, String, and_, bindparam, cast, func, literal_column, select, update
 
 from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
@@ -36,6 +25,7 @@ from tasks.store.queue.tasks import KEYWORDS, KeywordSets, keyword_sets
 from tasks.store.sql.database import columns_of
 from tasks.store.sql.prepared import Prepared, new_rows, update_each
 from tasks.store.sql.tables import attempts, page_products, pages, subtasks, targets
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +109,7 @@ PagesToLink = Mapping[tuple[KnownPage, int], KeywordSets | None]
 
 
 def known_pages(
-    conn: Connection, keys: Collection[bytes], product_ids: Collection[int] = ()
+    conn: Transaction, keys: Collection[bytes], product_ids: Collection[int] = ()
 ) -> dict[bytes, KnownPage]:
     """Return the pages that are stored, by key.
 
@@ -173,7 +163,7 @@ _OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id, *K
 
 
 def save_result_pages(
-    conn: Connection, now: datetime, items: Sequence[ResultPageToStore]
+    conn: Transaction, now: datetime, items: Sequence[ResultPageToStore]
 ) -> tuple[list[StoredHits | None], PagesToLink]:
     """Store the hit counts and hits of result pages, and that these pages were read.
 
@@ -228,7 +218,7 @@ def _is_unread(page: KnownPage, product_id: int) -> bool:
 
 
 def _new_targets(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     items: Sequence[ResultPageToStore],
     leases: _Leases,
@@ -287,7 +277,7 @@ def _new_targets(
 _TARGET = (targets.c.id, targets.c.task_id, targets.c.url, targets.c.url_key, targets.c.state)
 
 
-def _results_are_read(conn: Connection, items: Sequence[ResultPageToStore]) -> None:
+def _results_are_read(conn: Transaction, items: Sequence[ResultPageToStore]) -> None:
     if items:
         read = [item.target.id for item in items]
         _ARE_READ.defer(conn, {"ids": read})
@@ -310,7 +300,7 @@ _SHOW_MORE = Prepared(update(attempts).where(attempts.c.id.in_(_ids)).values(mor
 
 
 def _count_hits(
-    conn: Connection, items: Sequence[ResultPageToStore], leases: _Leases, made: Counter[_Source]
+    conn: Transaction, items: Sequence[ResultPageToStore], leases: _Leases, made: Counter[_Source]
 ) -> None:
     """Record how many hits the searches have, as far as these result pages show (`tasks.domain.hit_count`).
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Connection,
     Row,
     Text,
     case,
@@ -32,6 +31,7 @@ from tasks.domain.errors import UnknownSchedule
 from tasks.domain.recurrence import Recurrence
 from tasks.store.sql.database import later_of
 from tasks.store.sql.tables import UtcDateTime, products, schedules, virtual_tasks
+from tasks.store.sql.transaction import Transaction
 
 HELD = timedelta(minutes=10)
 """A run that was taken and not ended in this time was cut off: it is taken again."""
@@ -77,7 +77,7 @@ class Schedule:
     problem: str | None
 
 
-def listed(conn: Connection, where: ColumnElement[bool] | None = None) -> list[Schedule]:
+def listed(conn: Transaction, where: ColumnElement[bool] | None = None) -> list[Schedule]:
     """Every schedule, the next one first, paused ones last."""
     statement = (
         select(schedules, products.c.name)
@@ -103,7 +103,7 @@ def listed(conn: Connection, where: ColumnElement[bool] | None = None) -> list[S
     ]
 
 
-def find(conn: Connection, which: str) -> Schedule:
+def find(conn: Transaction, which: str) -> Schedule:
     """A schedule by its number, or by the name of the product it crawls. Raises UnknownSchedule."""
     by_number = which.isascii() and which.isdigit() and len(which) < 10
     found = listed(conn, _s.id == int(which) if by_number else products.c.name == which)
@@ -113,7 +113,7 @@ def find(conn: Connection, which: str) -> Schedule:
 
 
 def add(
-    conn: Connection, now: datetime, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any]
+    conn: Transaction, now: datetime, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any]
 ) -> Schedule:
     """Add a schedule of a report or an export, or of all products."""
     row = _values(rule, rule.after(now)) | {"what": kind, "options": dict(options)}
@@ -121,13 +121,13 @@ def add(
     return find(conn, str(number))
 
 
-def change(conn: Connection, where: ColumnElement[bool], rule: Recurrence, next_at: datetime) -> int:
+def change(conn: Transaction, where: ColumnElement[bool], rule: Recurrence, next_at: datetime) -> int:
     """Give schedules another rule; a paused one stays so. Returns how many."""
     values = _values(rule, case((_s.paused, None), else_=literal(next_at, UtcDateTime())))
     return conn.execute(update(schedules).where(where).values(**values, tries=0, problem=None)).rowcount
 
 
-def recrawl(conn: Connection, product_id: int, rule: Recurrence | None, next_at: datetime) -> None:
+def recrawl(conn: Transaction, product_id: int, rule: Recurrence | None, next_at: datetime) -> None:
     """Set when a product is crawled again; None: no more."""
     of_product = _s.product_id == product_id
     if rule is None:
@@ -142,30 +142,30 @@ def recrawl(conn: Connection, product_id: int, rule: Recurrence | None, next_at:
         conn.execute(insert(schedules).values(**row))
 
 
-def begun_anew(conn: Connection, now: datetime, product_id: int) -> None:
+def begun_anew(conn: Transaction, now: datetime, product_id: int) -> None:
     """A product's round was begun by a person: its interval counts from now on."""
     for one in listed(conn, _s.product_id == product_id):
         if one.next_at is not None and not one.rule.cron:
             conn.execute(update(schedules).where(_s.id == one.id).values(next_at=one.rule.after(now)))
 
 
-def remove(conn: Connection, schedule_id: int) -> None:
+def remove(conn: Transaction, schedule_id: int) -> None:
     """Remove a schedule."""
     conn.execute(delete(schedules).where(_s.id == schedule_id))
 
 
-def pause(conn: Connection, schedule_id: int) -> None:
+def pause(conn: Transaction, schedule_id: int) -> None:
     """Let a schedule rest until it is resumed."""
     conn.execute(update(schedules).where(_s.id == schedule_id).values(paused=True, next_at=None))
 
 
-def resume(conn: Connection, now: datetime, schedule: Schedule) -> None:
+def resume(conn: Transaction, now: datetime, schedule: Schedule) -> None:
     """Let a paused schedule go on; what fell into the pause is not caught up."""
     paused = update(schedules).where(_s.id == schedule.id, _s.paused)
     conn.execute(paused.values(paused=False, next_at=schedule.rule.after(now), tries=0, problem=None))
 
 
-def run(conn: Connection, now: datetime, schedule: Schedule) -> int:
+def run(conn: Transaction, now: datetime, schedule: Schedule) -> int:
     """Run a schedule now: begins its rounds and returns how many; a report or an export becomes due."""
     if schedule.kind != ScheduleKind.RECRAWL:
         conn.execute(update(schedules).where(_s.id == schedule.id).values(next_at=now, tries=0))
@@ -173,12 +173,12 @@ def run(conn: Connection, now: datetime, schedule: Schedule) -> int:
     return _begin(conn, now, listed(conn, _s.id == schedule.id))
 
 
-def recrawl_due(conn: Connection, now: datetime) -> int:
+def recrawl_due(conn: Transaction, now: datetime) -> int:
     """Begin a new round of every product whose time has come; returns how many."""
     return _begin(conn, now, listed(conn, (_s.next_at <= now) & (_s.what == ScheduleKind.RECRAWL)))
 
 
-def _begin(conn: Connection, now: datetime, due: Sequence[Schedule]) -> int:
+def _begin(conn: Transaction, now: datetime, due: Sequence[Schedule]) -> int:
     """Begin the rounds of these schedules, of those that nobody else has changed or begun meanwhile."""
     of_products, all_others = [], False
     for one in due:
@@ -206,7 +206,7 @@ def _begin(conn: Connection, now: datetime, due: Sequence[Schedule]) -> int:
     return conn.execute(insert(virtual_tasks).from_select(names, rounds)).rowcount
 
 
-def claim_due(conn: Connection, now: datetime, only: int | None = None) -> Schedule | None:
+def claim_due(conn: Transaction, now: datetime, only: int | None = None) -> Schedule | None:
     """Take the next report or export that is due, to make and hand over; None: there is none, or others have it.
 
     Args:
@@ -222,7 +222,7 @@ def claim_due(conn: Connection, now: datetime, only: int | None = None) -> Sched
     return None
 
 
-def handed_over(conn: Connection, now: datetime, taken: Schedule, problem: str = "") -> None:
+def handed_over(conn: Transaction, now: datetime, taken: Schedule, problem: str = "") -> None:
     """Note that a run of a schedule has ended; where it failed, it is tried again soon, `MOST_TRIES` times in all.
 
     Changes that a person has made to it meanwhile stay.

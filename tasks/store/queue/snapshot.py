@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     ColumnElement,
-    Connection,
     Integer,
     Select,
     String,
@@ -43,6 +42,7 @@ from tasks.store.sql.bulk import as_table
 from tasks.store.sql.database import columns_of
 from tasks.store.sql.prepared import Prepared
 from tasks.store.sql.tables import UtcDateTime, attempts, events, host_rests, subtasks, targets, virtual_tasks
+from tasks.store.sql.transaction import Transaction
 
 if TYPE_CHECKING:
     from splitter.catalog.model import Limits
@@ -87,7 +87,7 @@ class BufferRule:
         return slots + min(within, max(bound, refill)) + min(idle, bound)
 
 
-def waiting(conn: Connection, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
+def waiting(conn: Transaction, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
     """Subtasks in WAIT that may be allocated now, in queue order."""
     rows = _WAITING.rows(conn, {"now": now, "most": limit})
     by_site = cache(hosts_of)
@@ -146,19 +146,19 @@ def node_load(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
     )
 
 
-def node_loads(conn: Connection, now: datetime, rule: BufferRule) -> list[NodeLoad]:
+def node_loads(conn: Transaction, now: datetime, rule: BufferRule) -> list[NodeLoad]:
     """Nodes that are alive and not drained."""
     since = now - timedelta(seconds=rule.silent_after_s)
     alive = (row for row in node_store.listed(conn) if row.seen_at is not None and row.seen_at > since)
     return [node_load(row, now, rule) for row in alive if not row.drained]
 
 
-def open_nodes(conn: Connection, now: datetime, rule: BufferRule) -> list[NodeView]:
+def open_nodes(conn: Transaction, now: datetime, rule: BufferRule) -> list[NodeView]:
     """Nodes that are alive and not drained, with what each can be given now."""
     return [NodeView(one.name, one.kinds, one.free, one.slots) for one in node_loads(conn, now, rule)]
 
 
-def unstarted(conn: Connection, now: datetime, hosts_of: HostsOf) -> list[PrefetchedLease]:
+def unstarted(conn: Transaction, now: datetime, hosts_of: HostsOf) -> list[PrefetchedLease]:
     """Leases that no node has begun, of every node."""
     return [
         PrefetchedLease(
@@ -179,7 +179,7 @@ _UNSTARTED = Prepared(
 
 
 def host_views(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     hosts_of: HostsOf,
     limits_of: Callable[[str], Limits],
@@ -236,7 +236,7 @@ class FailedView:
     idle_releases: int
 
 
-def failed(conn: Connection, limit: int) -> list[FailedView]:
+def failed(conn: Transaction, limit: int) -> list[FailedView]:
     """Subtasks in FAILED, the oldest first, locked; what another transaction has locked is passed over."""
     rows = _FAILED.rows(conn, {"most": limit})
     return [
@@ -279,7 +279,7 @@ class SleepingView:
     part_id: int
 
 
-def sleeping(conn: Connection, limit: int) -> list[SleepingView]:
+def sleeping(conn: Transaction, limit: int) -> list[SleepingView]:
     """Subtasks in SLEEP, the oldest first, locked."""
     return [SleepingView(**row._asdict()) for row in _SLEEPING.rows(conn, {"most": limit})]
 
@@ -301,7 +301,7 @@ _SLEEPING = Prepared(
 # walks: the first site, the first one behind it, and so on.
 
 
-def heads(conn: Connection) -> dict[str, int]:
+def heads(conn: Transaction) -> dict[str, int]:
     """The highest priority of each site with subtasks in PRIORITY."""
     return {row.site: row.priority for row in _HEADS.rows(conn)}
 
@@ -319,7 +319,7 @@ def _walk() -> Select[tuple[str, int]]:
 _HEADS = Prepared(_walk())
 
 
-def waiting_by_site(conn: Connection) -> dict[tuple[str, int], int]:
+def waiting_by_site(conn: Transaction) -> dict[tuple[str, int], int]:
     """How many subtasks are in WAIT, by (site, priority)."""
     return {(site, priority): n for site, priority, n in _WAITING_BY_SITE.rows(conn)}
 
@@ -331,7 +331,7 @@ _WAITING_BY_SITE = Prepared(
 )
 
 
-def entrants(conn: Connection, wanted: Mapping[str, int]) -> list[Entrant]:
+def entrants(conn: Transaction, wanted: Mapping[str, int]) -> list[Entrant]:
     """The first so many of each site in PRIORITY: higher priority first, then first in, first out."""
     if not wanted:
         return []
@@ -356,7 +356,7 @@ def _first(site: object, n: object) -> Select[tuple[int, str, int]]:
 _FIRST = Prepared(_first(bindparam("of_site"), bindparam("most")))
 
 
-def pending(conn: Connection) -> dict[str, Backlog]:
+def pending(conn: Transaction) -> dict[str, Backlog]:
     """The subtasks in PRIORITY by site, and their hits left; reads all of the index (cost: docs/scaling.md)."""
     rows = conn.execute(
         select(subtasks.c.site, func.count(), func.sum(subtasks.c.left))
@@ -390,7 +390,7 @@ class Todo:
     rested_at: datetime | None
 
 
-def todo(conn: Connection, now: datetime) -> Todo:
+def todo(conn: Transaction, now: datetime) -> Todo:
     """The work there is."""
     (found,) = _TODO.rows(conn, {"now": now, "before": now - UNDER_WAY})
     return Todo(**found._asdict())
@@ -406,7 +406,7 @@ def any_in(state: State, *where: ColumnElement[bool]) -> ColumnElement[bool]:
     return first.order_by(subtasks.c.priority.desc(), subtasks.c.id).limit(1).scalar_subquery().is_not(None)
 
 
-def all_settled(conn: Connection) -> bool:
+def all_settled(conn: Transaction) -> bool:
     """True where every product is planned and every subtask DONE, CANCELLED or MANUAL."""
     return not _UNSETTLED.rows(conn)[0].unsettled
 

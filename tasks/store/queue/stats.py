@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, func, or_, select, tuple_
+from sqlalchemy import bindparam, select, tuple_
 
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, SUMS, AttemptOutcome, AttemptResult, PairStats
 from tasks.domain.states import State
 from tasks.scheduling.proximity.response_times import RoundTrip, moved
 from tasks.store.sql.prepared import Prepared, new_rows, update_each
 from tasks.store.sql.tables import attempts, pair_stats, subtasks
+from tasks.store.sql.transaction import Transaction
 
 if TYPE_CHECKING:
     from tasks.scheduling.statistics import Knowledge
@@ -35,7 +36,7 @@ class Fold:
     round_trip: RoundTrip | None = None
 
 
-def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
+def fold_many(conn: Transaction, now: datetime, folds: Sequence[Fold]) -> None:
     """Add closed attempts to their pairs' sums, plain and faded."""
     of: dict[tuple[str, str], list[Fold]] = {}
     for one in folds:
@@ -48,7 +49,7 @@ def fold_many(conn: Connection, now: datetime, folds: Sequence[Fold]) -> None:
     update_each(conn, pair_stats, ("site", "node"), folded)
 
 
-def _pairs(conn: Connection, pairs: Sequence[tuple[str, str]]) -> Sequence[Any]:
+def _pairs(conn: Transaction, pairs: Sequence[tuple[str, str]]) -> Sequence[Any]:
     """The rows of these pairs, locked."""
     if conn.dialect.name == "sqlite":
         return _PAIR.rows_of_each(conn, [{"of_site": site, "of_node": node} for site, node in pairs])
@@ -108,7 +109,7 @@ class ChangedPair:
     wait_s: float
 
 
-def changed(conn: Connection, since: datetime | None) -> list[ChangedPair]:
+def changed(conn: Transaction, since: datetime | None) -> list[ChangedPair]:
     """Pairs an attempt was folded into after `since`; None: all there are."""
     rows = _ALL.rows(conn) if since is None else _CHANGED.rows(conn, {"since": since})
     return [
@@ -136,7 +137,7 @@ _ALL = Prepared(select(*_CHANGING))
 _CHANGED = Prepared(select(*_CHANGING).where(pair_stats.c.faded_at > bindparam("since")))
 
 
-def running(conn: Connection) -> list[AttemptResult]:
+def running(conn: Transaction) -> list[AttemptResult]:
     """Reports of attempts that run: provisional, until their closing adds them to their pairs."""
     return [AttemptResult(**row._asdict(), outcome=AttemptOutcome.RELEASED) for row in _RUNNING.rows(conn)]
 
@@ -148,7 +149,7 @@ _RUNNING = Prepared(
 )
 
 
-def knowledge(conn: Connection, now: datetime) -> Knowledge:
+def knowledge(conn: Transaction, now: datetime) -> Knowledge:
     """The statistics of every pair as a decision would have them now, with what runs."""
     from tasks.scheduling.statistics import (
         Knowledge,  # brings numpy, which commands that only list do without
@@ -162,7 +163,7 @@ def knowledge(conn: Connection, now: datetime) -> Knowledge:
     return known
 
 
-def round_trips(conn: Connection) -> dict[tuple[str, str], float]:
+def round_trips(conn: Transaction) -> dict[tuple[str, str], float]:
     """Milliseconds between a (site, node), of every pair that was measured."""
     rows = conn.execute(
         select(pair_stats.c.site, pair_stats.c.node, pair_stats.c.rtt_ms).where(
@@ -172,18 +173,19 @@ def round_trips(conn: Connection) -> dict[tuple[str, str], float]:
     return {(site, node): ms for site, node, ms in rows}
 
 
-def attempt_sums() -> dict[str, ColumnElement[Any]]:
-    """By name of `SUMS`, what rows of closed attempts add up to: `AttemptResult.sums` as SQL."""
-    a = attempts.c
-    given_back = a.outcome.in_(("released", "cancelled"))
-    counts = or_(~given_back, a.tried > 0, a.collected > 0)
-    reached = case((a.tried > a.collected, a.tried), else_=a.collected)
-    summed = {
-        "attempts": case((counts, 1), else_=0),
-        "failed": case((a.outcome == "failed", 1), else_=0),
-        "silent": case((a.outcome == "silent", 1), else_=0),
-        "offered": case((~counts, 0), (and_(given_back, reached < a.offered), reached), else_=a.offered),
-        **{name: case((counts, a[name]), else_=0) for name in ("tried", "collected")},
-        **{name: case((counts, a[name]), else_=0.0) for name in ("active_s", "lost_s")},
-    }
-    return {name: func.sum(summed[name]) for name in SUMS}
+_GIVEN_BACK = "a.outcome IN ('released', 'cancelled')"
+_REACHED = "CASE WHEN a.tried > a.collected THEN a.tried ELSE a.collected END"
+ATTEMPT_COUNTS = f"(NOT {_GIVEN_BACK} OR a.tried > 0 OR a.collected > 0)"
+"""Whether a closed attempt `a` counts, in SQL: `AttemptResult.counts`."""
+ATTEMPT_SUMS = f"""
+    sum(CASE WHEN {ATTEMPT_COUNTS} THEN 1 ELSE 0 END) AS attempts,
+    sum(CASE WHEN a.outcome = 'failed' THEN 1 ELSE 0 END) AS failed,
+    sum(CASE WHEN a.outcome = 'silent' THEN 1 ELSE 0 END) AS silent,
+    sum(CASE WHEN NOT {ATTEMPT_COUNTS} THEN 0 WHEN {_GIVEN_BACK} AND {_REACHED} < a.offered THEN {_REACHED}
+        ELSE a.offered END) AS offered,
+    sum(CASE WHEN {ATTEMPT_COUNTS} THEN a.tried ELSE 0 END) AS tried,
+    sum(CASE WHEN {ATTEMPT_COUNTS} THEN a.collected ELSE 0 END) AS collected,
+    sum(CASE WHEN {ATTEMPT_COUNTS} THEN a.active_s ELSE 0.0 END) AS active_s,
+    sum(CASE WHEN {ATTEMPT_COUNTS} THEN a.lost_s ELSE 0.0 END) AS lost_s
+"""
+"""What closed attempts `a` add up to, in the order of `SUMS`, in SQL: `AttemptResult.sums`."""

@@ -16,7 +16,6 @@ from sqlalchemy import (
     BigInteger,
     BindParameter,
     ColumnElement,
-    Connection,
     Row,
     bindparam,
     delete,
@@ -43,6 +42,7 @@ from tasks.store.sql.tables import (
     unplanned_sites,
     virtual_tasks,
 )
+from tasks.store.sql.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +128,12 @@ def keyword_sets(subtask: Row[Any]) -> KeywordSets:
     return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= LEAST_WORDS else [])]
 
 
-def unplanned(conn: Connection, limit: int) -> list[VirtualTask]:
+def unplanned(conn: Transaction, limit: int) -> list[VirtualTask]:
     """Virtual tasks whose tasks are still to be made: higher priority first, then first in, first out."""
     return virtual_tasks_where(conn, virtual_tasks.c.planned_at.is_(None), limit)
 
 
-def virtual_tasks_where(conn: Connection, condition: ColumnElement[bool], limit: int) -> list[VirtualTask]:
+def virtual_tasks_where(conn: Transaction, condition: ColumnElement[bool], limit: int) -> list[VirtualTask]:
     """Virtual tasks by a condition: higher priority first, then first in, first out."""
     rows = conn.execute(
         select(
@@ -170,7 +170,7 @@ def virtual_tasks_where(conn: Connection, condition: ColumnElement[bool], limit:
     ]
 
 
-def plan(conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]) -> int:
+def plan(conn: Transaction, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]) -> int:
     """Make the tasks of a virtual task, once, and the first subtask of each partition; returns how many tasks."""
     claimed = conn.execute(
         update(virtual_tasks)
@@ -181,7 +181,7 @@ def plan(conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Se
 
 
 def insert_tasks(
-    conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]
+    conn: Transaction, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]
 ) -> int:
     """Insert tasks of a virtual task and the first subtask of each partition; returns how many tasks."""
     if not planned:
@@ -204,7 +204,7 @@ def insert_tasks(
 
 
 def put_off(
-    conn: Connection, now: datetime, virtual_task: VirtualTask, sites: Mapping[str, tuple[str, str]]
+    conn: Transaction, now: datetime, virtual_task: VirtualTask, sites: Mapping[str, tuple[str, str]]
 ) -> None:
     """Note the sites a virtual task gets no task on now: site -> (kind of obstacle, why).
 
@@ -220,13 +220,13 @@ def put_off(
         conn.execute(insert(unplanned_sites), rows)
 
 
-def late_sites(conn: Connection) -> list[str]:
+def late_sites(conn: Transaction) -> list[str]:
     """The sites that products wait for."""
     return list(conn.scalars(select(unplanned_sites.c.site).distinct().order_by(unplanned_sites.c.site)))
 
 
 def list_late(
-    conn: Connection, askable: Collection[str], limit: int
+    conn: Transaction, askable: Collection[str], limit: int
 ) -> list[tuple[VirtualTask, tuple[str, ...]]]:
     """Virtual tasks that wait for one of these sites, with those of them they wait for."""
     here = unplanned_sites.c.site.in_(askable)
@@ -240,7 +240,7 @@ def list_late(
     return [(one, tuple(row.site for row in rows if row.virtual_task_id == one.id)) for one in found]
 
 
-def plan_late(conn: Connection, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]) -> int:
+def plan_late(conn: Transaction, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]) -> int:
     """Make tasks on sites that could not be asked before, each once; returns how many."""
     taken = set(
         conn.scalars(
@@ -255,7 +255,7 @@ def plan_late(conn: Connection, now: datetime, virtual_task: VirtualTask, planne
     return insert_tasks(conn, now, virtual_task, [task for task in planned if task.site in taken])
 
 
-def list_late_sites(conn: Connection) -> list[UnplannedSite]:
+def list_late_sites(conn: Transaction) -> list[UnplannedSite]:
     """The sites that products wait for: those that most wait for first."""
     rows = conn.execute(
         select(
@@ -280,7 +280,7 @@ ChunkKey = tuple[int, int]
 _OF_TASK = ("task_id", "product_id", "site", "kind", "priority")
 
 
-def release_chunks(conn: Connection, now: datetime, chunks: Collection[ChunkKey]) -> dict[ChunkKey, int]:
+def release_chunks(conn: Transaction, now: datetime, chunks: Collection[ChunkKey]) -> dict[ChunkKey, int]:
     """Make the subtasks of chunks, with their result pages as targets.
 
     Returns:
@@ -374,7 +374,7 @@ def _described(row: Any, number: int) -> dict[str, Any]:
     return described
 
 
-def more_after(conn: Connection, chunks: Collection[ChunkKey]) -> set[ChunkKey]:
+def more_after(conn: Transaction, chunks: Collection[ChunkKey]) -> set[ChunkKey]:
     """Return the chunks that found more pages and are not the last of their partition."""
     of = {row.id: row for row in _PARTS.rows(conn, {"ids": list({part_id for part_id, _ in chunks})})}
     go_on = {(part_id, number) for part_id, number in chunks if number + 1 < _end(of[part_id])}
@@ -416,7 +416,7 @@ class LeftOver:
     not_before: datetime | None = None
 
 
-def follow_ups(conn: Connection, now: datetime, left_over: Sequence[LeftOver]) -> dict[int, int]:
+def follow_ups(conn: Transaction, now: datetime, left_over: Sequence[LeftOver]) -> dict[int, int]:
     """Make the subtasks that carry on targets still to do; returns their ids, by parent."""
     if not left_over:
         return {}
@@ -454,7 +454,7 @@ _PASS_ON = Prepared(
 _subtask_ids = bindparam("ids", expanding=True, type_=BigInteger())
 
 
-def most_tries(conn: Connection, of: Collection[int]) -> dict[int, int]:
+def most_tries(conn: Transaction, of: Collection[int]) -> dict[int, int]:
     """Return the maximum number of tries among the open targets of each subtask, 0 if none was tried."""
     if not of:
         return {}
@@ -468,7 +468,7 @@ _TRIES = Prepared(
 )
 
 
-def left_to_do(conn: Connection, of: Collection[int]) -> dict[int, int]:
+def left_to_do(conn: Transaction, of: Collection[int]) -> dict[int, int]:
     """Hits still to do of each subtask, an unread result page counted as `HITS_UNREAD`."""
     left = dict.fromkeys(of, 0)
     for subtask_id, kind, n in _LEFT.rows(conn, {"ids": list(of)}):

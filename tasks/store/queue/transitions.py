@@ -17,15 +17,15 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, union_all, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, insert, select, union_all, update
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import LEGAL, State, Transition, source, target
 from tasks.store.sql.bulk import as_table, insert_many
 from tasks.store.sql.database import count_by
-from tasks.store.sql.prepared import Prepared, insertion, update_each
-from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.prepared import Prepared, defer, insertion, update_each
 from tasks.store.sql.tables import events, queue_counts, subtasks
+from tasks.store.sql.transaction import Transaction
 
 _NO_LEASE: Mapping[str, Any] = {
     **dict.fromkeys(("lease_token", "lease_node", "lease_deadline", "attempt_id")),
@@ -45,7 +45,7 @@ class EventData:
 
 
 def create(
-    conn: Connection, now: datetime, rows: Sequence[Mapping[str, Any]], data: Sequence[EventData]
+    conn: Transaction, now: datetime, rows: Sequence[Mapping[str, Any]], data: Sequence[EventData]
 ) -> list[int]:
     """Put new subtasks into PRIORITY.
 
@@ -71,7 +71,7 @@ def create(
 
 
 def move(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     subtask_id: int,
     transition: Transition,
@@ -97,7 +97,7 @@ def move(
 
 
 def try_move(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     subtask_id: int,
     transition: Transition,
@@ -145,7 +145,7 @@ class Move:
 
 
 def locked(
-    conn: Connection,
+    conn: Transaction,
     ids: Iterable[int],
     *columns: ColumnElement[Any],
     state: State | None = None,
@@ -168,7 +168,7 @@ def _locking(columns: tuple[ColumnElement[Any], ...], state: State | None, skip_
     return Prepared(wanted.order_by(subtasks.c.id).with_for_update(skip_locked=skip_locked))
 
 
-def move_many(conn: Connection, now: datetime, transition: Transition, moves: Sequence[Move]) -> None:
+def move_many(conn: Transaction, now: datetime, transition: Transition, moves: Sequence[Move]) -> None:
     """Perform one transition (any but CREATE, CANCEL) for many subtasks.
 
     Each must be locked and in its queue, with its lease in force (`locked`, `tasks.store.queue.leases.in_force`).
@@ -189,7 +189,7 @@ def move_many(conn: Connection, now: datetime, transition: Transition, moves: Se
     _log(conn, now, [(m.subtask_id, transition, begin, end, m.event) for m in moves])
 
 
-def _set_all(conn: Connection, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]) -> None:
+def _set_all(conn: Transaction, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]) -> None:
     """The compare-and-set of `move_many` in one statement."""
     named = tuple(moves[0].values)
     types = [(f"new_{name}", subtasks.c[name].type) for name in named]
@@ -210,7 +210,7 @@ def _set_all(conn: Connection, moves: Sequence[Move], begin: State | None, same:
     defer(conn, statement.values(**same, **{name: given.c[f"new_{name}"] for name in named}))
 
 
-def set_aside(conn: Connection, now: datetime, told: Mapping[int, EventData]) -> int:
+def set_aside(conn: Transaction, now: datetime, told: Mapping[int, EventData]) -> int:
     """Move subtasks that nobody can do anything with to MANUAL, from any queue without a lease; returns how many.
 
     Args:
@@ -233,7 +233,7 @@ def set_aside(conn: Connection, now: datetime, told: Mapping[int, EventData]) ->
     return len(logged)
 
 
-def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> int | None:
+def cancel(conn: Transaction, now: datetime, subtask_id: int, why: str) -> int | None:
     """Cancel a subtask that is not settled for good; returns the attempt whose lease this ends.
 
     Raises:
@@ -260,7 +260,7 @@ def cancel(conn: Connection, now: datetime, subtask_id: int, why: str) -> int | 
 
 
 def renew(
-    conn: Connection, tokens: Mapping[str, int], now: datetime, deadline: datetime, *, start: bool = False
+    conn: Transaction, tokens: Mapping[str, int], now: datetime, deadline: datetime, *, start: bool = False
 ) -> set[str]:
     """Move the deadlines of leases that were not taken back; not a transition.
 
@@ -296,7 +296,7 @@ _KEEP = Prepared(_IN_FORCE.where(subtasks.c.lease_started))
 
 
 def _log(
-    conn: Connection,
+    conn: Transaction,
     now: datetime,
     rows: Sequence[tuple[int, Transition, State | None, State, EventData]],
 ) -> None:
@@ -321,7 +321,7 @@ _MANY_ROWS = 100
 """Maximum number of rows that are read as fast as one; more are added up."""
 
 
-def _note_moves(conn: Connection, moved: Iterable[tuple[State | None, State]]) -> None:
+def _note_moves(conn: Transaction, moved: Iterable[tuple[State | None, State]]) -> None:
     """Keep what a transaction changed: the queue that each subtask left (None: none), and the one it came to."""
     changed: Counter[State] = Counter()
     for begin, end in moved:
@@ -334,7 +334,7 @@ def _note_moves(conn: Connection, moved: Iterable[tuple[State | None, State]]) -
         insert_many(conn, queue_counts, {}, ("state", "n"), rows)
 
 
-def count_queues(conn: Connection) -> dict[str, int]:
+def count_queues(conn: Transaction) -> dict[str, int]:
     """Subtasks per queue, every queue named."""
     return dict.fromkeys(map(str, State), 0) | {row.state: row.n for row in _COUNTS.rows(conn)}
 
@@ -347,7 +347,7 @@ _COUNTED = union_all(
 _COUNTS = Prepared(select(_COUNTED.c.state, _COUNTED.c.n))
 
 
-def add_up_queues(conn: Connection) -> None:
+def add_up_queues(conn: Transaction) -> None:
     """Replace the rows that transactions left with one row per queue, if there are many."""
     if conn.execute(select(func.count()).select_from(queue_counts)).scalar_one() < _MANY_ROWS:
         return
@@ -359,7 +359,7 @@ def add_up_queues(conn: Connection) -> None:
         conn.execute(insert(queue_counts), [{"state": state, "n": n} for state, n in total.items()])
 
 
-def wrong_queue_counts(conn: Connection) -> Iterator[str]:
+def wrong_queue_counts(conn: Transaction) -> Iterator[str]:
     """Yield a sentence for each queue whose stored number differs from the count of its subtasks."""
     kept = {
         row.state: row.n

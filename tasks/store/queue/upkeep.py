@@ -24,13 +24,12 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, Table, bindparam, delete, null, select, update
+from sqlalchemy import Column, Select, Table, bindparam, delete, null, select, update
 
 from tasks.domain.grants import AddressGrants, Grants, HostGrants
 from tasks.domain.states import State
 from tasks.store.sql.database import columns_of, insert_or, try_lock
-from tasks.store.sql.prepared import Prepared
-from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.prepared import Prepared, defer
 from tasks.store.sql.tables import (
     attempts,
     events,
@@ -41,6 +40,7 @@ from tasks.store.sql.tables import (
     subtasks,
     sweep_marks,
 )
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 
 KEEP_DETAIL = timedelta(days=90)
@@ -54,7 +54,7 @@ BATCH = 1000
 
 _LOCK_S = 2.0
 
-Step = Callable[[Connection, datetime], int]
+Step = Callable[[Transaction, datetime], int]
 """Drops the next batch in the caller's transaction; returns how many rows it has looked at, 0 if none is old."""
 
 
@@ -93,7 +93,7 @@ def retention_steps(keep_log: timedelta | None) -> Sequence[Step]:
     return (*always, lambda conn, now: drop_logs(conn, now, kept))
 
 
-def empty_details(conn: Connection, now: datetime) -> int:
+def empty_details(conn: Transaction, now: datetime) -> int:
     """Empty the details of the next events older than `KEEP_DETAIL`; their transitions stay."""
     old = _old(conn, "details", _EVENTS, now - KEEP_DETAIL)
     if old:
@@ -101,7 +101,7 @@ def empty_details(conn: Connection, now: datetime) -> int:
     return len(old)
 
 
-def empty_responses(conn: Connection, now: datetime) -> int:
+def empty_responses(conn: Transaction, now: datetime) -> int:
     """Empty the last responses of the next attempts that ended longer ago than `KEEP_DETAIL`."""
     old = _old(conn, "responses", _ATTEMPTS, now - KEEP_DETAIL)
     if old:
@@ -109,14 +109,14 @@ def empty_responses(conn: Connection, now: datetime) -> int:
     return len(old)
 
 
-def drop_rests(conn: Connection, now: datetime) -> int:
+def drop_rests(conn: Transaction, now: datetime) -> int:
     """Drop breakers of hosts that no attempt probed; there are few, at most one a host and node."""
     if not _free(conn):
         return 0
     return conn.execute(delete(host_rests).where(host_rests.c.until <= now - KEEP_BREAKER)).rowcount
 
 
-def drop_refused(conn: Connection, now: datetime) -> int:
+def drop_refused(conn: Transaction, now: datetime) -> int:
     """Drop the next records that were refused longer ago than `KEEP_DETAIL`; without a mark, as these go themselves."""
     if not _free(conn):
         return 0
@@ -126,7 +126,7 @@ def drop_refused(conn: Connection, now: datetime) -> int:
     return conn.execute(delete(refused_reviews).where(old)).rowcount
 
 
-def drop_logs(conn: Connection, now: datetime, keep: timedelta) -> int:
+def drop_logs(conn: Transaction, now: datetime, keep: timedelta) -> int:
     """Drop the logs of subtasks that have been DONE or CANCELLED for longer than `keep`, by the next old events."""
     old = _old(conn, "logs", _EVENTS, now - keep)
     if not old:
@@ -139,7 +139,7 @@ def drop_logs(conn: Connection, now: datetime, keep: timedelta) -> int:
     return len(old)
 
 
-def _old(conn: Connection, part: str, following: Select[Any], before: datetime) -> Sequence[Any]:
+def _old(conn: Transaction, part: str, following: Select[Any], before: datetime) -> Sequence[Any]:
     """The next rows of a part that are older, up to the first that is not; the mark is moved behind them."""
     if not _free(conn):
         return ()
@@ -151,7 +151,7 @@ def _old(conn: Connection, part: str, following: Select[Any], before: datetime) 
     return rows[:young]
 
 
-def _free(conn: Connection) -> bool:
+def _free(conn: Transaction) -> bool:
     """Whether no other process is dropping at this moment: two would wait for each other's rows."""
     return try_lock(conn, "retention", _LOCK_S)
 
@@ -190,21 +190,21 @@ def longest_lapse(silent_after: timedelta) -> timedelta:
     return max(_LEAST, silent_after / _SHARE)
 
 
-def mark_look(conn: Connection, now: datetime) -> None:
+def mark_look(conn: Transaction, now: datetime) -> None:
     """Leave a mark of this look for other schedulers."""
     _mark(conn, _LOOKED, now)
 
 
-def _mark(conn: Connection, name: str, now: datetime) -> None:
+def _mark(conn: Transaction, name: str, now: datetime) -> None:
     set_mark(conn, name, int(now.timestamp() * 1000))
 
 
-def _marked(conn: Connection, name: str) -> datetime | None:
+def _marked(conn: Transaction, name: str) -> datetime | None:
     at = mark_of(conn, name)
     return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
 
 
-def bridge_lapse(conn: Connection, now: datetime, last: datetime | None, silent_after: timedelta) -> bool:
+def bridge_lapse(conn: Transaction, now: datetime, last: datetime | None, silent_after: timedelta) -> bool:
     """Give every lease a new deadline if no scheduler has looked for too long; return True if it did.
 
     Args:
@@ -242,7 +242,7 @@ def bridge_lapse(conn: Connection, now: datetime, last: datetime | None, silent_
 
 
 def _is_late_again(
-    conn: Connection, now: datetime, last: datetime | None, other: datetime | None, silent_after: timedelta
+    conn: Transaction, now: datetime, last: datetime | None, other: datetime | None, silent_after: timedelta
 ) -> bool:
     """Return True if a scheduler looked within a lease's time, and leases got a new deadline not long ago."""
     looks = [now - at for at in (last, other) if at is not None]
@@ -259,7 +259,7 @@ def _near(now: datetime, last: datetime | None, silent_after: timedelta) -> bool
     return last is not None and -_SET_BACK <= now - last <= longest_lapse(silent_after)
 
 
-def mark_of(conn: Connection, sweep: str) -> int | None:
+def mark_of(conn: Transaction, sweep: str) -> int | None:
     """The mark of a sweep; None: it has left none yet."""
     rows = _MARK.rows(conn, {"of_sweep": sweep})
     return rows[0].last_id if rows else None
@@ -268,7 +268,7 @@ def mark_of(conn: Connection, sweep: str) -> int | None:
 _MARK = Prepared(select(sweep_marks.c.last_id).where(sweep_marks.c.sweep == bindparam("of_sweep")))
 
 
-def set_mark(conn: Connection, sweep: str, last_id: int) -> None:
+def set_mark(conn: Transaction, sweep: str, last_id: int) -> None:
     """Leave the mark of a sweep."""
     given = {"sweep": sweep, "last_id": last_id}
     marked = insert_or(conn.dialect, sweep_marks).values(given)
@@ -313,7 +313,7 @@ class Measured:
 
 
 def save_measurements(
-    conn: Connection, now: datetime, sweeps: Mapping[str, SweepTimes], grants: Grants
+    conn: Transaction, now: datetime, sweeps: Mapping[str, SweepTimes], grants: Grants
 ) -> None:
     """Store the measurements in place of the earlier ones."""
     data = {
@@ -335,7 +335,7 @@ def save_measurements(
         times.longest_s = 0.0
 
 
-def load_measurements(conn: Connection) -> Measured | None:
+def load_measurements(conn: Transaction) -> Measured | None:
     """The measurements kept last; None: no scheduler has run yet."""
     row = conn.execute(select(measurements).where(measurements.c.name == _SCHEDULER)).one_or_none()
     if row is None:
@@ -373,7 +373,7 @@ class StoredModel:
     network: Mapping[str, Any]
 
 
-def load_model(conn: Connection) -> StoredModel | None:
+def load_model(conn: Transaction) -> StoredModel | None:
     """Return the model trained last, or `None`."""
     row = conn.execute(
         select(*columns_of(StoredModel, run_time_model)).where(run_time_model.c.strategy == _STRATEGY)
@@ -381,7 +381,7 @@ def load_model(conn: Connection) -> StoredModel | None:
     return None if row is None else StoredModel(*row)
 
 
-def save_model(conn: Connection, model: StoredModel) -> None:
+def save_model(conn: Transaction, model: StoredModel) -> None:
     """Keep this model instead of the one before."""
     values = asdict(model)
     conn.execute(

@@ -18,7 +18,6 @@ from typing import Any
 
 from sqlalchemy import (
     Column,
-    Connection,
     Insert,
     Table,
     TableValuedAlias,
@@ -31,8 +30,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import Text, TypeEngine
 
-from tasks.store.sql.prepared import executed, executed_many, insertion
-from tasks.store.sql.statement_batch import DEFERRED, defer
+from tasks.store.sql.prepared import defer, executed, executed_many, insertion
+from tasks.store.sql.statement_batch import DEFERRED
+from tasks.store.sql.transaction import Transaction
 
 _ROWS_A_STATEMENT = 1000
 _VALUES_A_STATEMENT = 10_000
@@ -40,7 +40,7 @@ _ZONE_AT = len("2013-05-06 12:30:00.000000")
 
 
 def insert_rows(
-    conn: Connection,
+    conn: Transaction,
     table: Table,
     columns: tuple[str, ...],
     rows: Sequence[tuple[Any, ...]],
@@ -65,7 +65,7 @@ def insert_rows(
         conn.exec_driver_sql(statement, tuple(chain.from_iterable(some)), execution_options=DEFERRED)
 
 
-def time_writer(conn: Connection) -> Callable[[datetime | None], Any]:
+def time_writer(conn: Transaction) -> Callable[[datetime | None], Any]:
     """A function from an aware time to the driver's value, the one that `UtcDateTime` stores."""
     return _as_text if conn.dialect.name == "sqlite" else lambda time: time
 
@@ -88,7 +88,7 @@ def _statement(mark: str, rows: int, table: Table, columns: tuple[str, ...], new
 
 
 def rows_with(
-    conn: Connection, table: Table, columns: str, key: str, values: Collection[Any], rest: str = ""
+    conn: Transaction, table: Table, columns: str, key: str, values: Collection[Any], rest: str = ""
 ) -> Sequence[tuple[Any, ...]]:
     """Rows of a table whose `key` is one of many values.
 
@@ -131,7 +131,7 @@ def as_table(
 
 
 def insert_many(
-    conn: Connection,
+    conn: Transaction,
     table: Table,
     same: Mapping[str, Any],
     columns: tuple[str, ...],
@@ -150,7 +150,7 @@ def insert_many(
 
 
 def inserted(
-    conn: Connection,
+    conn: Transaction,
     table: Table,
     same: Mapping[str, Any],
     columns: tuple[str, ...],
@@ -164,7 +164,7 @@ def inserted(
     return conn.execute(_insert_from(table, same, columns, rows).returning(*returning)).all()
 
 
-def _one_by_one(conn: Connection, rows: Sequence[tuple[Any, ...]]) -> bool:
+def _one_by_one(conn: Transaction, rows: Sequence[tuple[Any, ...]]) -> bool:
     return conn.dialect.name == "sqlite" or len(rows) == 1
 
 

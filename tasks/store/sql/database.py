@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -34,7 +34,6 @@ from sqlalchemy import (
     literal,
     make_url,
     select,
-    text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
@@ -42,6 +41,7 @@ from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, Operational
 
 from tasks.domain.errors import StoreBusy
 from tasks.store.sql.statement_batch import batching
+from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
 
@@ -158,18 +158,21 @@ class Store:
         return batching(self.engine.connect())
 
     @contextmanager
-    def begin(self, connection: Connection | None = None) -> Iterator[Connection]:
+    def begin(
+        self, connection: Connection | None = None, *, now: datetime | None = None
+    ) -> Iterator[Transaction]:
         """A transaction that may write: committed at the end, rolled back on an exception.
 
         Args:
             connection: of the caller (`connect`), to use instead of one from the pool.
+            now: see `Transaction`.
 
         Raises:
             StoreBusy: SQLite stayed locked by another process for longer than the busy timeout.
         """
         try:
             with self.connect() if connection is None else nullcontext(connection) as conn, conn.begin():
-                yield conn
+                yield Transaction(conn, now)
         except OperationalError as error:
             if "database is locked" in str(error.orig):
                 raise StoreBusy(
@@ -178,50 +181,40 @@ class Store:
             raise
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self, *, now: datetime | None = None) -> Iterator[Transaction]:
         """A transaction that only reads: one consistent view, and no writer waits for it."""
         options: dict[str, Any] = (
             {"sqlite_begin": "DEFERRED"} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         )
         with self.engine.connect().execution_options(**options) as conn:
             if not self.patient or self.is_sqlite:
-                yield conn
+                yield Transaction(conn, now)
                 return
-            with unhurried(conn):
-                yield conn
+            transaction = Transaction(conn, now)
+            with unhurried(transaction):
+                yield transaction
 
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
 
 
-def read_now(conn: Connection) -> datetime:
+def read_now(conn: Transaction) -> datetime:
     """The database's clock: the one clock of the loop, read once a tick and passed on."""
-    if conn.dialect.name == "sqlite":
-        # The database is a library of this process: its clock is this machine's.
-        return datetime.now(UTC)
-    now: datetime = conn.execute(text("SELECT clock_timestamp()")).scalar_one()
-    return now.astimezone(UTC)
+    return conn.now
 
 
-def begun(conn: Connection) -> tuple[datetime, int | None]:
-    """The database's clock (`read_now`), and the number of this transaction, for `committed`; None with SQLite."""
-    if conn.dialect.name == "sqlite":
-        return read_now(conn), None
-    now, number = conn.execute(text("SELECT clock_timestamp(), txid_current()")).one()
-    return now.astimezone(UTC), number
-
-
-def committed(conn: Connection, number: int) -> bool | None:
+def committed(conn: Transaction, number: int) -> bool | None:
     """Whether a transaction whose COMMIT got no answer was committed; None: that is not decided yet."""
     # After a failover the number may not have been reached yet, which PostgreSQL would call an error.
-    known = text("SELECT CASE WHEN :number < txid_current() THEN txid_status(:number) END")
-    status = conn.execute(known, {"number": number}).scalar_one()
-    return None if status == "in progress" else status == "committed"
+    status = conn.value(
+        "SELECT CASE WHEN :number < txid_current() THEN txid_status(:number) END", number=number
+    )
+    return None if status == "in progress" else bool(status == "committed")
 
 
 @contextmanager
-def unhurried(conn: Connection) -> Iterator[None]:
+def unhurried(conn: Transaction) -> Iterator[None]:
     """Lift the limits on statements and silence from this transaction; nothing to lift with SQLite."""
     if conn.dialect.name == "sqlite":
         yield
@@ -237,7 +230,7 @@ def unhurried(conn: Connection) -> Iterator[None]:
         driver.patient = False
 
 
-def try_lock(conn: Connection, name: str, lock_timeout_s: float) -> bool:
+def try_lock(conn: Transaction, name: str, lock_timeout_s: float) -> bool:
     """Take the lock `name` until the transaction ends; False if another transaction has it.
 
     With SQLite every writing transaction excludes the others already.
@@ -248,9 +241,8 @@ def try_lock(conn: Connection, name: str, lock_timeout_s: float) -> bool:
     if conn.dialect.name == "sqlite":
         return True
     key = zlib.crc32(name.encode())
-    both = text("SELECT set_config('lock_timeout', :most, true), pg_try_advisory_xact_lock(:key)")
-    given = {"key": key, "most": f"{1000 * lock_timeout_s:.0f}ms"}
-    return bool(conn.execute(both, given).one()[1])
+    both = "SELECT set_config('lock_timeout', :most, true), pg_try_advisory_xact_lock(:key)"
+    return bool(conn.rows(both, key=key, most=f"{1000 * lock_timeout_s:.0f}ms")[0][1])
 
 
 def unstorable(error: BaseException) -> bool:
@@ -291,7 +283,7 @@ def columns_of(record: type, *of: Table) -> list[Column[Any]]:
     return [columns[0] for columns in found.values() if columns]
 
 
-def count_by(conn: Connection, column: ColumnElement[T], *where: ColumnElement[bool]) -> dict[T, int]:
+def count_by(conn: Transaction, column: ColumnElement[T], *where: ColumnElement[bool]) -> dict[T, int]:
     """How many rows of a table have each value of a column.
 
     Args:
@@ -313,7 +305,7 @@ def newest(most: int, key: Column[int], *columns: ColumnElement[Any]) -> Subquer
     return select(*columns).order_by(key.desc()).limit(most).subquery()
 
 
-def stream(conn: Connection, statement: str, at_once: int = 5_000) -> Iterator[Sequence[Any]]:
+def stream(conn: Transaction, statement: str, at_once: int = 5_000) -> Iterator[Sequence[Any]]:
     """The rows of a plain SQL query, as the driver has them, without the whole result in memory.
 
     A server-side cursor of PostgreSQL, the cursor of SQLite: nothing of SQLAlchemy's cost a row.

@@ -17,8 +17,9 @@ from typing import Generic, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.store.sql.database import Store, begun, committed
+from tasks.store.sql.database import Store, committed
 from tasks.store.sql.outages import is_outage
+from tasks.store.sql.transaction import Transaction
 
 log = logging.getLogger("reviewloop.store")
 
@@ -73,7 +74,7 @@ class Absence:
 
 
 @dataclass(slots=True)
-class _Transaction(Generic[T]):
+class _Try(Generic[T]):
     """A transaction as far as it is known.
 
     Attributes:
@@ -104,7 +105,7 @@ class LastingConnection:
         with suppress(SQLAlchemyError):
             self._conn = self._store.connect()
 
-    def write(self, operation: Callable[[Connection, datetime], T]) -> T:
+    def write(self, operation: Callable[[Transaction, datetime], T]) -> T:
         """Run an operation in a transaction and commit it, once, however long the database is away meanwhile.
 
         An operation may run several times; all but one of these are rolled back. Any error but the database's absence
@@ -112,33 +113,33 @@ class LastingConnection:
         """
         pause_s = _AGAIN_S[0]
         while True:
-            transaction: _Transaction[T] = _Transaction()
+            attempt: _Try[T] = _Try()
             try:
-                self._commit(operation, transaction)
+                self._commit(operation, attempt)
                 self._absence.over()
-                return transaction.results[0]
+                return attempt.results[0]
             except Exception as error:
                 if not is_outage(error):
                     raise
                 self._absence.met(error)
-                if transaction.results and self._made(transaction):
-                    return transaction.results[0]
+                if attempt.results and self._made(attempt):
+                    return attempt.results[0]
                 if not self._absence.wait(pause_s):
                     raise
             pause_s = min(2 * pause_s, _AGAIN_S[1])
 
-    def _commit(self, operation: Callable[[Connection, datetime], T], transaction: _Transaction[T]) -> None:
+    def _commit(self, operation: Callable[[Transaction, datetime], T], attempt: _Try[T]) -> None:
         with self._begin() as conn:
-            now, transaction.number = begun(conn)
-            transaction.results = (operation(conn, now),)
+            attempt.number = conn.number()
+            attempt.results = (operation(conn, conn.now),)
 
-    def _made(self, transaction: _Transaction[T]) -> bool:
+    def _made(self, attempt: _Try[T]) -> bool:
         """Whether a transaction was committed whose COMMIT got no answer; asks until that is known."""
         pause_s = _AGAIN_S[0]
-        while transaction.number is not None and self._absence.wait(pause_s):
+        while attempt.number is not None and self._absence.wait(pause_s):
             try:
                 with self._begin() as conn:
-                    made = committed(conn, transaction.number)
+                    made = committed(conn, attempt.number)
                 if made is not None:
                     self._absence.over()
                     return made
@@ -149,7 +150,7 @@ class LastingConnection:
         return False
 
     @contextmanager
-    def _begin(self) -> Iterator[Connection]:
+    def _begin(self) -> Iterator[Transaction]:
         """A transaction; after an error, the next one gets a new connection."""
         if self._conn is None:
             self._conn = self._store.connect()

@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from psycopg2.extensions import connection, cursor
-from sqlalchemy import URL, Connection, Engine, create_engine
+from psycopg2.extensions import connection, cursor, new_type, register_type
+from sqlalchemy import URL, Engine, create_engine
 
 from tasks.store.sql.statement_batch import enable_batching
+from tasks.store.sql.transaction import Transaction
 
 SILENT_S = 8.0
 """A session that is silent for so long within a transaction is ended: what it held is free for others."""
@@ -45,6 +46,12 @@ UNHURRIED = "; ".join(f"SET LOCAL {name} = 0" for name in _SESSION)
 
 # Rows of one INSERT, so that those of a batch travel in one round trip.
 _ROWS_AT_ONCE = 4000
+
+
+# Sums of whole numbers come as NUMERIC, OID 1700.
+register_type(
+    new_type((1700,), "NUMERIC", lambda text, _cursor: text and (float(text) if "." in text else int(text)))
+)
 
 
 class AnswerWatch:
@@ -142,7 +149,7 @@ def open_postgres(url: URL, pool_size: int) -> Engine:
         insertmanyvalues_page_size=_ROWS_AT_ONCE,
         connect_args={
             **{name: value for name, value in _TCP.items() if name not in url.query},
-            "options": f"{limits} {given}".strip(),
+            "options": f"{limits} -c timezone=UTC {given}".strip(),
             "connection_factory": WatchedConnection,
             "cursor_factory": _WatchedCursor,
         },
@@ -160,16 +167,13 @@ def _cut(waiting: connection) -> None:
         return
 
 
-def open_transactions(conn: Connection) -> list[tuple[str, str | None, float, str]]:
+def open_transactions(conn: Transaction) -> list[tuple[str, str | None, float, str]]:
     """State, what it waits for, age in seconds and statement of the oldest transactions of other sessions."""
-    return [
-        (row.state, row.wait_event_type, float(row.seconds), row.query)
-        for row in conn.exec_driver_sql(_SESSIONS)
-    ]
+    return conn.rows(_SESSIONS)
 
 
 _SESSIONS = """
-    SELECT state, wait_event_type, extract(epoch FROM clock_timestamp() - xact_start) AS seconds,
+    SELECT state, wait_event_type, CAST(extract(epoch FROM clock_timestamp() - xact_start) AS float) AS seconds,
         left(query, 100) AS query
     FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND xact_start IS NOT NULL

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from sqlalchemy import Column, Connection, Delete, Insert, Select, Table, Update, bindparam, insert, update
+from sqlalchemy import Column, Delete, Insert, Select, Table, Update, bindparam, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from tasks.store.sql.statement_batch import defer
+from tasks.store.sql.statement_batch import DEFERRED
+from tasks.store.sql.transaction import Transaction
 
 Parameters = Mapping[str, Any]
 _Convert = Callable[[Any], Any]
@@ -45,49 +46,53 @@ class Prepared:
         self._statement = statement
         self._columns = columns
 
-    def rows(self, conn: Connection, parameters: Parameters | None = None) -> Sequence[Any]:
+    def rows(self, conn: Transaction, parameters: Parameters | None = None) -> Sequence[Any]:
         """Execute it; its rows, each a named tuple."""
         if conn.dialect.name != "sqlite":
             return conn.execute(self._statement, parameters).all()
-        return self._for_sqlite.rows(_driver(conn), parameters or {})
+        return self._for_sqlite.rows(conn.connection, parameters or {})
 
-    def rows_of_each(self, conn: Connection, parameters: Sequence[Parameters]) -> Sequence[Any]:
+    def rows_of_each(self, conn: Transaction, parameters: Sequence[Parameters]) -> Sequence[Any]:
         """Execute it for each of these; the rows of all, in any order."""
         if conn.dialect.name != "sqlite":
             return conn.execute(self._statement, parameters).all()
-        driver = _driver(conn)
+        driver = conn.connection
         return [row for of_one in parameters for row in self._for_sqlite.rows(driver, of_one)]
 
-    def defer(self, conn: Connection, parameters: Parameters | Sequence[Parameters] | None = None) -> None:
+    def defer(self, conn: Transaction, parameters: Parameters | Sequence[Parameters] | None = None) -> None:
         """Execute it, or for each of many; its result is not used, so it may travel with a later statement."""
         if conn.dialect.name != "sqlite":
             assert not isinstance(self._statement, Select)
             defer(conn, self._statement, parameters)
         elif parameters is None or isinstance(parameters, Mapping):
-            self._for_sqlite.execute(_driver(conn), parameters or {})
+            self._for_sqlite.execute(conn.connection, parameters or {})
         else:
-            self._for_sqlite.execute_many(_driver(conn), parameters)
+            self._for_sqlite.execute_many(conn.connection, parameters)
 
     @cached_property
     def _for_sqlite(self) -> _Compiled:
         return _Compiled(self._statement, self._columns)
 
 
-def executed(conn: Connection, text: str, values: Sequence[Any]) -> Any:
+def defer(
+    conn: Transaction,
+    statement: Insert | Update | Delete,
+    rows: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
+) -> None:
+    """Execute a statement whose result is not used: with the next one of this transaction, or at once."""
+    if isinstance(statement, Insert):
+        statement = statement.inline()  # a row's new key would be a result
+    conn.execute(statement, rows, execution_options=DEFERRED)
+
+
+def executed(conn: Transaction, text: str, values: Sequence[Any]) -> Any:
     """Execute a text by SQLite's driver, with values as it takes them; its cursor."""
-    return _tried(_driver(conn), "execute", text, values)
+    return _tried(conn.connection, "execute", text, values)
 
 
-def executed_many(conn: Connection, text: str, rows: Sequence[Sequence[Any]]) -> None:
+def executed_many(conn: Transaction, text: str, rows: Sequence[Sequence[Any]]) -> None:
     """The same, for each of these rows of values."""
-    _tried(_driver(conn), "executemany", text, rows)
-
-
-def _driver(conn: Connection) -> Any:
-    """The driver's connection, within a transaction."""
-    if not conn.in_transaction():
-        conn.begin()
-    return conn.connection
+    _tried(conn.connection, "executemany", text, rows)
 
 
 def _tried(driver: Any, method: str, text: str, values: Sequence[Any]) -> Any:
@@ -99,7 +104,7 @@ def _tried(driver: Any, method: str, text: str, values: Sequence[Any]) -> Any:
 
 
 def update_each(
-    conn: Connection, table: Table, key: Sequence[str], rows: Sequence[Mapping[str, Any]], **same: Any
+    conn: Transaction, table: Table, key: Sequence[str], rows: Sequence[Mapping[str, Any]], **same: Any
 ) -> None:
     """Update rows of a table, each by its key; may be deferred.
 
@@ -126,7 +131,7 @@ def insertion(table: Table, columns: tuple[str, ...], *returning: Column[Any]) -
     )
 
 
-def new_rows(conn: Connection, table: Table, columns: tuple[str, ...], *returning: Column[Any]) -> Prepared:
+def new_rows(conn: Transaction, table: Table, columns: tuple[str, ...], *returning: Column[Any]) -> Prepared:
     """An INSERT that skips rows whose key is there already (ON CONFLICT DO NOTHING), and what it returns of others."""
     return _new_rows(conn.dialect.name, table, columns, returning)
 

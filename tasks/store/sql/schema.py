@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import inspect
 
 from tasks.domain.errors import WrongRevision
 from tasks.store.sql.database import Store, unhurried
+from tasks.store.sql.transaction import Transaction
 
 _LOCK = 7_203_118  # any number, the same in every process
 
 
-def revision(conn: Connection) -> str | None:
+def revision(conn: Transaction) -> str | None:
     """Return the database's revision; `None` if it has no tables of reviewloop."""
-    if not inspect(conn).has_table("alembic_version"):
+    if not inspect(conn.engine_connection).has_table("alembic_version"):
         return None
-    found: str | None = conn.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    found: str | None = conn.value("SELECT version_num FROM alembic_version")
     return found
 
 
@@ -29,7 +30,7 @@ def _list_revisions(scripts: Path) -> list[str]:
     return sorted(path.name[:4] for path in (scripts / "versions").glob("[0-9][0-9][0-9][0-9]_*.py"))
 
 
-def check_revision(conn: Connection, scripts: Path) -> None:
+def check_revision(conn: Transaction, scripts: Path) -> None:
     """Refuse a database that has another revision than this version's; change nothing.
 
     Args:
@@ -48,7 +49,7 @@ def check_revision(conn: Connection, scripts: Path) -> None:
         )
 
 
-def upgradable_revision(conn: Connection, scripts: Path) -> str | None:
+def upgradable_revision(conn: Transaction, scripts: Path) -> str | None:
     """Return the database's revision, `None` for an empty database; raise `WrongRevision` if it can't be upgraded."""
     known, found = _list_revisions(scripts), revision(conn)
     if found is None or found in known:
@@ -75,16 +76,16 @@ def upgrade(store: Store, scripts: Path) -> None:
     """
     with store.begin() as conn, unhurried(conn):
         if not store.is_sqlite:
-            conn.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            conn.run("SELECT pg_advisory_xact_lock(:lock)", lock=_LOCK)
         if upgradable_revision(conn, scripts) != newest(scripts):
             _run_migrations(conn, scripts)
 
 
-def _run_migrations(conn: Connection, scripts: Path) -> None:
+def _run_migrations(conn: Transaction, scripts: Path) -> None:
     from alembic import command  # slow to import, and a store of this version does without
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(scripts))
-    config.attributes["connection"] = conn
+    config.attributes["connection"] = conn.engine_connection
     command.upgrade(config, "head")

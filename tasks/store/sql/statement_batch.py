@@ -14,24 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Engine, Insert, Update, event
+from sqlalchemy import Connection, Engine, event
 
 DEFERRED: Mapping[str, Any] = {"deferred": True}
 """Execution options of a statement that may be deferred: its result is not used, not even its rowcount."""
 
 _PENDING = "pending_statements"
 _BEGIN = b"BEGIN"
-
-
-def defer(
-    conn: Connection,
-    statement: Insert | Update | Delete,
-    rows: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
-) -> None:
-    """Execute a statement whose result is not used: with the next one of this transaction, or at once."""
-    if isinstance(statement, Insert):
-        statement = statement.inline()  # a row's new key would be a result
-    conn.execute(statement, rows, execution_options=DEFERRED)
 
 
 def batching(conn: Connection) -> Connection:

@@ -24,17 +24,16 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Connection
-
 from tasks.domain.batches import MOST_AT_ONCE
 from tasks.domain.errors import TaskError
 from tasks.store.sql.database import Store
 from tasks.store.sql.lasting import Absence, LastingConnection
 from tasks.store.sql.outages import is_transient, unwritable
+from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
 I_contra = TypeVar("I_contra", contravariant=True)
-Operation = Callable[[Connection, datetime], T]
+Operation = Callable[[Transaction, datetime], T]
 
 _TRIES = 5
 """Most tries of an item that loses a deadlock, or waits too long for a lock, each time."""
@@ -58,10 +57,10 @@ class BatchOperation(Generic[I_contra, T]):
     """
 
     rank: int
-    run: Callable[[Connection, datetime, Sequence[I_contra]], Sequence[T]]
+    run: Callable[[Transaction, datetime, Sequence[I_contra]], Sequence[T]]
 
 
-def _one_by_one(conn: Connection, now: datetime, operations: Sequence[Operation[Any]]) -> Sequence[Any]:
+def _one_by_one(conn: Transaction, now: datetime, operations: Sequence[Operation[Any]]) -> Sequence[Any]:
     return [operation(conn, now) for operation in operations]
 
 
@@ -249,7 +248,7 @@ class Writer:
         raise AssertionError("the loop returns")
 
     @staticmethod
-    def _written(batch: list[_Item], conn: Connection, now: datetime) -> list[Any]:
+    def _written(batch: list[_Item], conn: Transaction, now: datetime) -> list[Any]:
         """Write a batch; its results. An exception of any item rolls all back."""
         groups: dict[BatchOperation[Any, Any], list[int]] = {}
         for place, item in enumerate(batch):

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
+
+from tasks.store.sql.transaction import Transaction
 
 CLOCKS: Final = timedelta(minutes=5)
 """How far back time may go between two steps that follow each other: transactions wait for locks, clocks are set."""
@@ -185,7 +187,7 @@ class Violation:
     message: str
 
 
-def row_violations(conn: Connection) -> Iterator[Violation]:
+def row_violations(conn: Transaction) -> Iterator[Violation]:
     """The rows that break an invariant, found by one query an invariant."""
     for heading, query in _each(_QUERIES):
         kind, message = heading.split(": ", 1)
@@ -193,7 +195,7 @@ def row_violations(conn: Connection) -> Iterator[Violation]:
             yield Violation(kind, row.get("subtask_id"), message.format(**row))
 
 
-def order_violations(conn: Connection) -> Iterator[Violation]:
+def order_violations(conn: Transaction) -> Iterator[Violation]:
     """Times that are not in the order in which things happen."""
     for message, query in _each(_IN_ORDER):
         for row in conn.execute(text(query)).mappings():

@@ -14,10 +14,11 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 
 from tasks.domain.states import State
 from tasks.store.sql.tables import UtcDateTime, attempts, events, nodes, schedules, subtasks, virtual_tasks
+from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.invariants import Violation
 
 BOUNDS: Mapping[str, timedelta] = MappingProxyType(
@@ -58,7 +59,7 @@ class Liveness:
     overdue: Mapping[str, Overdue]
 
 
-def liveness(conn: Connection) -> Liveness:
+def liveness(conn: Transaction) -> Liveness:
     """Look what is overdue."""
     as_of, since = _signs_of_life(conn)
     if as_of is None:
@@ -73,7 +74,7 @@ def liveness(conn: Connection) -> Liveness:
 
 
 def overdue_violations(
-    conn: Connection, live: Liveness, bounds: Mapping[str, timedelta] = BOUNDS
+    conn: Transaction, live: Liveness, bounds: Mapping[str, timedelta] = BOUNDS
 ) -> Iterator[Violation]:
     """The kinds that are overdue by more than their bound."""
     for kind, one in live.overdue.items():
@@ -92,7 +93,7 @@ def overdue_violations(
             yield Violation("lease", row.id, message)
 
 
-def _signs_of_life(conn: Connection) -> tuple[datetime | None, datetime | None]:
+def _signs_of_life(conn: Transaction) -> tuple[datetime | None, datetime | None]:
     """The last sign of life, and since when the loop has been alive (None: from the beginning)."""
     last = conn.execute(select(events.c.at).order_by(events.c.id.desc()).limit(1)).scalar_one_or_none()
     known = [(row.seen_at, row.registered_at) for row in conn.execute(_SEEN)]

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import Connection
-
 from tasks.domain.hit_count import HitCount, Partition, PartitionState, Provenance, task_hit_count
 from tasks.store.sql.database import stream
+from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.grouped import Groups, TargetSums
 from tasks.store.verify.invariants import Violation, as_time
 
@@ -60,7 +59,7 @@ class _Part:
         return self.first_chunk + len(self.chunks)
 
 
-def plan_violations(conn: Connection, of_tasks: TargetSums) -> Iterator[Violation]:
+def plan_violations(conn: Transaction, of_tasks: TargetSums) -> Iterator[Violation]:
     """Check every task against its partitions, subtasks and targets.
 
     Args:

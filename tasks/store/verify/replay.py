@@ -19,11 +19,10 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Connection
-
 from tasks.domain.states import LEGAL, MAX_RECALLS, State, Transition
 from tasks.store.queue.leases import HITS_UNREAD
 from tasks.store.sql.database import stream
+from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.grouped import Groups, TargetSums
 from tasks.store.verify.happy_path import detail_of, miscounted, on_happy_path
 from tasks.store.verify.invariants import CLOCKS, Violation, as_time
@@ -115,7 +114,7 @@ _COLUMNS = (
 """Columns of a subtask from `state` on, each with the kind of a violation there."""
 
 
-def replay(conn: Connection, of_tasks: TargetSums) -> Iterator[Violation]:
+def replay(conn: Transaction, of_tasks: TargetSums) -> Iterator[Violation]:
     """Check the event log, and every subtask and attempt against it.
 
     Args:

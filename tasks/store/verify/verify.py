@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from splitter.normalize import name_key
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import and_, func, or_, select
 
 from tasks.domain.hit_count import PartitionState
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import State
 from tasks.store.queue import transitions
-from tasks.store.queue.stats import attempt_sums
+from tasks.store.queue.stats import ATTEMPT_SUMS
 from tasks.store.sql.tables import attempts, metadata, pair_stats, products, subtasks, task_parts
+from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.grouped import TargetSums
 from tasks.store.verify.invariants import Violation, order_violations, row_violations
 from tasks.store.verify.liveness import BOUNDS, Liveness, liveness, overdue_violations
@@ -56,7 +57,7 @@ class Verification:
     live: Liveness
 
 
-def verify(conn: Connection, now: datetime, bounds: Mapping[str, timedelta] | None = BOUNDS) -> Verification:
+def verify(conn: Transaction, now: datetime, bounds: Mapping[str, timedelta] | None = BOUNDS) -> Verification:
     """Check every invariant over the whole store; changes nothing.
 
     Args:
@@ -80,7 +81,7 @@ def verify(conn: Connection, now: datetime, bounds: Mapping[str, timedelta] | No
     return Verification(violations, counts, live)
 
 
-def _counts(conn: Connection, now: datetime) -> dict[str, int]:
+def _counts(conn: Transaction, now: datetime) -> dict[str, int]:
     counts = {
         name: int(conn.execute(select(func.count()).select_from(metadata.tables[name])).scalar_one())
         for name in _COUNTED
@@ -92,7 +93,7 @@ def _counts(conn: Connection, now: datetime) -> dict[str, int]:
     return counts
 
 
-def _names(conn: Connection) -> Iterator[Violation]:
+def _names(conn: Transaction) -> Iterator[Violation]:
     """Yield a violation for each product whose `name_key` is not that of its name."""
     for row in conn.execute(select(products.c.name, products.c.name_key).order_by(products.c.id)):
         if row.name_key != name_key(row.name):
@@ -101,18 +102,11 @@ def _names(conn: Connection) -> Iterator[Violation]:
             )
 
 
-def _statistics(conn: Connection) -> Iterator[Violation]:
-    counted, a = attempt_sums(), attempts.c
-    statement = (
-        select(a.site, a.node, *(counted[name] for name in SUMS), func.sum(a.wait_s), func.sum(a.requests))
-        .where(a.outcome.is_not(None))
-        .group_by(a.site, a.node)
+def _statistics(conn: Transaction) -> Iterator[Violation]:
+    kept, summed = (
+        {(site, node): tuple(map(float, sums)) for site, node, *sums in conn.rows(statement)}
+        for statement in (_KEPT_SUMS, _CLOSED_SUMS)
     )
-    kept = {
-        (row.site, row.node): tuple(float(getattr(row, name)) for name in _CHECKED)
-        for row in conn.execute(select(pair_stats))
-    }
-    summed = {(row.site, row.node): tuple(float(v) for v in row[2:]) for row in conn.execute(statement)}
     nothing = (0.0,) * len(_CHECKED)
     for pair in sorted(kept.keys() | summed.keys()):
         for name, is_, should in zip(
@@ -125,7 +119,14 @@ def _statistics(conn: Connection) -> Iterator[Violation]:
                 yield Violation("statistics", None, message)
 
 
-def _faded(conn: Connection) -> Iterator[Violation]:
+_KEPT_SUMS = f"SELECT site, node, {', '.join(_CHECKED)} FROM pair_stats"
+_CLOSED_SUMS = f"""
+    SELECT a.site, a.node, {ATTEMPT_SUMS}, sum(a.wait_s), sum(a.requests)
+    FROM attempts a WHERE a.outcome IS NOT NULL GROUP BY a.site, a.node
+"""
+
+
+def _faded(conn: Transaction) -> Iterator[Violation]:
     """Faded sums are at most the plain ones, and as of the last attempt that ended."""
     ends = {
         (row.site, row.node): row.at
@@ -154,7 +155,7 @@ def _faded(conn: Connection) -> Iterator[Violation]:
             yield Violation("statistics", None, f"{name}: response time {row.rtt_ms} rests on {row.rtt_n}")
 
 
-def _lost_chunks(conn: Connection) -> Iterator[Violation]:
+def _lost_chunks(conn: Transaction) -> Iterator[Violation]:
     """Chunks whose predecessor is DONE and showed that there is more, and that were not released."""
     released = select(subtasks.c.task_id, subtasks.c.chunk).distinct().subquery()
     next_one = and_(released.c.task_id == subtasks.c.task_id, released.c.chunk == subtasks.c.chunk + 1)

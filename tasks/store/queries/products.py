@@ -1,0 +1,303 @@
+"""Products as they are listed: how far each has come at its sites, and how much of what was found is stored.
+
+Reads only. Coverage is the share of a search's hits that is stored: stored / min(found, cap of the engine).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from tasks.domain.hit_count import PartitionState, Provenance
+from tasks.domain.product_match import Verdict
+from tasks.domain.states import State
+from tasks.store.content.product_changes import SETTLED
+from tasks.store.sql.transaction import Transaction, contained
+
+_MOST_URLS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductRow:
+    """A product as listed, with the number of pages and reviews it has.
+
+    Attributes:
+        keywords: its AND keywords, of its last round.
+        category: of `splitter.catalog.names.Category`; None: unknown.
+        recrawl_every_s, recrawl_cron: when it is crawled again: by an interval or by a cron expression.
+        looked_for: False: at no site; it was removed, or came by an import.
+    """
+
+    id: int
+    name: str
+    category: str | None
+    keywords: tuple[str, ...]
+    aliases: tuple[str, ...]
+    priority: int
+    recrawl_every_s: float | None
+    recrawl_cron: str | None
+    next_crawl_at: datetime | None
+    created_at: datetime
+    pages: int
+    reviews: int
+    looked_for: bool
+
+
+def product_rows(
+    tx: Transaction, *, after: int = 0, most: int = sys.maxsize, contains: str = "", only: int | None = None
+) -> list[ProductRow]:
+    """Return products by number, at most `most`.
+
+    Args:
+        after: behind this one.
+        contains: only names with this in them.
+        only: only this one.
+    """
+    return tx.records(ProductRow, _PRODUCTS, after=after, most=most, contains=contained(contains), only=only)
+
+
+_PRODUCTS = f"""
+    WITH chosen AS (
+        SELECT * FROM products
+        WHERE id > :after AND lower(name) LIKE lower(:contains) ESCAPE '/' AND (:only IS NULL OR id = :only)
+        ORDER BY id LIMIT :most
+    ), stored AS (
+        SELECT l.product_id, count(*) AS pages,
+            sum(CASE WHEN l.verdict = '{Verdict.REVIEW}' THEN pages.reviews ELSE 0 END) AS reviews
+        FROM page_products l JOIN pages ON pages.id = l.page_id
+        WHERE l.product_id IN (SELECT id FROM chosen) AND l.verdict <> '{Verdict.REMOVED}'
+        GROUP BY l.product_id
+    )
+    SELECT p.id, p.name, p.category, p.aliases, p.priority, p.created_at,
+        (SELECT keywords FROM virtual_tasks v WHERE v.product_id = p.id ORDER BY v.round DESC LIMIT 1) AS keywords,
+        s.every_s AS recrawl_every_s, s.cron AS recrawl_cron, s.next_at AS next_crawl_at,
+        coalesce(stored.pages, 0) AS pages, coalesce(stored.reviews, 0) AS reviews,
+        p.sites IS NULL OR p.sites <> '[]' AS looked_for
+    FROM chosen p LEFT JOIN stored ON stored.product_id = p.id LEFT JOIN schedules s ON s.product_id = p.id
+    ORDER BY p.id
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteProgress:
+    """A product at a site, over all its rounds.
+
+    Attributes:
+        states: subtasks by queue.
+        found: hits that its last task found, as far as known.
+    """
+
+    site: str
+    engine: str
+    found: int | None
+    provenance: str
+    states: Mapping[str, int]
+
+    @property
+    def settled(self) -> int:
+        """Subtasks for which nothing more happens by itself."""
+        return sum(n for name, n in self.states.items() if State(name).settled)
+
+    @property
+    def open(self) -> int:
+        """Subtasks that are cancelled where the product is removed."""
+        return sum(n for name, n in self.states.items() if State(name) not in SETTLED)
+
+    @property
+    def subtasks(self) -> int:
+        """Of all queues."""
+        return sum(self.states.values())
+
+
+class _LastTask(NamedTuple):
+    site: str
+    engine: str
+    found: int | None
+    found_provenance: str
+
+
+def progress(tx: Transaction, product_id: int) -> list[SiteProgress]:
+    """Return how far a product is at each of its sites."""
+    last = {row.site: row for row in tx.records(_LastTask, _TASKS, product=product_id)}
+    states: dict[str, dict[str, int]] = {}
+    for site, state, n in tx.rows(_STATES, product=product_id):
+        states.setdefault(site, {})[state] = n
+    return [
+        SiteProgress(
+            site=site,
+            engine=row.engine,
+            found=row.found,
+            provenance=row.found_provenance,
+            states=states.get(site, {}),
+        )
+        for site, row in sorted(last.items())
+    ]
+
+
+_TASKS = "SELECT site, engine, found, found_provenance FROM tasks WHERE product_id = :product ORDER BY id"
+_STATES = """
+    SELECT t.site, s.state, count(*) FROM tasks t JOIN subtasks s ON s.task_id = t.id
+    WHERE t.product_id = :product GROUP BY t.site, s.state
+"""
+
+
+class SearchUrl(NamedTuple):
+    """An address that a product is searched for at."""
+
+    site: str
+    url: str
+    state: str
+
+
+def search_urls(tx: Transaction, product_id: int) -> list[SearchUrl]:
+    """Return the newest search URLs of a product that became targets: at most 50, of as many of its newest tasks."""
+    return tx.records(SearchUrl, _SEARCH_URLS, product=product_id, most=_MOST_URLS)
+
+
+_SEARCH_URLS = """
+    SELECT last.site, targets.url, targets.state
+    FROM (SELECT id, site FROM tasks WHERE product_id = :product ORDER BY id DESC LIMIT :most) last
+    JOIN targets ON targets.task_id = last.id
+    WHERE targets.kind = 'result' ORDER BY last.id DESC, targets.id LIMIT :most
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Sums over tasks.
+
+    Attributes:
+        stored: hits stored, of tasks whose found is known; without those that were deleted with their product.
+        reachable: of the same tasks, the hits that can be listed: each partition's found, at most its engine's cap.
+        tasks, known: number of tasks, and of those whose found is known.
+        rests_on: tasks by the provenance of their found (reported, counted, capped, unknown).
+    """
+
+    stored: int = 0
+    reachable: int = 0
+    tasks: int = 0
+    known: int = 0
+    rests_on: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def share(self) -> float | None:
+        """stored / reachable, at most 1; None where nothing is known to be there."""
+        return min(1.0, self.stored / self.reachable) if self.reachable else None
+
+    @property
+    def at_least(self) -> bool:
+        """Whether some searches have more hits than can be listed."""
+        return bool(self.rests_on.get(Provenance.CAPPED))
+
+    def __add__(self, other: Coverage) -> Coverage:
+        """Of the tasks of both."""
+        return Coverage(
+            self.stored + other.stored,
+            self.reachable + other.reachable,
+            self.tasks + other.tasks,
+            self.known + other.known,
+            dict(Counter(self.rests_on) + Counter(other.rests_on)),
+        )
+
+
+class _Task(NamedTuple):
+    """A task with the hits it found, those it stored, and those of them that were deleted with their product."""
+
+    id: int
+    product_id: int
+    engine: str
+    found: int | None
+    found_provenance: str
+    stored: int
+    removed: int
+
+
+def product_coverages(tx: Transaction, cap_of: Callable[[str], int]) -> dict[int, Coverage]:
+    """Return the coverage of each product that has tasks, by its id.
+
+    Args:
+        cap_of: the most hits an engine lists for one query, by the engine's name.
+    """
+    divided: dict[int, list[int | None]] = {}  # found of each partition of the tasks that have several
+    for task_id, n in tx.rows(_DIVIDED):
+        divided.setdefault(task_id, []).append(n)
+    covered: dict[int, Coverage] = {}
+    for task in tx.records(_Task, _COVERED):
+        reachable = 0
+        if task.found is not None:
+            inside = divided.get(task.id, [task.found])
+            # While a partition's found is unknown, partitioning goes on, and all hits may be reached.
+            whole = task.found_provenance == Provenance.COUNTED or None in inside
+            reachable = (
+                task.found if whole else sum(min(n, cap_of(task.engine)) for n in inside if n is not None)
+            )
+        one = Coverage(
+            task.stored - task.removed if task.found is not None else 0,
+            reachable,
+            1,
+            int(task.found is not None),
+            {task.found_provenance: 1},
+        )
+        covered[task.product_id] = covered.get(task.product_id, Coverage()) + one
+    return covered
+
+
+_COVERED = f"""
+    WITH stored AS (
+        SELECT task_id, count(*) AS n FROM targets WHERE kind = 'hit' AND state = 'stored' GROUP BY task_id
+    ), removed AS (
+        SELECT targets.task_id, count(*) AS n
+        FROM page_products l JOIN pages ON pages.id = l.page_id
+        JOIN tasks ON tasks.product_id = l.product_id
+        JOIN targets ON targets.task_id = tasks.id AND targets.url_key = pages.url_key
+        WHERE l.verdict = '{Verdict.REMOVED}' AND targets.kind = 'hit' AND targets.state = 'stored'
+        GROUP BY targets.task_id
+    )
+    SELECT t.id, t.product_id, t.engine, t.found, t.found_provenance,
+        coalesce(stored.n, 0) AS stored, coalesce(removed.n, 0) AS removed
+    FROM tasks t LEFT JOIN stored ON stored.task_id = t.id LEFT JOIN removed ON removed.task_id = t.id
+    ORDER BY t.id
+"""
+_DIVIDED = f"""
+    SELECT task_id, found FROM task_parts
+    WHERE state IN ('{PartitionState.OPEN}', '{PartitionState.FULL}')
+        AND task_id IN (SELECT task_id FROM task_parts GROUP BY task_id HAVING count(*) > 1)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """A search that had no hit with all of its keywords, and what it was relaxed to."""
+
+    site: str
+    keywords: tuple[str, ...]
+    dropped: tuple[str, ...]
+    found: int | None
+
+
+class _RelaxedOf(NamedTuple):
+    product_id: int
+    site: str
+    keywords: tuple[str, ...]
+    dropped: tuple[str, ...]
+    found: int | None
+
+
+def relaxed(tx: Transaction) -> dict[int, list[Relaxed]]:
+    """Return relaxed searches by product; not those that were relaxed further."""
+    found: dict[int, list[Relaxed]] = {}
+    for row in tx.records(_RelaxedOf, _RELAXED):
+        found.setdefault(row.product_id, []).append(Relaxed(row.site, row.keywords, row.dropped, row.found))
+    return found
+
+
+_RELAXED = f"""
+    SELECT t.product_id, t.site, p.keywords, p.dropped, p.found
+    FROM task_parts p JOIN tasks t ON t.id = p.task_id
+    WHERE p.parent_id IS NOT NULL AND p.start_at IS NULL AND p.state <> '{PartitionState.RELAXED}'
+    ORDER BY p.id
+"""

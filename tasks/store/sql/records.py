@@ -1,0 +1,61 @@
+"""A row of a query becomes a dataclass or a named tuple: the annotation of a field says what its column holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+_Convert = Callable[[Any], Any]
+
+_JSON = (list, dict, Sequence, Mapping)
+
+
+@cache
+def reader_of(row_type: Any, columns: tuple[str, ...], *, sqlite: bool) -> Callable[[Sequence[Any]], Any]:
+    """Return the function that makes a `row_type` of a row.
+
+    Args:
+        columns: names of the row's columns, in order; each is a field of `row_type`.
+    """
+    hints = get_type_hints(row_type)
+    conversions = [
+        (name, convert)
+        for name in columns
+        if (convert := _conversion(hints[name], sqlite=sqlite)) is not None
+    ]
+
+    def read(row: Sequence[Any]) -> Any:
+        values = dict(zip(columns, row, strict=True))
+        for name, convert in conversions:
+            if (value := values[name]) is not None:
+                values[name] = convert(value)
+        return row_type(**values)
+
+    return read
+
+
+def read_time(text: str) -> datetime:
+    """Return a time as SQLite stores it, in UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def _conversion(hint: Any, *, sqlite: bool) -> _Convert | None:
+    """Return what turns the driver's value into the one of an annotation; `None` if it is that value."""
+    if get_origin(hint) in (UnionType, Union):
+        (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
+    kind: Any = get_origin(hint) or hint
+    if issubclass(kind, Enum):
+        return lambda value: kind(value)
+    if kind is tuple:
+        return (lambda text: tuple(json.loads(text))) if sqlite else tuple
+    if not sqlite:
+        return bytes if kind is bytes else None
+    if kind in _JSON:
+        return json.loads
+    conversions: dict[type, _Convert] = {datetime: read_time, date: date.fromisoformat, bool: bool}
+    return conversions.get(kind)

@@ -1,0 +1,211 @@
+"""The one module that executes SQL: a statement is text with named values, the same for SQLite and PostgreSQL.
+
+`:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. A text is prepared once for each
+database. SQLite gets it straight from here, because SQLAlchemy's work at each execution costs several times what
+SQLite's does. PostgreSQL, where a round trip costs more than both, gets it through SQLAlchemy with statement batching
+(`tasks.store.sql.statement_batch`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from tasks.store.sql.records import read_time, reader_of
+from tasks.store.sql.statement_batch import DEFERRED
+
+R = TypeVar("R")
+
+_VALUE = re.compile(r"(?<![:\w]):([a-z]\w*)")
+_LIST = re.compile(r"\b(NOT )?IN :([a-z]\w*)")
+_ESCAPED = str.maketrans({"%": "/%", "_": "/_", "/": "//"})
+_ZONE_AT = len("2013-05-06 12:30:00.000000")
+_CLOCK = "SELECT clock_timestamp()"
+_AT_ONCE = 5_000
+"""Rows that `stream` takes from PostgreSQL at once."""
+
+
+class Transaction:
+    """A transaction of the store: it reads one consistent view, or writes.
+
+    Values may be numbers, texts, bytes, truth values, aware times, enums, `None`, and lists or maps for JSON columns.
+
+    Args:
+        now: aware; the time that this transaction counts from. `None`: the database's clock, asked when it is needed.
+    """
+
+    def __init__(self, conn: Connection, now: datetime | None = None) -> None:
+        self._conn = conn
+        self._now = now
+        self.is_sqlite = conn.dialect.name == "sqlite"
+        # For the modules of the store that still build their statements with SQLAlchemy.
+        self.dialect = conn.dialect
+        self.execute, self.exec_driver_sql = conn.execute, conn.exec_driver_sql
+        self.scalars, self.scalar = conn.scalars, conn.scalar
+
+    @property
+    def now(self) -> datetime:
+        """The database's time, the same one for the whole transaction."""
+        if self._now is None:
+            # SQLite is a library of this process: its clock is this machine's.
+            told = datetime.now(UTC) if self.is_sqlite else self.value(_CLOCK)
+            self._now = told.astimezone(UTC)
+        return self._now
+
+    def number(self) -> int | None:
+        """Return the number of this transaction, see `committed`; `None` with SQLite. Asks for `now` on the way."""
+        if self.is_sqlite:
+            return None
+        told, number = self.rows(f"{_CLOCK}, txid_current()")[0]
+        self._now = told.astimezone(UTC)
+        return int(number)
+
+    def records(self, row_type: type[R], statement: str, **values: Any) -> list[R]:
+        """Return the rows of a query, each a `row_type`: a dataclass or named tuple with the query's columns."""
+        cursor = self._query(statement, values)
+        read = self._reader(row_type, cursor)
+        return [read(row) for row in cursor.fetchall()]
+
+    def record(self, row_type: type[R], statement: str, **values: Any) -> R | None:
+        """Return the first row of a query as a `row_type`; `None` if there is none."""
+        found = self.records(row_type, statement, **values)
+        return found[0] if found else None
+
+    def rows(self, statement: str, **values: Any) -> list[Any]:
+        """Return the rows of a query as tuples of numbers, texts and bytes. For times and JSON see `records`."""
+        return list(self._query(statement, values).fetchall())
+
+    def value(self, statement: str, **values: Any) -> Any:
+        """Return the first column of the first row, a number, text or bytes; `None` if there is no row."""
+        row = self._query(statement, values).fetchone()
+        return None if row is None else row[0]
+
+    def time(self, statement: str, **values: Any) -> datetime | None:
+        """Return the first column of the first row, a time."""
+        told = self.value(statement, **values)
+        return read_time(told) if isinstance(told, str) else told
+
+    def run(self, statement: str, **values: Any) -> int:
+        """Execute a statement and return how many rows it changed."""
+        return int(self._execute(statement, values).rowcount)
+
+    def later(self, statement: str, **values: Any) -> None:
+        """Execute a statement whose result is not needed; to PostgreSQL it travels with the next one."""
+        self._execute(statement, values, deferred=True)
+
+    def stream(self, row_type: type[R], statement: str, **values: Any) -> Iterator[R]:
+        """Yield the rows of a query without the whole result in memory."""
+        text, given = self._prepared(statement, values)
+        driver = self.connection
+        if self.is_sqlite:
+            cursor = driver.cursor()
+        else:
+            cursor = driver.cursor(name=f"stream_{uuid.uuid4().hex}", withhold=True)
+            cursor.itersize = _AT_ONCE
+        try:
+            cursor.execute(text, given)
+            read = None
+            for row in cursor:
+                read = read or self._reader(row_type, cursor)
+                yield read(row)
+        finally:
+            cursor.close()
+
+    def _query(self, statement: str, values: Mapping[str, Any]) -> Any:
+        """Return the driver's cursor with the rows of a query."""
+        result = self._execute(statement, values)
+        return result if self.is_sqlite else result.cursor
+
+    def _execute(self, statement: str, values: Mapping[str, Any], *, deferred: bool = False) -> Any:
+        text, given = self._prepared(statement, values)
+        if not self.is_sqlite:
+            return self._conn.exec_driver_sql(text, given, execution_options=DEFERRED if deferred else {})
+        cursor = self.connection.cursor()
+        try:
+            return cursor.execute(text, given)
+        except sqlite3.Error as error:
+            raise DBAPIError.instance(text, given, error, sqlite3.Error) from error
+
+    def _prepared(self, statement: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the driver's text of a statement, and its values."""
+        lists = _lists(statement)
+        if not self.is_sqlite:
+            return _postgres_text(statement), {
+                name: list(value) if name in lists else _with_json(value) for name, value in values.items()
+            }
+        given = {name: _for_sqlite(value) for name, value in values.items() if name not in lists}
+        for name in lists:
+            given |= {f"{name}_{place}": _for_sqlite(one) for place, one in enumerate(values[name])}
+        return _sqlite_text(statement, tuple(len(values[name]) for name in lists)), given
+
+    def _reader(self, row_type: Any, cursor: Any) -> Callable[[Sequence[Any]], Any]:
+        columns = tuple(column[0] for column in cursor.description)
+        return reader_of(row_type, columns, sqlite=self.is_sqlite)
+
+    @property
+    def connection(self) -> Any:
+        """The driver's connection, within the transaction."""
+        if not self._conn.in_transaction():
+            self._conn.begin()
+        return self._conn.connection
+
+    @property
+    def engine_connection(self) -> Connection:
+        """SQLAlchemy's connection, for Alembic."""
+        return self._conn
+
+
+def contained(text: str) -> str:
+    """Return the pattern of `LIKE ... ESCAPE '/'` for texts that hold this one."""
+    return f"%{text.translate(_ESCAPED)}%"
+
+
+def sqlite_time(time: datetime) -> str:
+    """Return an aware time as SQLite stores it: in UTC, to the microsecond, without its zone."""
+    return (time if time.tzinfo is UTC else time.astimezone(UTC)).isoformat(" ", "microseconds")[:_ZONE_AT]
+
+
+def _for_sqlite(value: Any) -> Any:
+    return sqlite_time(value) if isinstance(value, datetime) else _with_json(value)
+
+
+def _with_json(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | tuple | Mapping) else value
+
+
+@cache
+def _lists(statement: str) -> tuple[str, ...]:
+    """Return the names of a statement's lists."""
+    return tuple(name for _, name in _LIST.findall(statement))
+
+
+@lru_cache(maxsize=1024)
+def _sqlite_text(statement: str, lengths: tuple[int, ...]) -> str:
+    """Return a statement with a mark for each value of its lists."""
+    left = iter(lengths)
+
+    def marks(found: re.Match[str]) -> str:
+        listed = ", ".join(f":{found[2]}_{place}" for place in range(next(left)))
+        return f"{found[1] or ''}IN ({listed})"
+
+    return _LIST.sub(marks, statement)
+
+
+@cache
+def _postgres_text(statement: str) -> str:
+    """Return a statement as psycopg2 takes it."""
+    text = _LIST.sub(_any_of, statement.replace("%", "%%"))
+    return _VALUE.sub(r"%(\1)s", text)
+
+
+def _any_of(found: re.Match[str]) -> str:
+    return f"{'<> ALL' if found[1] else '= ANY'}(%({found[2]})s)"

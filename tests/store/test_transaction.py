@@ -1,0 +1,146 @@
+"""A statement of text gives the same over both databases: its values, its lists, and rows as records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+from world import START
+
+from tasks.domain.product_match import Verdict
+from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction, contained
+
+ADD = "INSERT INTO sweep_marks (sweep, last_id) VALUES (:sweep, :last_id)"
+OF = "SELECT last_id FROM sweep_marks WHERE last_id IN :ids AND sweep NOT IN :but ORDER BY last_id"
+
+
+class Mark(NamedTuple):
+    sweep: str
+    last_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    name: str
+    keywords: tuple[str, ...]
+    aliases: list[str]
+    sites: list[str] | None
+    created_at: datetime
+    verdict: Verdict
+    detail: Mapping[str, int] | None = None
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    with store.begin() as tx:
+        for n in range(1, 5):
+            tx.later(ADD, sweep=f"s{n}", last_id=n)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("ids", "but", "found"),
+    [([], [], []), ([2], ["s1"], [2]), (range(1, 100), ["s1", "s3"], [2, 4]), ((1, 2, 3), [], [1, 2, 3])],
+)
+def test_a_list_of_any_length_is_a_value(filled: Store, ids, but, found) -> None:
+    with filled.read() as tx:
+        assert [n for (n,) in tx.rows(OF, ids=ids, but=but)] == found
+
+
+def test_a_list_may_hold_bytes_and_enums(store: Store) -> None:
+    with store.read() as tx:
+        assert tx.value("SELECT 1 WHERE :key IN :keys", key=b"\xff\x00", keys=[b"a", b"\xff\x00"]) == 1
+        assert tx.value("SELECT 1 WHERE 'review' IN :verdicts", verdicts=[Verdict.REVIEW]) == 1
+
+
+def test_percent_signs_and_colons_stay(store: Store) -> None:
+    with store.read() as tx:
+        assert tx.rows("SELECT '100%', 5 % 3, '12:30', CAST(:one AS text)", one="x") == [
+            ("100%", 2, "12:30", "x")
+        ]
+        assert tx.value("SELECT 7 % 4") == 3
+
+
+@pytest.mark.parametrize("text", ["100%", "a_b", "/", "特仑苏"])
+def test_a_pattern_finds_just_the_text(store: Store, text: str) -> None:
+    with store.read() as tx:
+        found = "SELECT :here LIKE :pattern ESCAPE '/', :there LIKE :pattern ESCAPE '/'"
+        ((here, there),) = tx.rows(found, here=f"x{text}y", there="x100ab-y", pattern=contained(text))
+    assert (bool(here), bool(there)) == (True, False)
+
+
+def test_a_row_becomes_a_record_by_its_annotations(store: Store) -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, 678, timezone(timedelta(hours=8)))
+    with store.begin() as tx:
+        tx.run(
+            "INSERT INTO products (name, keywords, aliases, sites, priority, created_at) "
+            "VALUES ('特仑苏', :keywords, :aliases, :sites, 0, :at)",
+            keywords=["特仑苏", "牛奶"],
+            aliases=(),
+            sites=None,
+            at=at,
+        )
+        found = tx.record(
+            Product, "SELECT name, keywords, aliases, sites, created_at, 'review' AS verdict FROM products"
+        )
+    assert found == Product(
+        name="特仑苏",
+        keywords=("特仑苏", "牛奶"),
+        aliases=[],
+        sites=None,
+        created_at=at,
+        verdict=Verdict.REVIEW,
+    )
+    assert found.created_at.tzinfo == UTC
+    assert type(found.verdict) is Verdict
+
+
+def test_no_row_is_none(store: Store) -> None:
+    with store.read() as tx:
+        assert tx.record(Mark, "SELECT sweep, last_id FROM sweep_marks") is None
+        assert tx.value("SELECT last_id FROM sweep_marks") is None
+        assert tx.time("SELECT created_at FROM products") is None
+
+
+def test_rows_are_streamed(filled: Store) -> None:
+    with filled.read() as tx:
+        marks = tx.stream(Mark, "SELECT sweep, last_id FROM sweep_marks WHERE last_id > :n ORDER BY 2", n=2)
+        assert list(marks) == [Mark("s3", 3), Mark("s4", 4)]
+
+
+def test_run_counts_what_it_changed(filled: Store) -> None:
+    with filled.begin() as tx:
+        assert tx.run("UPDATE sweep_marks SET last_id = last_id + :by WHERE last_id > 2", by=10) == 2
+        assert tx.run("DELETE FROM sweep_marks") == 4
+
+
+def test_what_is_sent_later_keeps_its_order(filled: Store) -> None:
+    with filled.begin() as tx:
+        tx.later("UPDATE sweep_marks SET last_id = 7 WHERE sweep = 's1'")
+        tx.later("UPDATE sweep_marks SET last_id = last_id + 1 WHERE sweep = 's1'")
+        assert tx.value("SELECT last_id FROM sweep_marks WHERE sweep = 's1'") == 8
+
+
+def test_an_error_is_sqlalchemys_and_nothing_stays_of_its_transaction(filled: Store) -> None:
+    with pytest.raises(IntegrityError), filled.begin() as tx:
+        _add(tx, "s5", "s1")
+    with filled.read() as tx:
+        assert tx.value("SELECT count(*) FROM sweep_marks") == 4
+
+
+def _add(tx: Transaction, *sweeps: str) -> None:
+    for sweep in sweeps:
+        tx.run(ADD, sweep=sweep, last_id=5)
+
+
+def test_a_transaction_has_one_time(store: Store) -> None:
+    with store.begin() as tx:
+        assert tx.now == tx.now
+        assert abs(tx.now - datetime.now(UTC)) < timedelta(minutes=5)
+        given = Transaction(tx.engine_connection, START)
+        assert given.now == START
