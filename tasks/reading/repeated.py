@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, compress
 from operator import sub
 
 from tasks.reading.days import is_in_sentence
@@ -71,6 +70,8 @@ class Group:
 
 def record_groups(page: Outline) -> list[Group]:
     """Return the groups that could be a page's records, the best first, single records only if no group has several."""
+    if not any(page.dates):
+        return []
     sums = _Sums(page)
     found: dict[tuple[Span, ...], Group] = {}
     several = False
@@ -87,10 +88,13 @@ def record_groups(page: Outline) -> list[Group]:
 def _alike(page: Outline) -> list[tuple[str, list[Span]]]:
     """Return the elements of each name, and the siblings of each tag, that have a date, and what they are called."""
     dated = [page.dated(element) > 0 for element in range(len(page.nodes))]
+    holders = zip(compress(page.tags, dated), compress(page.names, dated), strict=True)
+    kinds = {(tag, name) for tag, names in holders for name in names if "look" not in roles(name)}
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for element, (tag, names, parent) in enumerate(zip(page.tags, page.names, page.parents, strict=True)):
-        for name in _kinds(names):
-            groups[tag, name].append(element)
+        for name in dict.fromkeys(names):
+            if (tag, name) in kinds:
+                groups[tag, name].append(element)
         if parent >= 0 and dated[parent]:
             groups[tag, parent, names[:1]].append(element)
             groups[tag, parent].append(element)
@@ -106,12 +110,6 @@ def _alike(page: Outline) -> list[tuple[str, list[Span]]]:
         if first and len(members) > 1 and (spans := _adjacent(page, members)):
             found.append((called, spans))
     return found
-
-
-@lru_cache(maxsize=4096)
-def _kinds(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the class names that are more than a style."""
-    return tuple(name for name in dict.fromkeys(names) if "look" not in roles(name))
 
 
 def _parts_of_one(page: Outline, members: list[int]) -> bool:
