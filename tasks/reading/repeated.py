@@ -190,29 +190,26 @@ class _Sums:
         self._content = [0, *accumulate(content)]
         self._headlines = [0, *accumulate(headline)]
         self._all = max(1, self._content[-1])
-        self._aside = self._asides()
 
     def _is_in_content(self, element: int, length: int) -> bool:
         """Return True if a text with a date is more than the date, and part of a post's text."""
         return length > _SAID_CHARS and is_content(self._page, element)
 
-    def _asides(self) -> list[bool]:
-        """Return for each element whether it is an aside; an element with most of the page's text is none.
+    def _is_aside(self, element: int) -> bool:
+        """Return True if an element is in an aside; what holds most of the page's text is none.
 
         The foot of a comment is not the page's: it holds the replies.
         """
-        page = self._page
-        aside: list[bool] = []
-        reply: list[bool] = []
-        for element, (tag, found, parent) in enumerate(zip(page.tags, page.roles, page.parents, strict=True)):
-            inside = parent >= 0 and aside[parent]
-            reply.append(parent >= 0 and (reply[parent] or "reply" in found))
-            foot = not reply[-1] and ("foot" in found or tag == "footer")
-            if not inside and (foot or "aside" in found or tag in ("aside", "nav")):
-                chars = self._content[page.last_text[element]] - self._content[page.first_text[element]]
-                inside = chars < _MOST_ASIDE * self._all
-            aside.append(inside)
-        return aside
+        page, reply = self._page, False
+        for one in reversed([*page.above(element), 0]):
+            tag, found = page.tags[one], page.roles[one]
+            reply = reply or "reply" in found
+            foot = not reply and ("foot" in found or tag == "footer")
+            if foot or "aside" in found or tag in ("aside", "nav"):
+                chars = self._content[page.last_text[one]] - self._content[page.first_text[one]]
+                if chars < _MOST_ASIDE * self._all:
+                    return True
+        return False
 
     def judge(self, name: str, members: list[Span]) -> Group | None:
         """Return a group with its evidence; None if its members are no records."""
@@ -252,7 +249,7 @@ class _Sums:
             return None
         if sum(one[1] for one in own) > _MOST_DATES * len(own):
             evidence *= _HOLDER_WORTH
-        if is_called("list", name) or self._aside[kept[0][0]]:
+        if is_called("list", name) or self._is_aside(kept[0][0]):
             evidence *= _ASIDE_WORTH
         score = evidence * (text / self._all) ** _TEXT_POWER * (1.0 if hinted else _UNHINTED_WORTH)
         portrayed = all(self._pictured[end] > self._pictured[start] for start, end in kept)
