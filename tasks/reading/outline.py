@@ -75,7 +75,7 @@ class Outline:
     Attributes:
         nodes, tags, parents: of each element, its number the place; a parent of -1: none.
         names, roles: class names without numbers, and what they say that an element is.
-        called: class names and id, as written.
+        called: class names and id, in lower case.
         ends: of each element, the number behind the last one in it.
         first_text, last_text: of each element, the range of its texts.
         attributes: of the few that matter those that are there.
@@ -233,7 +233,7 @@ def _describe(page: Outline, attributes: list[_Attributes]) -> None:
     page.names = list(map(class_names, classes))
     page.roles = [roles(*names) for names in page.names]
     page.called = [
-        f"{names} {(one.get('id') or '')[:LONGEST_KEPT_VALUE]}"
+        f"{names} {(one.get('id') or '')[:LONGEST_KEPT_VALUE]}".lower()
         for names, one in zip(classes, attributes, strict=True)
     ]
     page.attributes = [

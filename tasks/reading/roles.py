@@ -119,15 +119,15 @@ def is_caption(tag: str, called: str) -> bool:
     """Return True if an element is called a picture's caption or credit.
 
     Args:
-        called: its class names and its id.
+        called: its class names and its id, in lower case.
     """
-    return tag == "figcaption" or is_called("caption", called)
+    return tag == "figcaption" or "caption" in _roles_in(called)
 
 
 def is_noise(tag: str, called: str) -> bool:
     """Return True if an element is called something other than a main text; arguments as of `is_caption`."""
     if tag in ("body", "html", "article", "main"):
         return False
-    found = _roles_in(called.lower())
+    found = _roles_in(called)
     named = "noise" in found or ("perhaps noise" in found and "textual" not in found)
     return named or tag in ("nav", "footer", "aside", "figcaption")
