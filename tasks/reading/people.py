@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from urllib.parse import urlsplit
 
@@ -21,12 +22,12 @@ from tasks.reading.outline import Outline
 from tasks.reading.roles import is_called, roles
 from tasks.reading.site_text import COUNTER
 
+# Of an address in lower case between two strokes.
 _PERSON_LINK = re.compile(
-    r"(?:^|[/?&.])(?:[\w-]+[-_])?(?:users?|members?|profiles?|authors?|contributors?|writers?|people|person|userinfo"
-    r"|user_profile|memberlist|customer|account)(?:[/?=.&-]|$)"
-    r"|(?:^|[/.])(?:u|space|i|home\.php|home/main|index\.php\?action=profile)(?:[/?=&-]|$)|/@\w|/~\w"
-    r"|space-uid-\d|weibo\.com/(?:u/)?\d",
-    re.IGNORECASE,
+    r"[/?&.](?:(?:[\w-]+[-_])?(?:users?|members?|profiles?|authors?|contributors?|writers?|people|person|userinfo"
+    r"|user_profile|memberlist|customer|account)[/?=.&-]"
+    r"|(?<=[/.])(?:u|space|i|home\.php|home/main|index\.php\?action=profile)[/?=&-]|(?<=./)[@~]\w)"
+    r"|space-uid-\d|weibo\.com/(?:u/)?\d"
 )
 _AUTHOR_LINK = re.compile(r"/(?:authors?|contributors?|writers?)/[^/]", re.IGNORECASE)
 _NO_NAME = re.compile(
@@ -171,12 +172,17 @@ def is_person(page: Outline, element: int) -> int:
         return SURELY
     if element in page.pictured:
         return SURELY
-    if page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", "")):
+    if page.tags[element] == "a" and _leads_to_person(attributes.get("href", "")):
         return SURELY
-    found = roles(*page.names[element])
+    found = page.roles[element]
     if "person" in found:
         return SURELY
     return int(attributes.get("itemprop") == "name" or "perhaps person" in found)
+
+
+@lru_cache(maxsize=4096)
+def _leads_to_person(address: str) -> bool:
+    return _PERSON_LINK.search(f"/{address.lower()}/") is not None
 
 
 def person_strength(page: Outline, owner: int, record: int, *, article: bool = False) -> float:
@@ -192,7 +198,7 @@ def person_strength(page: Outline, owner: int, record: int, *, article: bool = F
         if step < _OWN and (_is_of_person(page, element) or (page.tags[element] == "dd" and not person)):
             return 0.0
         if person:
-            link = page.tags[element] == "a" and _PERSON_LINK.search(attributes.get("href", ""))
+            link = page.tags[element] == "a" and _leads_to_person(attributes.get("href", ""))
             strong = "author" in (attributes.get("itemprop"), attributes.get("rel"))
             strong = strong or (article and _is_author(page, element))
             strength += (1.5 if link else 1.0) / (step + 1) + strong
