@@ -7,6 +7,7 @@ the page's description. Feeds are read by `tasks.reading.lists`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -22,7 +23,7 @@ from tasks.reading.lists import is_feed, read_feed
 from tasks.reading.markup import page_text, parse
 from tasks.reading.metadata import Metadata, byline_date, is_goods
 from tasks.reading.page import Page
-from tasks.reading.people import editors, element_authors, find_poster, line_author, sections
+from tasks.reading.people import author_below, editors, element_authors, find_poster, line_author, sections
 from tasks.reading.site_text import strip_controls, strip_site_lines
 
 # A text shorter than this may be a refusal.
@@ -186,10 +187,18 @@ def _author(page: Page, before: tuple[str, ...], after: tuple[str, ...], body: s
     """Return the author of the text, by the page's metadata, by elements above it, or by lines around it."""
     title = page.metadata.title
     nobody = editors("\n".join((*before, *after, body[-_REFUSAL_CHARS:]))) | sections(page.tree)
-    called, source, below = element_authors(page.outline, body)
-    labelled, published = line_author(before, after, body, title)
-    named = (page.metadata.author, called, labelled, source, published, below, page.metadata.publisher)
+    named = _authors(page, before, after, body)
     return next((name for name in named if name and name not in nobody and name != title), "")
+
+
+def _authors(page: Page, before: tuple[str, ...], after: tuple[str, ...], body: str) -> Iterator[str]:
+    """Yield the names of possible authors, the surest first."""
+    yield page.metadata.author
+    called, source = element_authors(page.outline, body)
+    labelled, published = line_author(before, after, body, page.metadata.title)
+    yield from (called, labelled, source, published)
+    yield author_below(page.outline, body)
+    yield page.metadata.publisher
 
 
 def is_home(page: Page) -> bool:

@@ -81,6 +81,7 @@ class Outline:
         attributes: of the few that matter those that are there.
         texts, lengths: in the order of the page, and their characters without blanks around them.
         pictured: elements that name a person whose portrait is next to them.
+        persons: filled by `people.is_person`.
     """
 
     nodes: list[LexborNode] = field(default_factory=list)
@@ -100,6 +101,7 @@ class Outline:
     _linked: list[int] = field(default_factory=list)
     dates_before: list[int] = field(default_factory=list)
     pictured: frozenset[int] = frozenset()
+    persons: list[int] = field(default_factory=list)
 
     def chars(self, element: int) -> int:
         """Return how many characters an element's text has."""

@@ -19,7 +19,7 @@ from tasks.reading.dates import DATE, read_date
 from tasks.reading.days import LONGEST_BYLINE, date_of, is_its_day
 from tasks.reading.markup import collapsed, text_of
 from tasks.reading.outline import Outline
-from tasks.reading.roles import is_called, roles
+from tasks.reading.roles import Role, is_called, roles
 from tasks.reading.site_text import COUNTER
 
 # Of an address in lower case between two strokes.
@@ -167,17 +167,21 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 def is_person(page: Outline, element: int) -> int:
     """Return how surely an element is called a person's name or links to a person: 0, 1 (perhaps) or `SURELY`."""
-    attributes = page.attributes[element]
-    if attributes.get("itemprop") in ("author", "creator") or attributes.get("rel") == "author":
-        return SURELY
-    if element in page.pictured:
-        return SURELY
-    if page.tags[element] == "a" and _leads_to_person(attributes.get("href", "")):
-        return SURELY
-    found = page.roles[element]
-    if "person" in found:
-        return SURELY
-    return int(attributes.get("itemprop") == "name" or "perhaps person" in found)
+    if not page.persons:
+        page.persons.extend(map(_is_person, page.tags, page.attributes, page.roles))
+        for one in page.pictured:
+            page.persons[one] = SURELY
+    return page.persons[element]
+
+
+def _is_person(tag: str, attributes: Mapping[str, str], found: frozenset[Role]) -> int:
+    sure = (
+        "person" in found
+        or attributes.get("itemprop") in ("author", "creator")
+        or attributes.get("rel") == "author"
+        or (tag == "a" and _leads_to_person(attributes.get("href", "")))
+    )
+    return SURELY if sure else int("perhaps person" in found or attributes.get("itemprop") == "name")
 
 
 @lru_cache(maxsize=4096)
@@ -215,9 +219,7 @@ def _is_author(page: Outline, element: int) -> bool:
 
 
 def _is_of_person(page: Outline, element: int) -> bool:
-    return page.attributes[element].get("itemprop") == "jobTitle" or "of person" in roles(
-        *page.names[element]
-    )
+    return "of person" in page.roles[element] or page.attributes[element].get("itemprop") == "jobTitle"
 
 
 def as_name(page: Outline, number: int) -> float:
@@ -251,16 +253,14 @@ def name_of(page: Outline, number: int) -> str:
     return "" if _ID.fullmatch(name) else name
 
 
-def element_authors(page: Outline, body: str) -> tuple[str, str, str]:
+def element_authors(page: Outline, body: str) -> tuple[str, str]:
     """Return the name above a text, or in its first lines, in an element called its author, and the one of its source.
 
-    The third name is the only one in such elements below the first lines. Elements in comments, sidebars and lists of
-    other pages are passed over, and names of who edited or reviewed a text.
+    Elements in comments, sidebars and lists of other pages are passed over, and names of who edited or reviewed a text.
     """
     authors: dict[float, str] = {}
     sources: dict[float, str] = {}
-    near = _near(page, body, len(page.texts))
-    for order, number in enumerate(near):
+    for order, number in enumerate(_near(page, body, len(page.texts))):
         owner = page.texts[number].owner
         if not (name := person(page.texts[number].text)):
             continue
@@ -268,15 +268,17 @@ def element_authors(page: Outline, body: str) -> tuple[str, str, str]:
             authors.setdefault(strength / (_CLOSE + order), name)
         if any(is_called("source", page.called[one]) for one in islice(page.above(owner), _AROUND)):
             sources.setdefault(1 / (_CLOSE + order), name)
+    return authors.get(max(authors, default=0.0), ""), sources.get(max(sources, default=0.0), "")
+
+
+def author_below(page: Outline, body: str) -> str:
+    """Return the only name in elements called an author below the first lines of a text, or an empty text."""
+    near = _near(page, body, len(page.texts))
     below = range(max(near, default=len(page.texts)) + 1, len(page.texts))
     called = (number for number in below if _author_strength(page, number) >= _LEAST_STRENGTH)
     names = {person(page.texts[number].text) for number in islice(called, _MOST_BELOW)}
     names = {name for name in names if not name[:1].islower()} - {""}
-    return (
-        authors.get(max(authors, default=0.0), ""),
-        sources.get(max(sources, default=0.0), ""),
-        names.pop() if len(names) == 1 else "",
-    )
+    return names.pop() if len(names) == 1 else ""
 
 
 def _author_strength(page: Outline, number: int) -> float:
