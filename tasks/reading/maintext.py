@@ -135,7 +135,7 @@ def main_text(page: Page) -> MainText:
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
     lines_above = tuple(reversed(_not_joined(above)))
     dated = metadata.date_text or byline_date((*lines_above, *beginning))
-    listing = _is_list(page, text)
+    listing = _is_list(page, text, signed=bool(author and dated))
     return MainText(
         metadata=metadata,
         body=body,
@@ -210,7 +210,7 @@ def is_home(page: Page) -> bool:
     return page.metadata.home and (short or page.dense is None or not page.dense.sentences)
 
 
-def _is_list(page: Page, text: str) -> bool:
+def _is_list(page: Page, text: str, *, signed: bool) -> bool:
     """Whether a page is a list of others.
 
     A page is no list if its description or its title is about its text, or if that text is much of the page. Of the
@@ -231,7 +231,8 @@ def _is_list(page: Page, text: str) -> bool:
         return True
     if len(text) >= _LIST_TEXT or dense.of_page >= _LIST_OF_PAGE:
         return False
-    return _BOILERPLATE.search(text) is not None or _title_share(metadata.title, text) < _LIST_TITLE
+    unlike = _title_share(metadata.title, text) < _LIST_TITLE and not signed
+    return _BOILERPLATE.search(text) is not None or unlike
 
 
 def _title_share(title: str, text: str) -> float:

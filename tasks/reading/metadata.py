@@ -33,12 +33,13 @@ _TEXT_TYPES = re.compile(r"Article|Posting|Review|Report|Comment|Question|Answer
 _ARTICLE = re.compile(r"Article\b")
 
 _DIGITS = re.compile(r"\d{8}(?:\d{6})?|\d{10}|\d{13}", re.ASCII)
-# Names of meta tags that hold the day of a page; the surest first.
+# Names of meta tags that hold the day of a page; the surest first, the day of a change last.
 _META_DATES = (
     re.compile(r"publi(?:sh|cation)|release|pub[-_]?(?:date|time)|^pub$"),
     re.compile(
         r"^(?:dc\.|dcterms[:.]|og:)?(?:date|time|created|issued|displaydate)$|create[-_]?(?:d|at|time|date)"
     ),
+    re.compile(r"updat|modif"),
 )
 _META_AUTHORS = (
     "author",
