@@ -27,7 +27,7 @@ from tasks.reading.extract import read_page
 from tasks.reading.json_results import JsonRecords
 from tasks.reading.lists import as_results, is_feed, read_list
 from tasks.reading.maintext import main_text
-from tasks.reading.markup import collapsed, page_text, parse, select, text_of
+from tasks.reading.markup import collapse, page_text, parse, select, text_of
 from tasks.reading.page import Page
 from tasks.reading.records import Records
 from tasks.reading.relevance import reject_reason, screen_reviews
@@ -288,7 +288,7 @@ def _matches(text: str, url: str, rules: ResultRules | PageRules) -> Iterator[Ru
 def _rule_matches(name: str, rule: str, found: Iterable[str], *, keep_empty: bool = False) -> RuleMatches:
     values = [value for value in found if value or keep_empty]
     return RuleMatches(
-        name, rule, len(values), tuple(collapsed(value)[:_VALUE_CHARS] for value in values[:_VALUES_SHOWN])
+        name, rule, len(values), tuple(collapse(value)[:_VALUE_CHARS] for value in values[:_VALUES_SHOWN])
     )
 
 

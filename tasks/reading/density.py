@@ -191,7 +191,7 @@ class _Density:
 
     def _block(self, element: int, first: int, last: int) -> _Block:
         inside = self._page.texts[first:last]
-        text = self._page.joined(inside)
+        text = self._page.join_texts(inside)
         chars = sum(len(one.text.strip()) for one in inside)
         link_chars = sum(len(one.text.strip()) for one in inside if one.linked)
         links = link_chars > _MOST_LINKS * chars

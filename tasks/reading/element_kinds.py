@@ -40,7 +40,7 @@ class Quotes:
             parts = ["".join(one.text.split()) for one in page.texts]
             self._squeezed, self._offsets = "".join(parts), [0, *accumulate(map(len, parts))]
         said = "".join(page.texts[n].text for n in range(max(0, first - 2), min(last, first + 3)))
-        beginning = "".join(page.joined(page.texts[first:last]).split())[:_BEGINNING]
+        beginning = "".join(page.join_texts(page.texts[first:last]).split())[:_BEGINNING]
         return _ATTRIBUTION.search(said) is not None or (
             len(beginning) >= _LEAST_QUOTED and self._squeezed.find(beginning, 0, self._offsets[first]) >= 0
         )
@@ -54,7 +54,7 @@ def is_content(page: Outline, element: int) -> bool:
 def kind_of(page: Outline, element: int, quotes: Quotes) -> str:
     """Return "quote", "signature", "beside" (an author, tools and counts) or, for a text, an empty kind."""
     tag, names, found = page.tags[element], page.names[element], page.roles[element]
-    if "signature" in found and not page.dated(element) and not _holds_signature(page, element):
+    if "signature" in found and not page.count_dates(element) and not _holds_signature(page, element):
         return "signature"
     if "quote" in found and tag not in INLINE:
         return "quote"

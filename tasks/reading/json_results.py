@@ -28,7 +28,7 @@ from splitter.catalog.rules import PageRules, ResultRules
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.interstitials import check_blocked, refusal
-from tasks.reading.markup import collapsed, page_text, parse, parse_whole, select
+from tasks.reading.markup import collapse, page_text, parse, parse_whole, select
 from tasks.reading.records import MOST_RECORDS
 
 _LONGEST = 4_000_000
@@ -86,7 +86,7 @@ class JsonRecords:
     @property
     def begins(self) -> str:
         """Return the beginning of the answer."""
-        return collapsed(self._text[:120])
+        return collapse(self._text[:120])
 
     def _walk(self, path: str) -> Iterator[Any]:
         return _walk(self._document, path_of(path)) if path else iter(())
@@ -116,7 +116,7 @@ class JsonAnswer(JsonRecords):
         super().__init__(text, url, rules, rules.hit)
         self._rules = rules
 
-    def found(self) -> int | None:
+    def hit_count(self) -> int | None:
         """Return the reported number of hits, if there is one."""
         return next((number_of(_text(value)) for value in self._walk(self._rules.found)), None)
 
@@ -227,7 +227,7 @@ def _text(value: Any) -> str:
 def _shown(text: str) -> str:
     """Return a text of an answer without its markup, with blanks between lines."""
     if not _MARKUP.search(text):
-        return collapsed(text)
+        return collapse(text)
     try:
         return page_text(parse(text))
     except FetchError:  # made to choke a parser

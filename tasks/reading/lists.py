@@ -18,7 +18,7 @@ from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, ListPage, PageRead, ResultPage
 from tasks.reading.dates import read_date
-from tasks.reading.markup import check_markup, collapsed
+from tasks.reading.markup import check_markup, collapse
 from tasks.reading.records import MOST_RECORDS, make_reviews
 from tasks.reading.results import read_results
 
@@ -167,7 +167,7 @@ def _value(entry: LexborNode, *names: str) -> str:
     """Return the text of the first of these elements that has one."""
     for name in names:
         node = entry.css_first(name)
-        if node is not None and (value := collapsed(node.text())):
+        if node is not None and (value := collapse(node.text())):
             return value
     return ""
 
@@ -175,7 +175,7 @@ def _value(entry: LexborNode, *names: str) -> str:
 def _plain(html: str) -> str:
     """Return the text of a value that may hold markup."""
     if "<" not in html and "&" not in html:
-        return collapsed(html)
+        return collapse(html)
     tree = LexborHTMLParser(html)
     tree.strip_tags(["script", "style"])
-    return collapsed(tree.body.text(separator=" ")) if tree.body is not None else ""
+    return collapse(tree.body.text(separator=" ")) if tree.body is not None else ""

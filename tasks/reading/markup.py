@@ -110,7 +110,7 @@ def texts_of(nodes: Sequence[LexborNode | None]) -> list[str]:
     # Most elements hold only a text; text_content is None for other nodes.
     texts = [only.text_content if only is not None and only.next is None else None for only in inner]
     return [
-        " ".join((_separated(only) if text is None else text).split())
+        " ".join((_block_texts(only) if text is None else text).split())
         for only, text in zip(inner, texts, strict=True)
     ]
 
@@ -120,15 +120,15 @@ def page_text(tree: LexborHTMLParser, before: LexborNode | None = None) -> str:
     root = tree.root
     if root is None:
         return ""
-    return collapsed(_separated(root.first_child, before.mem_id if before is not None else 0))
+    return collapse(_block_texts(root.first_child, before.mem_id if before is not None else 0))
 
 
-def collapsed(text: str) -> str:
+def collapse(text: str) -> str:
     """Text with every run of blanks (full-width and no-break ones too) made one space."""
     return " ".join(text.split())
 
 
-def _separated(node: LexborNode | None, end: int = 0) -> str:
+def _block_texts(node: LexborNode | None, end: int = 0) -> str:
     """Text of a node and what follows it under its parent, blanks around blocks.
 
     Ends before the node whose ``mem_id`` is ``end`` (0: no such node).

@@ -15,7 +15,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser
 
 from tasks.reading.dates import DATE
-from tasks.reading.markup import collapsed, text_of
+from tasks.reading.markup import collapse, text_of
 from tasks.reading.people import elsewhere, person
 
 _MAX_JSON_CHARS = 500_000
@@ -144,7 +144,7 @@ def read_metadata(tree: LexborHTMLParser) -> Metadata:
     json_ld = _json_ld(tree)
     metas = _metas(tree)
     element = tree.css_first("title")
-    page_title = collapsed(element.text())[:_PAGE_TITLE_CHARS] if element is not None else ""
+    page_title = collapse(element.text())[:_PAGE_TITLE_CHARS] if element is not None else ""
     sites = _site_names(metas, json_ld, page_title)
     said = [json_ld.get("author", ""), *_named(metas, _META_AUTHORS)]
     said += [metas.get("twitter:data1", "")] if metas.get("twitter:label1") == "Written by" else []
@@ -168,7 +168,7 @@ def _metas(tree: LexborHTMLParser) -> dict[str, str]:
     for node in tree.css("meta[content]"):
         attributes = node.attributes
         name = attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or ""
-        if content := collapsed(attributes.get("content") or ""):
+        if content := collapse(attributes.get("content") or ""):
             metas.setdefault(name.lower(), content)
     return metas
 
@@ -222,7 +222,7 @@ def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str], sites
     The rest of the title element is the site's (its name, a section, a slogan), on either side. A heading that
     is the site's name is no title.
     """
-    headings = [_EDIT.sub("", collapsed(node.text())) for tag in ("h1", "h2") for node in tree.css(tag)[:5]]
+    headings = [_EDIT.sub("", collapse(node.text())) for tag in ("h1", "h2") for node in tree.css(tag)[:5]]
     least, most = _HEADING_CHARS
     squeezed = _squeezed(page_title)
     own = _without_site(page_title, sites)
@@ -354,7 +354,7 @@ def plain_string(value: Any) -> str:
     if "<" in text and ">" in text:
         root = LexborHTMLParser(text).body
         text = text_of(root) if root is not None else ""
-    return collapsed(text)
+    return collapse(text)
 
 
 _BREAK = "\ue000"  # of private use: no text has it, and it is no blank
@@ -374,12 +374,12 @@ def plain_lines(value: Any) -> str:
         if _BLOCK.search(text):
             text = _BLOCK.sub(_BREAK, text)
         else:
-            text = _TAG.sub(lambda tag: collapsed(tag[0]), text).replace("\n", _BREAK)
+            text = _TAG.sub(lambda tag: collapse(tag[0]), text).replace("\n", _BREAK)
         root = LexborHTMLParser(text).body
         text = text_of(root) if root is not None else ""
     else:
         text = text.replace("\n", _BREAK)
-    return "\n".join(line for one in text.split(_BREAK) if (line := collapsed(one)))
+    return "\n".join(line for one in text.split(_BREAK) if (line := collapse(one)))
 
 
 def byline_date(lines: tuple[str, ...]) -> str:

@@ -111,7 +111,7 @@ class Outline:
         """Return how many of an element's characters stand in links."""
         return self._linked[self.last_text[element]] - self._linked[self.first_text[element]]
 
-    def dated(self, element: int) -> int:
+    def count_dates(self, element: int) -> int:
         """Return how many of an element's texts look like dates."""
         return self.dates_before[self.last_text[element]] - self.dates_before[self.first_text[element]]
 
@@ -130,10 +130,10 @@ class Outline:
         return first, last
 
     def text_of(self, element: int) -> str:
-        """Return the text of an element as it reads, see `joined`."""
-        return self.joined(self.texts[self.first_text[element] : self.last_text[element]])
+        """Return the text of an element as it reads, see `join_texts`."""
+        return self.join_texts(self.texts[self.first_text[element] : self.last_text[element]])
 
-    def joined(self, texts: Iterable[Text]) -> str:
+    def join_texts(self, texts: Iterable[Text]) -> str:
         """Return texts as they read, on the lines that the page has, with blanks collapsed."""
         parts = [f"\x00{text.text}" if text.apart else text.text for text in texts]
         if len(parts) == 1:
@@ -201,11 +201,11 @@ def _walk(page: Outline, body: LexborNode) -> list[_Attributes]:
 
 @lru_cache(maxsize=4096)
 def class_names(classes: str) -> tuple[str, ...]:
-    return tuple(filter(None, map(_without_number, classes.split()[:_MOST_NAMES])))
+    return tuple(filter(None, map(_drop_number, classes.split()[:_MOST_NAMES])))
 
 
 @lru_cache(maxsize=8192)
-def _without_number(name: str) -> str:
+def _drop_number(name: str) -> str:
     return _NUMBERED.sub("", name)
 
 
@@ -264,7 +264,7 @@ def _sum_up(page: Outline) -> None:
 
 
 def _is_marked_date(page: Outline, text: Text, length: int) -> bool:
-    """Return True if the element of a text says that it is a date, or the text is a count and a letter (4y)."""
+    """Return True if the element of a text marks it as a date, or the text is a count and a letter (4y)."""
     attributes = page.attributes[text.owner]
     if "datetime" in attributes and page.tags[text.owner] == "time":
         return True

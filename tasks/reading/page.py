@@ -38,5 +38,5 @@ class Page:
 
     @cached_property
     def dense(self) -> DenseText | None:
-        """The densest text. It tells an article from a thread."""
+        """The densest text. An article and a thread differ in it."""
         return dense_text(self.outline, self.metadata.description)

@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.reading.dates import DATE, read_date
 from tasks.reading.days import LONGEST_BYLINE, date_of, is_its_day
-from tasks.reading.markup import collapsed, text_of
+from tasks.reading.markup import collapse, text_of
 from tasks.reading.outline import Outline
 from tasks.reading.roles import Role, is_called, roles
 from tasks.reading.site_text import COUNTER
@@ -362,7 +362,7 @@ def elsewhere(node: LexborNode) -> bool:
 
 def person(text: str) -> str:
     """Return the name in a text that holds little else, or an empty text."""
-    text = collapsed(text)
+    text = collapse(text)
     if len(text) > 2 * _LONGEST or _ADDRESS.search(text):
         return ""
     name = bare_name(_BEHIND.split(_BEFORE.sub("", text), maxsplit=1)[0])
@@ -420,7 +420,7 @@ def sections(tree: LexborHTMLParser) -> set[str]:
     """Return the sections of a site that a page belongs to, by its breadcrumbs (首页 > 新闻) and its metadata."""
     texts = (text_of(link) for crumbs in tree.css(_CRUMBS)[:_FEW] for link in crumbs.css("a")[:_MOST_CRUMBS])
     said = (node.attributes.get("content") or "" for node in tree.css('meta[property="article:section"]'))
-    return {collapsed(text) for text in (*texts, *said)} - {""}
+    return {collapse(text) for text in (*texts, *said)} - {""}
 
 
 def editors(text: str) -> set[str]:

@@ -170,7 +170,7 @@ class _Group:
             inside = body
             while not (own := [number for number in texts if self._is_body(number, inside, used)]) and inside:
                 inside = self._above[inside]  # this one has its text elsewhere
-            text = tidy(page.joined(page.texts[number] for number in own))
+            text = tidy(page.join_texts(page.texts[number] for number in own))
             if not text:
                 continue
             date_text = date_of(page, dates[record], self._now) if record in dates else ""
@@ -191,7 +191,7 @@ class _Group:
 
     def _text_of_kind(self, texts: list[int], kind: str) -> str:
         page = self._page
-        return page.joined(page.texts[one] for one in texts if self._kind[page.texts[one].owner] == kind)
+        return page.join_texts(page.texts[one] for one in texts if self._kind[page.texts[one].owner] == kind)
 
     def _dates(self) -> dict[int, int]:
         """Return the text with the day of each record."""

@@ -87,7 +87,7 @@ def record_groups(page: Outline) -> list[Group]:
 
 def _alike(page: Outline) -> list[tuple[str, list[Span]]]:
     """Return the elements of each name, and the siblings of each tag, that have a date, and what they are called."""
-    dated = [page.dated(element) > 0 for element in range(len(page.nodes))]
+    dated = [page.count_dates(element) > 0 for element in range(len(page.nodes))]
     holders = zip(compress(page.tags, dated), compress(page.names, dated), strict=True)
     kinds = {(tag, name) for tag, names in holders for name in names if "look" not in roles(name)}
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)

@@ -56,7 +56,7 @@ def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | Non
         answer.raise_unless_empty()
         return ResultPage(found=0, hits=(), empty=True, more=False)
     # A page with hits that reports 0 reports nothing.
-    return ResultPage(answer.found() or None, hits, empty=False, more=answer.has_next())
+    return ResultPage(answer.hit_count() or None, hits, empty=False, more=answer.has_next())
 
 
 def _hits(
@@ -123,7 +123,7 @@ class _HtmlAnswer:
 
     texts = values
 
-    def found(self) -> int | None:
+    def hit_count(self) -> int | None:
         """Return the reported number of hits: before the first hit, the usual place, or anywhere on the page."""
         if not self._rules.found:
             return None

@@ -199,7 +199,7 @@ def _densest_before(thread: Thread, heading: int) -> str:
         heading: number of the first text below it; -1 if there is none.
     """
     page = thread.page
-    between = page.joined(page.texts[max(0, heading) : page.first_text[thread.records[0].element]])
+    between = page.join_texts(page.texts[max(0, heading) : page.first_text[thread.records[0].element]])
     said = thread.introduction(heading) if heading >= 0 else ""
     dense = dense_text(page, end=page.first_text[min(thread.spans)[0]])
     if (

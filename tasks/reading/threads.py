@@ -169,7 +169,7 @@ def read_thread(page: Outline, now: datetime) -> Thread | None:
     first = page.first_text[records[0].element]
     return Thread(
         tuple(records),
-        page.joined(page.texts[:first]),
+        page.join_texts(page.texts[:first]),
         page,
         tuple(sorted({span for group in chosen for span in group.members})),
         tuple(key_of(page.nodes[record.element]) for record in records),

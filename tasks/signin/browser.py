@@ -18,7 +18,7 @@ from tasks.domain.address import joined, sendable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
 from tasks.reading.decode import decode
-from tasks.reading.markup import check_markup, collapsed
+from tasks.reading.markup import check_markup, collapse
 from tasks.signin.errors import SignInBroken
 
 _MOST_REDIRECTS = 10
@@ -100,7 +100,7 @@ class Page:
         check_markup(self.text)
         tree = LexborHTMLParser(self.text)
         tree.strip_tags(["script", "style", "template"])
-        return collapsed(tree.root.text(separator=" ")) if tree.root is not None else ""
+        return collapse(tree.root.text(separator=" ")) if tree.root is not None else ""
 
 
 class Session:
@@ -224,7 +224,7 @@ def _entries(form: LexborNode) -> Iterator[tuple[str, str]]:
         else:
             chosen = node.css_first("option[selected]") or node.css_first("option")
             if chosen is not None:
-                yield name, chosen.attributes.get("value") or collapsed(chosen.text())
+                yield name, chosen.attributes.get("value") or collapse(chosen.text())
 
 
 def _button(node: LexborNode) -> tuple[str, str] | None:

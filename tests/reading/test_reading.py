@@ -15,7 +15,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Hit
 from tasks.reading.extract import read_page
 from tasks.reading.interstitials import check_blocked
-from tasks.reading.markup import collapsed
+from tasks.reading.markup import collapse
 from tasks.reading.results import read_results
 
 NOW = datetime(2013, 5, 6, 20, 30, tzinfo=CHINA)
@@ -257,7 +257,7 @@ def test_inline_markup_joins_and_blocks_part():
 
 
 def test_blanks_of_all_kinds_collapse():
-    assert collapsed("\u3000a\xa0\n b\t\u2003c ") == "a b c"
+    assert collapse("\u3000a\xa0\n b\t\u2003c ") == "a b c"
 
 
 # ---- hostile markup

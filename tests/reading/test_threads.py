@@ -173,7 +173,7 @@ def test_a_post_without_a_word_is_counted_as_no_review():
 def test_an_outline_leaves_out_what_is_not_shown_and_ends():
     hidden = '<p>甲</p><p hidden>乙</p><p style="display: none">丙</p><script>丁</script><b>戊</b>己'
     outline = outline_of(LexborHTMLParser(hidden))
-    assert outline.joined(outline.texts) == "甲\n戊己"
+    assert outline.join_texts(outline.texts) == "甲\n戊己"
     many = outline_of(LexborHTMLParser("<i>x</i>" * (MOST_ELEMENTS + 10)))
     assert len(many.nodes) == MOST_ELEMENTS
 
@@ -206,7 +206,8 @@ def test_a_portrait_and_the_link_of_one_name_persons():
     )
     outline = outline_of(tree)
     named = {
-        outline.joined(outline.texts[outline.first_text[n] : outline.last_text[n]]) for n in outline.pictured
+        outline.join_texts(outline.texts[outline.first_text[n] : outline.last_text[n]])
+        for n in outline.pictured
     }
     assert named == {"甲一", "乙二"}
 
