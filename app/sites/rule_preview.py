@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import nlargest
+from itertools import islice
 from typing import Any
 
-from bs4 import BeautifulSoup
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from splitter.catalog.model import Catalog
 from splitter.catalog.patterns import compile_pattern
@@ -39,6 +41,7 @@ _VALUE_CHARS = 300
 _OUTLINE_HEADINGS = 5
 _OUTLINE_REPEATED = 12
 _OUTLINE_NEXT = 3
+_OUTLINE_CHARS = 80
 _NEXT_TEXT = re.compile(r"(?:下一?[页頁]|后页|Next(?: page)?)\s*[>›»→]{0,2}|[>›»→]{1,2}", re.IGNORECASE)
 _NEXT_NAME = re.compile(r"(?:^|[^a-z])(?:next|pgnext|sb_pagN|snext)(?:[^a-z]|$)", re.IGNORECASE)
 
@@ -293,45 +296,33 @@ def _rule_matches(name: str, rule: str, found: Iterable[str], *, keep_empty: boo
 
 
 def _outline(text: str) -> tuple[str, ...]:
-    """Title, headings, and elements that come again and again: candidates for a record's selector."""
-    soup = BeautifulSoup(text, "html.parser")
-    for hidden in soup(["script", "style", "noscript", "template"]):
-        hidden.decompose()
-    lines = [f"title: {_text(soup.title)}"] if soup.title else []
-    lines += [f"next page? {one}" for one in _next_links(soup)]
-    lines += [f"{tag.name}: {_text(tag)}" for tag in soup(["h1", "h2", "h3"])[:_OUTLINE_HEADINGS]]
-    repeated = Counter(_selector(tag.name, tag.get("class")) for tag in soup.find_all(class_=True))
-    for selector, n in repeated.most_common(_OUTLINE_REPEATED):
-        if n > 1:
-            first = soup.select_one(selector)
-            lines.append(f"{selector} × {n}: {_text(first)}")
-    if len(lines) <= 1:
-        lines.append(f"text: {_text(soup)}")
-    return tuple(lines)
+    """Return title, headings, links that lead on, and selectors that match often, each with the text of the first."""
+    tree = parse(text, keep_hidden=True)
+    named = [("title", tree.css("title")[:1])]
+    named += [(f"next page? {rule}", [link]) for rule, link in islice(_next_links(tree), _OUTLINE_NEXT)]
+    named += [(node.tag or "", [node]) for node in tree.css("h1, h2, h3")[:_OUTLINE_HEADINGS]]
+    repeated: dict[str, list[LexborNode]] = defaultdict(list)
+    for node in tree.css("[class]"):
+        repeated[_selector(node)].append(node)
+    often = nlargest(_OUTLINE_REPEATED, repeated.items(), key=lambda one: len(one[1]))
+    named += [(f"{rule} × {len(nodes)}", nodes) for rule, nodes in often if len(nodes) > 1]
+    lines = tuple(f"{name}: {_shown(nodes[0])}" for name, nodes in named if nodes)
+    return lines if len(lines) > 1 else (*lines, f"text: {page_text(tree)[:_OUTLINE_CHARS]}")
 
 
-def _next_links(soup: BeautifulSoup) -> list[str]:
-    """Selectors of links that look as if they led to a next page, with their texts."""
-    found = []
-    for link in soup.find_all("a", href=True):
-        named = " ".join(
-            [str(link.get("rel") or ""), str(link.get("id") or ""), _selector("a", link.get("class"))]
-        )
-        if _NEXT_TEXT.fullmatch(_text(link)) or _NEXT_NAME.search(named):
-            selector = f"a#{link['id']}" if link.get("id") else _selector("a", link.get("class"))
-            if selector == "a":
-                selector = f'a:lexbor-contains("{_text(link)}")'
-            found.append(f"{selector}: {_text(link)}")
-    return found[:_OUTLINE_NEXT]
+def _next_links(tree: LexborHTMLParser) -> Iterator[tuple[str, LexborNode]]:
+    """Yield links that look as if they led to a next page, each with a selector."""
+    for link in tree.css("a[href]"):
+        rule, text, own = _selector(link), _shown(link), link.attributes.get("id") or ""
+        if _NEXT_TEXT.fullmatch(text) or _NEXT_NAME.search(f"{link.attributes.get('rel')} {own} {rule}"):
+            yield f"a#{own}" if own else rule if rule != "a" else f'a:lexbor-contains("{text}")', link
 
 
-def _selector(tag: str, classes: Any) -> str:
-    names: Sequence[str] = [classes] if isinstance(classes, str) else list(classes or ())
-    plain = [
-        name for name in names if name.replace("-", "").replace("_", "").isalnum() and not name[0].isdigit()
-    ]
-    return ".".join([tag, *plain])
+def _selector(node: LexborNode) -> str:
+    names = (node.attributes.get("class") or "").split()
+    plain = (one for one in names if re.fullmatch(r"[^\W\d][\w-]*", one))
+    return ".".join([node.tag or "", *plain])
 
 
-def _text(tag: Any) -> str:
-    return " ".join(tag.get_text(" ").split())[:80] if tag is not None else ""
+def _shown(node: LexborNode) -> str:
+    return collapse(node.text(separator=" "))[:_OUTLINE_CHARS]

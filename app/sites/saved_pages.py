@@ -21,9 +21,8 @@ from selectolax.lexbor import LexborHTMLParser
 from app.sites.rule_preview import RuleReading, read_by_rules
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
-from tasks.domain.address import joined
-from tasks.domain.failures import FetchError
 from tasks.domain.pages import Review
+from tasks.reading.results import link_address
 
 SAMPLES = Path(__file__).with_name("samples")
 """Folder of the pages that come with the project, and of the index."""
@@ -234,14 +233,8 @@ def _right_hits(truth: Mapping[str, Any], addresses: set[str], url: str) -> int 
     listed = _listed(truth)
     if listed is None:
         return None
-    return sum(bool({_absolute(url, one.get(key)) for key in ("href", "mu")} & addresses) for one in listed)
-
-
-def _absolute(url: str, reference: object) -> str:
-    try:
-        return joined(url, str(reference)) if reference else ""
-    except FetchError:
-        return ""
+    urls = ({link_address(str(one.get(key) or ""), url) for key in ("href", "mu")} for one in listed)
+    return sum(bool(right & addresses) for right in urls)
 
 
 def _right_reviews(truth: Mapping[str, Any], reviews: Sequence[Review]) -> int | None:

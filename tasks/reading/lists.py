@@ -14,13 +14,12 @@ from html import escape
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from splitter.catalog.rules import ResultRules
 
-from tasks.domain.address import authority_of, joined, sendable
-from tasks.domain.failures import FetchError
+from tasks.domain.address import authority_of
 from tasks.domain.pages import Hit, ListPage, PageRead, ResultPage
 from tasks.reading.dates import read_date
 from tasks.reading.markup import check_markup, collapse
 from tasks.reading.records import MOST_RECORDS, make_reviews
-from tasks.reading.results import read_results
+from tasks.reading.results import link_address, read_results
 
 MOST_LISTED = 50_000
 """Maximum number of addresses read from one list, which is the most that a sitemap may hold."""
@@ -105,12 +104,7 @@ def next_address(reference: str, url: str) -> str:
         reference: the link as the page writes it.
         url: the page's address.
     """
-    if not reference or reference.startswith("#"):
-        return ""
-    try:
-        here, following = sendable(url), joined(url, reference)
-    except FetchError:  # javascript:, an address that can't be requested
-        return ""
+    here, following = link_address(url, url), link_address(reference, url)
     same_host = authority_of(following) == authority_of(here)
     return following if same_host and following != here else ""
 
@@ -145,10 +139,7 @@ def _address(entry: LexborNode, url: str) -> str:
     """Return the address of an entry; empty if it has none that can be requested."""
     link = entry.css_first("link[href]")
     written = _value(entry, "loc") or (link.attrs.get("href") or "" if link is not None else "")
-    try:
-        return joined(url, written) if written else ""
-    except FetchError:
-        return ""
+    return link_address(written, url)
 
 
 def _fields(entry: LexborNode) -> Iterator[str]:

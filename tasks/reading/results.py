@@ -68,7 +68,7 @@ def _hits(
     rows = zip(links, titles, answer.texts(rules.abstract), answer.values(rules.time), posts, strict=True)
     hits: dict[str, Hit] = {}
     for link, title, abstract, time, post in rows:
-        address = _address(link, url)
+        address = link_address(link, url)
         if address and address not in hits and (post is None or post.body):
             hits[address] = Hit(address, title, abstract, _time(time, now), post)
     return tuple(hits.values())
@@ -96,8 +96,8 @@ def _posts(
     ]
 
 
-def _address(reference: str, url: str) -> str:
-    """Return the absolute address of a hit; empty if it leads to no other page."""
+def link_address(reference: str, url: str) -> str:
+    """Return the absolute address of a link; empty if it leads to no other page."""
     if not reference or reference.startswith("#"):
         return ""
     try:

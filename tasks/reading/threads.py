@@ -17,9 +17,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from selectolax.lexbor import LexborNode
 
-from tasks.domain.address import authority_of, joined, sendable
-from tasks.domain.failures import FetchError
 from tasks.reading.days import is_in_sentence
+from tasks.reading.lists import next_address
 from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline
 from tasks.reading.people import is_person, place_of
 from tasks.reading.record_fields import Record, read_records
@@ -263,20 +262,10 @@ def next_part(links: Iterable[tuple[str, str]], url: str) -> str:
         url: of the page.
     """
     for href, text in links:
-        if not href or len(href) >= LONGEST_KEPT_VALUE or href.startswith(("#", "javascript:")):
-            continue
-        if not _NEXT.fullmatch(text or "-"):
-            continue
-        try:
-            here, following = sendable(url), joined(url, href)
-        except FetchError:
-            continue
-        if (
-            following != here
-            and authority_of(following) == authority_of(here)
-            and _shape(following) == _shape(here)
-        ):
-            return following
+        if len(href) < LONGEST_KEPT_VALUE and _NEXT.fullmatch(text or "-"):
+            following = next_address(href, url)
+            if following and _shape(following) == _shape(url):
+                return following
     return ""
 
 
