@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.reading.dates import DATE, SHORT_AGO
-from tasks.reading.portraits import find_pictured
 from tasks.reading.roles import Role, roles
 
 MOST_ELEMENTS = 60_000
@@ -48,6 +47,20 @@ _KEPT = frozenset((
 _COUNTED, _LONGEST_COUNTED = re.compile(SHORT_AGO, re.ASCII), 5
 _MOMENT = re.compile(r"(?:19|20)\d\d-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _MAYBE_DATE = re.compile(r"\d|[刚剛昨前]|ago|now|yesterday", re.IGNORECASE)
+
+_PORTRAIT = re.compile(
+    r"avatar|touxiang|头像|user-?(?:head|pic|photo|face|ima?ge?)|(?:head|profile)[-_]?(?:pic|photo|ima?ge?s?)"
+    r"|(?<![a-z])portraits?(?![a-z])",
+    re.IGNORECASE,
+)
+_AROUND_NAME = re.compile(
+    r"^(?:avatar|photo|picture|portrait|profile (?:picture|photo|image)) (?:of|for) "
+    r"|(?:['’]s)? (?:avatar|photo|picture|portrait|profile (?:picture|photo|image))$|的?头像$",
+    re.IGNORECASE,
+)
+_LONGEST_NAME, _LONGEST_CALLED = 40, 80
+_NEAR, _LINK_ABOVE = 8, 12
+_MOST_PORTRAITS = 2000
 
 _Attributes = dict[str, str | None]
 _NONE: dict[str, str] = {}
@@ -260,7 +273,7 @@ def _sum_up(page: Outline) -> None:
     page._chars = [0, *accumulate(page.lengths)]
     page._linked = [0, *accumulate(linked)]
     page.dates_before = [0, *accumulate(map(int, page.dates))]
-    page.pictured = find_pictured(page)
+    page.pictured = _find_pictured(page)
 
 
 def _is_marked_date(page: Outline, text: Text, length: int) -> bool:
@@ -277,3 +290,44 @@ def _is_marked_date(page: Outline, text: Text, length: int) -> bool:
         and _COUNTED.fullmatch(text.text.strip()) is not None
         and (text.linked or "day" in roles(page.tags[text.owner]) | page.roles[text.owner])
     )
+
+
+def _find_pictured(page: Outline) -> frozenset[int]:
+    """Return the elements that hold the name of a person next to a portrait, in linear time.
+
+    If no element is called an author, because classes describe only looks, each text still has a portrait of its author
+    next to it, with the name as its alternative text, or in a link to the person's page. Only the first 2000 count.
+    """
+    found: set[int] = set()
+    targets: set[str] = set()
+    for element, called in islice(_portraits(page), _MOST_PORTRAITS):
+        targets.add(_target(page, element))
+        name = _AROUND_NAME.sub("", " ".join(called[:_LONGEST_CALLED].split())).lower()
+        if 1 < len(name) <= _LONGEST_NAME:
+            near = page.texts[(first := page.first_text[element]) : first + _NEAR]
+            found.update(one.owner for one in near if one.text.strip().lower() == name)
+    targets.discard("")
+    for element, tag in enumerate(page.tags if targets else ()):
+        names = tag == "a" and 0 < page.chars(element) <= _LONGEST_NAME
+        if names and page.attributes[element].get("href", "") in targets:
+            found.add(element)
+            found.update(one.owner for one in page.texts[page.first_text[element] : page.last_text[element]])
+    return frozenset(found)
+
+
+def _portraits(page: Outline) -> Iterator[tuple[int, str]]:
+    """Yield the portraits with their alternative texts."""
+    for element, tag in enumerate(page.tags):
+        if tag == "img":
+            attributes = page.nodes[element].attributes
+            source = (attributes.get("src") or "")[:LONGEST_KEPT_VALUE]
+            if _PORTRAIT.search(f"{attributes.get('class') or ''} {source}"):
+                yield element, attributes.get("alt") or ""
+
+
+def _target(page: Outline, element: int) -> str:
+    """Return the target of the link around an image, or an empty text."""
+    around = islice(page.above(element), _LINK_ABOVE)
+    link = next((one for one in around if page.tags[one] == "a"), None)
+    target = page.attributes[link].get("href", "") if link is not None else ""
+    return "" if target.startswith(("#", "javascript:")) or target == "/" else target
