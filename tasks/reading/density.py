@@ -20,7 +20,6 @@ from tasks.reading.roles import is_caption, is_noise
 _PUNCTUATION = re.compile(r"[，。！？；：、,.!?;:“”…]")
 # Limits of the work on a page made to cost much; ordinary ones have some hundred blocks, twenty deep.
 _MOST_BLOCKS = 5000
-_SECTION_LINKS = 0.3
 _FIRST_ELEMENTS = 8
 _LEAST_ARTICLE = 0.1
 _HEADINGS = frozenset(("h2", "h3", "h4"))
@@ -300,8 +299,6 @@ class _Density:
         """Return True if a sibling holds text of the same kind: alike, a paragraph, or under a heading."""
         page = self._page
         tag = page.tags[element]
-        if page.link_chars(element) > _SECTION_LINKS * page.chars(element):
-            return False
         names, other = set(page.names[element]), set(page.names[best])
         alike = tag == page.tags[best] and 2 * len(names & other) >= len(names | other)
         return alike or tag in _PARAGRAPHS or self._begins_with_heading(element)

@@ -33,14 +33,14 @@ _TEXT_TYPES = re.compile(r"Article|Posting|Review|Report|Comment|Question|Answer
 _ARTICLE = re.compile(r"Article\b")
 
 _DIGITS = re.compile(r"\d{8}(?:\d{6})?|\d{10}|\d{13}", re.ASCII)
-# Names of meta tags that hold the day of a page; the surest first, the day of a change last.
+# Names of meta tags that hold the day of a page, the surest first, and that of its last change.
 _META_DATES = (
     re.compile(r"publi(?:sh|cation)|release|pub[-_]?(?:date|time)|^pub$"),
     re.compile(
         r"^(?:dc\.|dcterms[:.]|og:)?(?:date|time|created|issued|displaydate)$|create[-_]?(?:d|at|time|date)"
     ),
-    re.compile(r"updat|modif"),
 )
+_CHANGED = (re.compile(r"updat|modif"),)
 _META_AUTHORS = (
     "author",
     "article:author",
@@ -122,6 +122,7 @@ class Metadata:
         page_title: of the `title` element, as written.
         body: the whole text, if JSON-LD holds it.
         date_text: as written.
+        changed: the day of the page's last change, as written.
         description: the page's own description, empty if it is too short to be of use.
         article: JSON-LD calls the body an article's.
         publisher: who is called its author, also if that is the site.
@@ -134,6 +135,7 @@ class Metadata:
     author: str
     publisher: str
     date_text: str
+    changed: str
     description: str
     article: bool
     home: bool
@@ -156,7 +158,8 @@ def read_metadata(tree: LexborHTMLParser) -> Metadata:
         body=json_ld.get("body", ""),
         author=next((name for name in authors if not _is_site(name, sites)), ""),
         publisher=next(iter(authors), ""),
-        date_text=json_ld.get("date", "") or _meta_date(metas) or _marked_date(tree),
+        changed=_meta_date(metas, _CHANGED),
+        date_text=json_ld.get("date", "") or _meta_date(metas, _META_DATES) or _marked_date(tree),
         description=next(descriptions, "").rstrip(".…"),
         article=bool(json_ld.get("article")),
         home=_is_home(tree, metas),
@@ -177,10 +180,10 @@ def _named(metas: dict[str, str], names: tuple[str, ...]) -> list[str]:
     return [metas[name] for name in names if name in metas]
 
 
-def _meta_date(metas: dict[str, str]) -> str:
+def _meta_date(metas: dict[str, str], kinds: tuple[re.Pattern[str], ...]) -> str:
     said = (
         text
-        for names in _META_DATES
+        for names in kinds
         for name, text in metas.items()
         if names.search(name) and (DATE.search(text) or _DIGITS.fullmatch(text))
     )
@@ -382,14 +385,14 @@ def plain_lines(value: Any) -> str:
     return "\n".join(line for one in text.split(_BREAK) if (line := collapse(one)))
 
 
-def byline_date(lines: tuple[str, ...]) -> str:
-    """Return the date as a line around a text writes it, or an empty text."""
+def byline_date(lines: tuple[str, ...], changed: str = "") -> str:
+    """Return the date as a line around a text writes it, or an empty text; `changed` before one of a rare form."""
     short = sorted(
         (line for line in lines if len(line) <= _BYLINE_CHARS), key=lambda line: not _PUBLISHED.search(line)
     )
     found = (match.group() for pattern in _BYLINE_DATES for line in short if (match := pattern.search(line)))
     other = (line[match.start() :][:_DATE_CHARS] for line in short if (match := DATE.search(line)))
-    return _DAY_AND_CLOCK.sub(r"\1 ", next(found, "") or next(other, ""))
+    return _DAY_AND_CLOCK.sub(r"\1 ", next(found, "") or changed or next(other, ""))
 
 
 def is_goods(tree: LexborHTMLParser, *, dated: bool) -> bool:

@@ -63,7 +63,6 @@ _ID = re.compile(r"\d{8,}")
 LONGEST_NAME = 40
 # Elements around a text whose names are its own: a whole post may be called after the rank of its author.
 _OWN = 2
-_LETTER_WORTH = 0.2  # it stands for a portrait
 
 SURELY = 100
 """The score of an element that can only be a person; several that may be one add up to less."""
@@ -82,7 +81,6 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _NOT_BY = re.compile(r"(?:edit|review|check|updat)(?:ed|or)\W+(?:by\W*)?$", re.IGNORECASE)
-_OF_TEXT = re.compile(r"post|entry|article|meta|content", re.IGNORECASE)
 _CRUMBS = ", ".join(
     f'[{where}*="{name}" i]'
     for where in ("class", "id")
@@ -116,7 +114,6 @@ _NOBODY = re.compile(
 )
 _ADDRESS = re.compile(r"https?:|\S@\S|^\S+\.[a-z]{2,6}$", re.IGNORECASE)
 _DEGREE = re.compile(r"[A-Z]{2}$|[A-Z]{2,4}, ")  # or initials
-_ALL_NUMBERS = re.compile(r"[\d\W_]+")
 
 _SPACED_NAME = re.compile(r"(?<![\u4e00-\u9fff])([\u4e00-\u9fff])\s([\u4e00-\u9fff])(?![\u4e00-\u9fff])")
 _HAN_NAME = r"[\u4e00-\u9fff·]{2,4}"
@@ -199,7 +196,7 @@ def person_strength(page: Outline, owner: int, record: int, *, article: bool = F
     for step in range(4):
         attributes = page.attributes[element]
         person = is_person(page, element)
-        if step < _OWN and (_is_of_person(page, element) or (page.tags[element] == "dd" and not person)):
+        if step < _OWN and (_is_of_person(page, element)):
             return 0.0
         if person:
             link = page.tags[element] == "a" and _leads_to_person(attributes.get("href", ""))
@@ -228,7 +225,7 @@ def as_name(page: Outline, number: int) -> float:
     name = bare_name(text.text)
     if page.dates[number] or not may_be_name(name) or is_role(name):
         return 0.0
-    return person_strength(page, text.owner, 0) * (_LETTER_WORTH if len(name) == 1 else 1.0)
+    return person_strength(page, text.owner, 0)
 
 
 def may_be_name(text: str) -> bool:
@@ -350,12 +347,8 @@ def elsewhere(node: LexborNode) -> bool:
         if current is None or current.tag in ("body", "article", "main"):
             return False
         names = f"{current.attributes.get('class') or ''} {current.attributes.get('id') or ''}"
-        if current.tag in ("aside", "nav", "footer") and not _OF_TEXT.search(names):
-            return True
         if _ELSEWHERE.search(names):
             return True
-        if "hentry" in names:
-            return False
         current = current.parent
     return False
 
@@ -381,7 +374,6 @@ def is_name(name: str) -> bool:
         and not is_role(name)
         and not _NOBODY.fullmatch(name)
         and not _ADDRESS.search(name)
-        and not _ALL_NUMBERS.fullmatch(name)
         and not _DEGREE.match(name)
     )
 

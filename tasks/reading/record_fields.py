@@ -29,10 +29,10 @@ _NUMBER = re.compile(r"(?<![A-Za-z_])\d+")
 _LEAST_DATE_WORTH = 0.3
 _SAME_SHARE, _SAME_CHARS = 0.5, 60
 _HOLDS = 0.75
-_BESIDE_WORTH, _LINKED_WORTH = 0.05, 0.3
+_LINKED_WORTH = 0.3
 _ONCE, _PART = 1.3, 0.15
-# An author's name stands among the first texts of a record; a role, or what is the same in all, is seldom a name.
-_EARLY, _LATER_WORTH, _ROLE_WORTH, _FEW = 12, 0.7, 0.2, 3
+# A role, or what is the same in all records, is seldom a name.
+_ROLE_WORTH, _FEW = 0.2, 3
 # Names stand at several places of a record (a link, or a style in it): few records at one place say little less.
 _SPREAD, _TOLD_WORTH, _SAME_STRENGTH = 0.7, 5.0, 0.3
 _TOLD = ("data-author", "data-username")
@@ -231,7 +231,7 @@ class _Group:
         above = page.names[max(0, page.parents[text.owner])]
         named = "day" in roles(page.tags[text.owner], *page.names[text.owner], *above)
         clock = _CLOCK.search(date_of(page, number, self._now)) is not None
-        return 1.0 + 0.5 * named + 0.3 * (text.text.strip()[-1:].isdigit()) + 0.5 * clock
+        return 1.0 + 0.5 * named + 0.5 * clock
 
     def _authors(self, dates: set[int]) -> dict[int, int]:
         """Return the text with the author of each record."""
@@ -241,7 +241,7 @@ class _Group:
         names: dict[int, set[str]] = defaultdict(set)
         for record, texts in self._texts.items():
             told = self._told[record]
-            for order, number in enumerate(texts):
+            for number in texts:
                 text = page.texts[number]
                 if number in dates or self._kind[text.owner] in _OF_OTHERS:
                     continue
@@ -252,11 +252,10 @@ class _Group:
                 strength += _TOLD_WORTH * (name == told) if strength or name == told else 0.0
                 key = self._place[text.owner], record
                 if strength > named.get(key, (0.0, 0))[0] + _SAME_STRENGTH:
-                    early = 1.0 if order < _EARLY else _LATER_WORTH
                     named[key] = strength, number
                     names[key[0]].add(name)
                     unlike = is_role(name) or len(name) == 1  # a letter stands for a portrait
-                    worth[key[0]] += strength * early * (_ROLE_WORTH if unlike else 1.0)
+                    worth[key[0]] += strength * (_ROLE_WORTH if unlike else 1.0)
         times = Counter(place for place, _ in named)
         for place in worth:
             if times[place] > _FEW and len(names[place]) == 1:
@@ -312,10 +311,7 @@ class _Group:
             below[above].append(place)
         here = 0
         while inner := [place for place in below[here] if place != here]:
-            best = max(
-                inner,
-                key=lambda place: weight[place] * (1.5 if is_content(page, self._element_at[place]) else 1.0),
-            )
+            best = max(inner, key=lambda place: weight[place])
             outer, narrower = (is_content(page, self._element_at[one]) for one in (here, best))
             enough = _HOLDS * (0.5 if narrower and not outer else 1.0)
             least = _PART * weight[best] / len(self._records_at[best])
@@ -329,8 +325,7 @@ class _Group:
         text = self._page.texts[number]
         if self._is_apart(number, used) or not _WORDY.search(text.text):
             return 0.0
-        length = len(text.text.strip()) * (_LINKED_WORTH if text.linked else 1.0)
-        return length * (_BESIDE_WORTH if self._kind[text.owner] == "beside" else 1.0)
+        return len(text.text.strip()) * (_LINKED_WORTH if text.linked else 1.0)
 
     def _is_apart(self, number: int, used: set[int]) -> bool:
         """Return True for a text of the template, a quote, a signature, or one already used."""
