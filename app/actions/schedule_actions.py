@@ -16,7 +16,6 @@ from tasks.store.content import product_changes
 from tasks.store.content.reviews import check_products
 from tasks.store.queue import notices, schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
-from tasks.store.sql import tables
 from tasks.store.sql.database import Store, read_now
 
 FORMATS_OF: Mapping[ScheduleKind, tuple[str, ...]] = {
@@ -83,7 +82,7 @@ def set_rule(store: Store, which: Sequence[str], rule: Recurrence, who: str) -> 
         for one in which:
             if one.isascii() and one.isdigit():
                 found = schedules.find(conn, one)
-                schedules.change(conn, tables.schedules.c.id == found.id, rule, rule.after(now))
+                schedules.change(conn, found.id, rule, rule.after(now))
                 continue
             product = product_changes.find(conn, one)
             if product.sites == []:

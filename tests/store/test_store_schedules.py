@@ -13,7 +13,6 @@ from tasks.store.content.product_changes import ProductEdit
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import MOST_TRIES, Schedule, ScheduleKind
-from tasks.store.sql import tables
 from tasks.store.sql.tables import virtual_tasks
 
 DAY = 86_400
@@ -149,11 +148,7 @@ def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -
     world.pass_s(DAY)
     paused, changed = world.do(schedules.claim_due), world.do(schedules.claim_due)
     world.do(lambda conn, _now: schedules.pause(conn, paused.id))
-    world.do(
-        lambda conn, now: schedules.change(
-            conn, tables.schedules.c.id == changed.id, MORNINGS, MORNINGS.after(now)
-        )
-    )
+    world.do(lambda conn, now: schedules.change(conn, changed.id, MORNINGS, MORNINGS.after(now)))
     for one in (paused, changed):
         world.do(schedules.handed_over, one, problem)
     assert _of(world, "1").next_at is None

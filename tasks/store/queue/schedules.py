@@ -1,7 +1,7 @@
 """Schedules: new rounds of products, and reports and exports that are made and handed over, by the clock.
 
 One table for every runner. A row is due when its `next_at` has come; however many times were missed meanwhile, it is
-run once, and the next time is reckoned from then on. A paused row has no next time, unless a person runs it.
+run once, and the next time counts from then on. A paused row has no next time, unless a person runs it.
 """
 
 from __future__ import annotations
@@ -12,25 +12,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Row,
-    Text,
-    case,
-    cast,
-    delete,
-    func,
-    insert,
-    literal,
-    or_,
-    select,
-    update,
-)
-
 from tasks.domain.errors import UnknownSchedule
 from tasks.domain.recurrence import Recurrence
-from tasks.store.sql.database import later_of
-from tasks.store.sql.tables import UtcDateTime, products, schedules, virtual_tasks
 from tasks.store.sql.transaction import Transaction
 
 HELD = timedelta(minutes=10)
@@ -38,7 +21,6 @@ HELD = timedelta(minutes=10)
 MOST_TRIES = 5
 _FIRST_DELAY = timedelta(minutes=1)
 _PROBLEM = 500
-_s = schedules.c
 
 
 class ScheduleKind(StrEnum):
@@ -56,6 +38,7 @@ class Schedule:
 
     Attributes:
         product: the one that is crawled again; None: all that have no schedule of their own, or nothing is crawled.
+        cron, zone, every_s: the rule, either a cron expression in a time zone or seconds.
         options: of reports and exports: `to`, `format`, `products`, `private` (`app.sending.delivery`).
         next_at: None: never, as it is paused.
         last_at: when it was begun last.
@@ -67,7 +50,9 @@ class Schedule:
     id: int
     kind: ScheduleKind
     product: str | None
-    rule: Recurrence
+    cron: str | None
+    zone: str | None
+    every_s: float | None
     options: Mapping[str, Any]
     paused: bool
     next_at: datetime | None
@@ -76,154 +61,190 @@ class Schedule:
     tries: int
     problem: str | None
 
-
-def listed(conn: Transaction, where: ColumnElement[bool] | None = None) -> list[Schedule]:
-    """Every schedule, the next one first, paused ones last."""
-    statement = (
-        select(schedules, products.c.name)
-        .outerjoin(products, products.c.id == _s.product_id)
-        .order_by(_s.next_at.is_(None), _s.next_at, _s.id)
-    )
-    rows = conn.execute(statement if where is None else statement.where(where))
-    return [
-        Schedule(
-            id=row.id,
-            kind=ScheduleKind(row.what),
-            product=row.name,
-            rule=_rule(row),
-            options=row.options,
-            paused=row.paused,
-            next_at=row.next_at,
-            last_at=row.last_at,
-            taken_until=row.taken_until,
-            tries=row.tries,
-            problem=row.problem,
-        )
-        for row in rows
-    ]
+    @property
+    def rule(self) -> Recurrence:
+        """When it comes again."""
+        if self.cron is not None:
+            return Recurrence(self.cron, self.zone or "UTC")
+        return Recurrence(every=timedelta(seconds=self.every_s or 0.0))
 
 
-def find(conn: Transaction, which: str) -> Schedule:
-    """A schedule by its number, or by the name of the product it crawls. Raises UnknownSchedule."""
+def listed(tx: Transaction) -> list[Schedule]:
+    """Return every schedule, the next one first, paused ones last."""
+    return tx.records(Schedule, f"{_SCHEDULES} {_IN_ORDER}")
+
+
+def find(tx: Transaction, which: str) -> Schedule:
+    """Return a schedule by its number, or by the name of the product it crawls. Raises UnknownSchedule."""
     by_number = which.isascii() and which.isdigit() and len(which) < 10
-    found = listed(conn, _s.id == int(which) if by_number else products.c.name == which)
-    if not found:
+    found = _get(tx, int(which)) if by_number else tx.record(Schedule, _OF_PRODUCT, name=which)
+    if found is None:
         raise UnknownSchedule(f"there is no schedule {which!r}: `reviewloop schedule list` has their numbers")
-    return found[0]
+    return found
+
+
+def _get(tx: Transaction, schedule_id: int) -> Schedule | None:
+    return tx.record(Schedule, _BY_NUMBER, id=schedule_id)
+
+
+_SCHEDULES = """
+    SELECT s.id, s.what AS kind, p.name AS product, s.cron, s.zone, s.every_s, s.options, s.paused, s.next_at,
+        s.last_at, s.taken_until, s.tries, s.problem
+    FROM schedules s LEFT JOIN products p ON p.id = s.product_id
+"""
+_IN_ORDER = "ORDER BY s.next_at IS NULL, s.next_at, s.id"
+_BY_NUMBER = f"{_SCHEDULES} WHERE s.id = :id"
+_OF_PRODUCT = f"{_SCHEDULES} WHERE p.name = :name"
 
 
 def add(
-    conn: Transaction, now: datetime, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any]
+    tx: Transaction, now: datetime, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any]
 ) -> Schedule:
     """Add a schedule of a report or an export, or of all products."""
-    row = _values(rule, rule.after(now)) | {"what": kind, "options": dict(options)}
-    number = conn.execute(insert(schedules).values(**row).returning(_s.id)).scalar_one()
-    return find(conn, str(number))
+    values = {**_columns(rule), "next_at": rule.after(now), "what": kind, "options": options}
+    return find(tx, str(tx.value(f"{_INSERT} RETURNING id", product_id=None, **values)))
 
 
-def change(conn: Transaction, where: ColumnElement[bool], rule: Recurrence, next_at: datetime) -> int:
-    """Give schedules another rule; a paused one stays so. Returns how many."""
-    values = _values(rule, case((_s.paused, None), else_=literal(next_at, UtcDateTime())))
-    return conn.execute(update(schedules).where(where).values(**values, tries=0, problem=None)).rowcount
+def change(tx: Transaction, schedule_id: int, rule: Recurrence, next_at: datetime) -> None:
+    """Give a schedule another rule; a paused one stays paused."""
+    tx.run(_CHANGE, id=schedule_id, next_at=next_at, **_columns(rule))
 
 
-def recrawl(conn: Transaction, product_id: int, rule: Recurrence | None, next_at: datetime) -> None:
-    """Set when a product is crawled again; None: no more."""
-    of_product = _s.product_id == product_id
+def recrawl(tx: Transaction, product_id: int, rule: Recurrence | None, next_at: datetime) -> None:
+    """Set when a product is crawled again; `None` stops this."""
     if rule is None:
-        conn.execute(delete(schedules).where(of_product))
-    elif not change(conn, of_product, rule, next_at):
-        row = {
-            "what": ScheduleKind.RECRAWL,
-            "product_id": product_id,
-            "options": {},
-            **_values(rule, next_at),
-        }
-        conn.execute(insert(schedules).values(**row))
+        tx.run("DELETE FROM schedules WHERE product_id = :product_id", product_id=product_id)
+        return
+    values = {**_columns(rule), "next_at": next_at, "what": ScheduleKind.RECRAWL, "options": {}}
+    tx.run(_RECRAWL, product_id=product_id, **values)
 
 
-def begun_anew(conn: Transaction, now: datetime, product_id: int) -> None:
-    """A product's round was begun by a person: its interval counts from now on."""
-    for one in listed(conn, _s.product_id == product_id):
-        if one.next_at is not None and not one.rule.cron:
-            conn.execute(update(schedules).where(_s.id == one.id).values(next_at=one.rule.after(now)))
+def _columns(rule: Recurrence) -> dict[str, Any]:
+    return {
+        "cron": rule.cron or None,
+        "zone": rule.zone if rule.cron else None,
+        "every_s": None if rule.cron else rule.every.total_seconds(),
+    }
 
 
-def remove(conn: Transaction, schedule_id: int) -> None:
+_INSERT = """
+    INSERT INTO schedules (what, product_id, cron, zone, every_s, options, next_at)
+    VALUES (:what, :product_id, :cron, :zone, :every_s, :options, :next_at)
+"""
+_CHANGED = """
+    SET cron = :cron, zone = :zone, every_s = :every_s, tries = 0, problem = NULL,
+        next_at = CASE WHEN schedules.paused THEN NULL ELSE :next_at END
+"""
+_CHANGE = f"UPDATE schedules {_CHANGED} WHERE id = :id"
+_RECRAWL = f"{_INSERT} ON CONFLICT (product_id) DO UPDATE {_CHANGED}"
+
+
+def begun_anew(tx: Transaction, now: datetime, product_id: int) -> None:
+    """Count a product's interval from now on, after a person began its round."""
+    found = tx.record(Schedule, f"{_SCHEDULES} WHERE s.product_id = :product_id", product_id=product_id)
+    if found is not None and found.next_at is not None and not found.cron:
+        tx.run(_SET_NEXT, id=found.id, next_at=found.rule.after(now))
+
+
+_SET_NEXT = "UPDATE schedules SET next_at = :next_at WHERE id = :id"
+
+
+def remove(tx: Transaction, schedule_id: int) -> None:
     """Remove a schedule."""
-    conn.execute(delete(schedules).where(_s.id == schedule_id))
+    tx.run("DELETE FROM schedules WHERE id = :id", id=schedule_id)
 
 
-def pause(conn: Transaction, schedule_id: int) -> None:
+def pause(tx: Transaction, schedule_id: int) -> None:
     """Let a schedule rest until it is resumed."""
-    conn.execute(update(schedules).where(_s.id == schedule_id).values(paused=True, next_at=None))
+    tx.run("UPDATE schedules SET paused = true, next_at = NULL WHERE id = :id", id=schedule_id)
 
 
-def resume(conn: Transaction, now: datetime, schedule: Schedule) -> None:
+def resume(tx: Transaction, now: datetime, schedule: Schedule) -> None:
     """Let a paused schedule go on; what fell into the pause is not caught up."""
-    paused = update(schedules).where(_s.id == schedule.id, _s.paused)
-    conn.execute(paused.values(paused=False, next_at=schedule.rule.after(now), tries=0, problem=None))
+    tx.run(_RESUME, id=schedule.id, next_at=schedule.rule.after(now))
 
 
-def run(conn: Transaction, now: datetime, schedule: Schedule) -> int:
+_RESUME = """
+    UPDATE schedules SET paused = false, next_at = :next_at, tries = 0, problem = NULL WHERE id = :id AND paused
+"""
+
+
+def run(tx: Transaction, now: datetime, schedule: Schedule) -> int:
     """Run a schedule now: begins its rounds and returns how many; a report or an export becomes due."""
     if schedule.kind != ScheduleKind.RECRAWL:
-        conn.execute(update(schedules).where(_s.id == schedule.id).values(next_at=now, tries=0))
+        tx.run("UPDATE schedules SET next_at = :now, tries = 0 WHERE id = :id", id=schedule.id, now=now)
         return 0
-    return _begin(conn, now, listed(conn, _s.id == schedule.id))
+    found = _get(tx, schedule.id)
+    return _begin(tx, now, [found] if found is not None else [])
 
 
-def recrawl_due(conn: Transaction, now: datetime) -> int:
+def recrawl_due(tx: Transaction, now: datetime) -> int:
     """Begin a new round of every product whose time has come; returns how many."""
-    return _begin(conn, now, listed(conn, (_s.next_at <= now) & (_s.what == ScheduleKind.RECRAWL)))
+    return _begin(tx, now, tx.records(Schedule, _DUE_RECRAWLS, now=now))
 
 
-def _begin(conn: Transaction, now: datetime, due: Sequence[Schedule]) -> int:
+_DUE_RECRAWLS = f"{_SCHEDULES} WHERE s.next_at <= :now AND s.what = '{ScheduleKind.RECRAWL}' {_IN_ORDER}"
+
+
+def _begin(tx: Transaction, now: datetime, due: Sequence[Schedule]) -> int:
     """Begin the rounds of these schedules, of those that nobody else has changed or begun meanwhile."""
-    of_products, all_others = [], False
-    for one in due:
-        as_seen = update(schedules).where(_s.id == one.id, _s.next_at.is_not_distinct_from(one.next_at))
-        next_at = None if one.paused else one.rule.after(now)
-        if conn.execute(as_seen.values(next_at=next_at, last_at=later_of(_s.last_at, now))).rowcount == 1:
-            of_products.append(one.id)
-            all_others = all_others or one.product is None
-    if not of_products:
-        return 0
-    own = select(_s.product_id).where(_s.product_id.is_not(None))
-    theirs = products.c.id.in_(own.where(_s.id.in_(of_products)))
-    wanted = or_(products.c.sites.is_(None), cast(products.c.sites, Text) != "[]")
-    which = or_(theirs, wanted & products.c.id.not_in(own)) if all_others else theirs
-    v = virtual_tasks.c
-    last = select(v.product_id, func.max(v.round).label("round")).group_by(v.product_id).subquery()
-    rounds = (
-        select(v.product_id, v.keywords, v.aliases, v.round + 1, later_of(v.created_at, now))
-        .join(last, (last.c.product_id == v.product_id) & (last.c.round == v.round))
-        .join(products, products.c.id == v.product_id)
-        .where(which)
-        .order_by(v.product_id)
-    )
-    names = ["product_id", "keywords", "aliases", "round", "created_at"]
-    return conn.execute(insert(virtual_tasks).from_select(names, rounds)).rowcount
+    begun = [
+        one.id
+        for one in due
+        if tx.run(
+            _BEGIN,
+            id=one.id,
+            now=now,
+            seen=one.next_at,
+            next_at=None if one.paused else one.rule.after(now),
+        )
+    ]
+    return tx.run(_ROUNDS, begun=begun, now=now) if begun else 0
 
 
-def claim_due(conn: Transaction, now: datetime, only: int | None = None) -> Schedule | None:
-    """Take the next report or export that is due, to make and hand over; None: there is none, or others have it.
+_LAST_AT = "last_at = CASE WHEN last_at > :now THEN last_at ELSE :now END"
+_BEGIN = f"UPDATE schedules SET next_at = :next_at, {_LAST_AT} WHERE id = :id AND next_at IS NOT DISTINCT FROM :seen"
+_ROUNDS = """
+    INSERT INTO virtual_tasks (product_id, keywords, aliases, round, created_at)
+    SELECT v.product_id, v.keywords, v.aliases, v.round + 1,
+        CASE WHEN v.created_at > :now THEN v.created_at ELSE :now END
+    FROM (SELECT product_id, max(round) AS round FROM virtual_tasks GROUP BY product_id) latest
+    JOIN virtual_tasks v ON v.product_id = latest.product_id AND v.round = latest.round
+    JOIN products p ON p.id = v.product_id
+    WHERE p.id IN (SELECT product_id FROM schedules WHERE id IN :begun)
+        OR (
+            EXISTS (SELECT 1 FROM schedules WHERE id IN :begun AND product_id IS NULL)
+            AND (p.sites IS NULL OR CAST(p.sites AS text) <> '[]')
+            AND p.id NOT IN (SELECT product_id FROM schedules WHERE product_id IS NOT NULL)
+        )
+    ORDER BY v.product_id
+"""
+
+
+def claim_due(tx: Transaction, now: datetime, only: int | None = None) -> Schedule | None:
+    """Take the next report or export that is due, to make and hand over.
 
     Args:
         only: this one alone.
+
+    Returns:
+        `None` if there is none, or others have it.
     """
-    free = or_(_s.taken_until.is_(None), _s.taken_until <= now)
-    due = (_s.next_at <= now) & (_s.what != ScheduleKind.RECRAWL) & free
-    for one in listed(conn, due if only is None else due & (_s.id == only)):
-        taken = {"taken_until": now + HELD, "last_at": later_of(_s.last_at, now)}
-        if conn.execute(update(schedules).where(_s.id == one.id, due).values(taken)).rowcount == 1:
-            (held,) = listed(conn, _s.id == one.id)
-            return held
+    for one in tx.records(Schedule, _DUE_FILES, now=now, only=only):
+        if tx.run(_CLAIM, id=one.id, now=now, until=now + HELD):
+            return _get(tx, one.id)
     return None
 
 
-def handed_over(conn: Transaction, now: datetime, taken: Schedule, problem: str = "") -> None:
-    """Note that a run of a schedule has ended; where it failed, it is tried again soon, `MOST_TRIES` times in all.
+_DUE = (
+    f"next_at <= :now AND what <> '{ScheduleKind.RECRAWL}' AND (taken_until IS NULL OR taken_until <= :now)"
+)
+_DUE_FILES = f"{_SCHEDULES} WHERE {_DUE} AND (:only IS NULL OR s.id = :only) {_IN_ORDER}"
+_CLAIM = f"UPDATE schedules SET taken_until = :until, {_LAST_AT} WHERE id = :id AND {_DUE}"
+
+
+def handed_over(tx: Transaction, now: datetime, taken: Schedule, problem: str = "") -> None:
+    """Note that a run of a schedule has ended; if it failed, it is tried again soon, `MOST_TRIES` times in all.
 
     Changes that a person has made to it meanwhile stay.
 
@@ -232,32 +253,22 @@ def handed_over(conn: Transaction, now: datetime, taken: Schedule, problem: str 
     """
     tries = taken.tries + 1
     again = bool(problem) and tries < MOST_TRIES
-    next_at = now + _FIRST_DELAY * 4 ** (tries - 1) if again else taken.rule.after(now)
-    by_rule = case((_s.paused, None), else_=literal(next_at, UtcDateTime()))
-    as_taken = _s.next_at == taken.next_at
-    conn.execute(
-        update(schedules)
-        .where(_s.id == taken.id, _s.taken_until == taken.taken_until)
-        .values(
-            taken_until=None,
-            tries=tries if again else 0,
-            problem=problem[:_PROBLEM] or None,
-            next_at=case((as_taken, literal(next_at, UtcDateTime()) if again else by_rule), else_=_s.next_at),
-        )
+    tx.run(
+        _HAND_OVER,
+        id=taken.id,
+        taken_until=taken.taken_until,
+        taken_at=taken.next_at,
+        next_at=now + _FIRST_DELAY * 4 ** (tries - 1) if again else taken.rule.after(now),
+        again=again,
+        tries=tries if again else 0,
+        problem=problem[:_PROBLEM] or None,
     )
 
 
-def _rule(row: Row[Any]) -> Recurrence:
-    if row.cron is not None:
-        return Recurrence(row.cron, row.zone)
-    return Recurrence(every=timedelta(seconds=row.every_s))
-
-
-def _values(rule: Recurrence, next_at: datetime | ColumnElement[Any]) -> dict[str, Any]:
-    """A rule as columns."""
-    return {
-        "cron": rule.cron or None,
-        "zone": rule.zone if rule.cron else None,
-        "every_s": None if rule.cron else rule.every.total_seconds(),
-        "next_at": next_at,
-    }
+_HAND_OVER = """
+    UPDATE schedules SET taken_until = NULL, tries = :tries, problem = :problem, next_at = CASE
+        WHEN next_at <> :taken_at OR next_at IS NULL THEN next_at
+        WHEN paused AND NOT :again THEN NULL
+        ELSE :next_at END
+    WHERE id = :id AND taken_until = :taken_until
+"""
