@@ -263,7 +263,8 @@ def _sum_up(page: Outline) -> None:
     page.lengths = [len(one.text.strip()) for one in page.texts]
     searched = 0
     for one, length in zip(page.texts, page.lengths, strict=True):
-        dated = _is_marked_date(page, one, length)
+        marked = length <= _LONGEST_COUNTED or page.attributes[one.owner]
+        dated = bool(marked) and _is_marked_date(page, one, length)
         if not dated and length <= _LONGEST_DATED and searched < _MOST_DATE_TEXTS:
             maybe = _MAYBE_DATE.search(one.text) is not None
             searched += maybe

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, compress
+from itertools import accumulate, chain, compress
 from operator import sub
 
 from tasks.reading.days import is_in_sentence
@@ -75,7 +76,7 @@ def record_groups(page: Outline) -> list[Group]:
     sums = _Sums(page)
     found: dict[tuple[Span, ...], Group] = {}
     several = False
-    for name, members in sorted(_alike(page), key=lambda group: len(group[1]) == 1):
+    for name, members in _alike(page):
         if several and len(members) == 1:
             break
         group = sums.judge(name, members)
@@ -85,8 +86,11 @@ def record_groups(page: Outline) -> list[Group]:
     return sorted(found.values(), key=lambda group: -group.score)
 
 
-def _alike(page: Outline) -> list[tuple[str, list[Span]]]:
-    """Return the elements of each name, and the siblings of each tag, that have a date, and what they are called."""
+def _alike(page: Outline) -> Iterator[tuple[str, list[Span]]]:
+    """Yield the elements of each name, and the siblings of each tag, that have a date, and what they are called.
+
+    Groups of one, which are called replies, come last.
+    """
     dated = [page.count_dates(element) > 0 for element in range(len(page.nodes))]
     holders = zip(compress(page.tags, dated), compress(page.names, dated), strict=True)
     kinds = {(tag, name) for tag, names in holders for name in names if "look" not in roles(name)}
@@ -100,16 +104,19 @@ def _alike(page: Outline) -> list[tuple[str, list[Span]]]:
             groups[tag, parent].append(element)
         if "-" in tag:
             groups[tag, ""].append(element)
-    found: list[tuple[str, list[Span]]] = []
-    for (kind, within, *first), members in groups.items():
+    several = [one for one in groups.items() if 1 < len(one[1]) <= MOST_RECORDS]
+    single = (one for one in groups.items() if len(one[1]) == 1 and dated[one[1][0]])
+    for (kind, within, *first), members in chain(several, single):
+        siblings = isinstance(within, int)
         called = f"{kind}.{' '.join(page.names[within]) if isinstance(within, int) else within}"
-        if len(members) > MOST_RECORDS or (len(members) == 1 and not is_reply(called)):
+        if len(members) == 1 and not is_reply(called):
             continue
-        if any(dated[member] for member in members[:_LOOKED_AT]) and not _parts_of_one(page, members):
-            found.append((called, [(member, page.ends[member]) for member in members]))
+        if any(dated[member] for member in members[:_LOOKED_AT]) and (
+            siblings or not _parts_of_one(page, members)
+        ):
+            yield called, [(member, page.ends[member]) for member in members]
         if first and len(members) > 1 and (spans := _adjacent(page, members)):
-            found.append((called, spans))
-    return found
+            yield called, spans
 
 
 def _parts_of_one(page: Outline, members: list[int]) -> bool:
