@@ -100,6 +100,13 @@ def test_a_row_becomes_a_record_by_its_annotations(store: Store) -> None:
     assert type(found.verdict) is Verdict
 
 
+def test_a_row_may_be_a_dict(filled: Store) -> None:
+    with filled.read() as tx:
+        assert tx.records(dict, "SELECT last_id AS n, sweep FROM sweep_marks WHERE last_id = 2") == [
+            {"n": 2, "sweep": "s2"}
+        ]
+
+
 def test_no_row_is_none(store: Store) -> None:
     with store.read() as tx:
         assert tx.record(Mark, "SELECT sweep, last_id FROM sweep_marks") is None

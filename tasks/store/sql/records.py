@@ -20,14 +20,19 @@ def reader_of(row_type: Any, columns: tuple[str, ...], *, sqlite: bool) -> Calla
     """Return the function that makes a `row_type` of a row.
 
     Args:
+        row_type: a dataclass or a named tuple; `dict`: the columns by name, as the driver has them.
         columns: names of the row's columns, in order; each is a field of `row_type`.
     """
+    if row_type is dict:
+        return lambda row: dict(zip(columns, row, strict=True))
     hints = get_type_hints(row_type)
     conversions = [
         (name, convert)
         for name in columns
         if (convert := _conversion(hints[name], sqlite=sqlite)) is not None
     ]
+    if not conversions and columns == getattr(row_type, "_fields", None):
+        return row_type._make  # type: ignore[no-any-return]
 
     def read(row: Sequence[Any]) -> Any:
         values = dict(zip(columns, row, strict=True))
