@@ -129,7 +129,7 @@ class _Density:
                 lead = self._in(self._outer(first_said.element), sentences)
         inside = self._in(best, self._blocks)
         own = [one for one in inside if not noise[one.element] and one.link_chars < _MENU * one.chars]
-        kept = _from_first_to_last(own, {one.first for one in (*every, *described)})
+        kept = _main_range(own, {one.first for one in (*every, *described)})
         kept = [*(one for one in lead if one.first < kept[0].first), *kept]
         places = {block.first: place for place, block in enumerate(self._blocks)}
         first, last = places[kept[0].first], places[kept[-1].first]
@@ -138,7 +138,7 @@ class _Density:
             text="\n".join(block.text for block in kept),
             share=_chars(one for one in sentences if one.first in chosen) / _chars(sentences),
             of_page=_chars(kept) / max(1, _chars(self._blocks)),
-            headed=_headed(self._blocks[first : last + 1], chosen),
+            headed=_headline_share(self._blocks[first : last + 1], chosen),
             sentences=sum(one.sentence for one in kept),
             before=tuple(block.text for block in self._blocks[max(0, first - _AROUND) : first]),
             beginning=tuple(block.text for block in self._blocks[first : first + _LINES_INSIDE]),
@@ -157,7 +157,7 @@ class _Density:
         inside = self._in(best, sentences)
         return (
             _chars(inside) < _LEAST_SHARE * _chars(sentences)
-            or _headed(self._in(best, self._blocks), {one.first for one in inside}) >= _LEAST_SHARE
+            or _headline_share(self._in(best, self._blocks), {one.first for one in inside}) >= _LEAST_SHARE
         )
 
     def _described(self, description: str) -> list[_Block]:
@@ -310,7 +310,7 @@ class _Density:
         return heading is not None and page.link_chars(heading) == 0 and page.chars(heading) > 0
 
 
-def _headed(blocks: list[_Block], chosen: set[int]) -> float:
+def _headline_share(blocks: list[_Block], chosen: set[int]) -> float:
     """Return the share of the gaps between kept sentences with a headline that is a link."""
     gaps = headed = 0
     inside = link = False
@@ -328,7 +328,7 @@ def _chars(blocks: Iterable[_Block]) -> int:
     return sum(block.chars for block in blocks)
 
 
-def _from_first_to_last(blocks: list[_Block], said: set[int]) -> list[_Block]:
+def _main_range(blocks: list[_Block], said: set[int]) -> list[_Block]:
     """Return the blocks from the first one in `said` to the last, and two on either side; none with a day in front."""
     places = [place for place, block in enumerate(blocks) if block.first in said]
     if not places:

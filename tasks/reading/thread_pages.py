@@ -32,7 +32,6 @@ _FORUM = re.compile(
 _QUESTION = re.compile(
     r"schema\.org/(?:QAPage|Question|DiscussionForumPosting)|[\"'](?:QAPage|DiscussionForumPosting)[\"']"
 )
-_PUNCTUATION = re.compile(r"[，。！？；,.!?;…]")
 
 
 def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
@@ -200,7 +199,6 @@ def _densest_before(thread: Thread, heading: int) -> str:
     """
     page = thread.page
     between = page.join_texts(page.texts[max(0, heading) : page.first_text[thread.records[0].element]])
-    said = thread.introduction(heading) if heading >= 0 else ""
     dense = dense_text(page, end=page.first_text[min(thread.spans)[0]])
     if (
         dense is not None
@@ -209,4 +207,4 @@ def _densest_before(thread: Thread, heading: int) -> str:
         and not is_site_text(dense.text)
     ):
         return dense.text
-    return said if _PUNCTUATION.search(said) else ""
+    return ""

@@ -17,13 +17,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from selectolax.lexbor import LexborNode
 
-from tasks.reading.days import is_in_sentence
 from tasks.reading.lists import next_address
 from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline
-from tasks.reading.people import is_person, place_of
+from tasks.reading.people import place_of
 from tasks.reading.record_fields import Record, read_records
 from tasks.reading.records import LONGEST_ID
-from tasks.reading.repeated import HEADLINE_CHARS, Group, Span, is_reply, record_groups, width
+from tasks.reading.repeated import Group, Span, is_reply, record_groups, width
 from tasks.reading.roles import roles
 
 _LEAST_EVIDENCE, _LEAST_PORTRAYED, _LEAST_UNHINTED = 0.9, 1.4, 1.5
@@ -35,7 +34,6 @@ _NEAR, _CLOSE = 25, 5
 _FIRST_LINE, _AROUND, _ABOVE = 3, 3, 8
 _TITLE_TEXTS, _FIRST_ELEMENTS = 4, 40
 _NEXT = re.compile(r"(?:下一?[页頁]|后一?页|next(?: page)?)?\s*[›»>→]*", re.IGNORECASE)
-_CONTROL = re.compile(r"登录|登錄|注册|发表|评论|回复|浏览|点击|log ?in|sign in|reply|comment", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _PAGE_OF_PATH = re.compile(r"/page[-/]?\d+/?$", re.IGNORECASE)
 _PAGE_PARAMETER = re.compile(
@@ -85,22 +83,6 @@ class Thread:
                 and " ".join(page.text_of(element).split()) == title
             ),
             default=-1,
-        )
-
-    def introduction(self, heading: int) -> str:
-        """Return the lines between a heading and the first record, without links, dates, names and short ones.
-
-        Args:
-            heading: what `heading_end` returned, not -1.
-        """
-        page = self.page
-        return "\n".join(
-            line
-            for n in range(heading, page.first_text[self.records[0].element])
-            if not (page.texts[n].linked or is_person(page, page.texts[n].owner))
-            and not (page.dates[n] and not is_in_sentence(page.texts[n].text))
-            and width(line := " ".join(page.texts[n].text.split())) >= HEADLINE_CHARS
-            and not _CONTROL.search(line)
         )
 
     def is_notice(self, body: str) -> bool:
