@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
 import pytest
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from world import START
 
+import tasks.store
 from tasks.domain.product_match import Verdict
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction, contained
 
+VERBS = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")
 ADD = "INSERT INTO sweep_marks (sweep, last_id) VALUES (:sweep, :last_id)"
 OF = "SELECT last_id FROM sweep_marks WHERE last_id IN :ids AND sweep NOT IN :but ORDER BY last_id"
 
@@ -151,3 +156,32 @@ def test_a_transaction_has_one_time(store: Store) -> None:
         assert abs(tx.now - datetime.now(UTC)) < timedelta(minutes=5)
         given = Transaction(tx.engine_connection, START)
         assert given.now == START
+
+
+def _statements() -> dict[str, str]:
+    """Return the statements that modules of the store hold as constants, by module and name; not those of `sql`."""
+    found = (one.name for one in pkgutil.walk_packages(tasks.store.__path__, "tasks.store."))
+    names = [name for name in found if not name.startswith("tasks.store.sql.")]
+    return {
+        f"{module.__name__}.{name}": value
+        for module in map(importlib.import_module, names)
+        for name, value in vars(module).items()
+        if isinstance(value, str) and value.split(None, 1)[:1] in ([verb] for verb in VERBS)
+    }
+
+
+def test_every_statement_can_be_prepared(store: Store) -> None:
+    statements = _statements()
+    assert len(statements) > 40
+    failed = {}
+    for name, statement in statements.items():
+        lists = re.findall(r"IN :(\w+)", statement)
+        values = {
+            one: [None] if one in lists else None for one in re.findall(r"(?<!:):([a-z]\w*)", statement)
+        }
+        with store.read() as tx:
+            try:
+                tx.rows(f"EXPLAIN {statement}", **values)
+            except DBAPIError as error:
+                failed[name] = str(error.orig)
+    assert failed == {}

@@ -168,16 +168,16 @@ def newest_attempt(tx: Transaction) -> int:
     return tx.value("SELECT max(id) FROM attempts") or 0
 
 
-_SUMMED = """
-    SELECT site, node, outcome, reason, count(*) AS n, sum(requests) AS requests, sum(bytes) AS bytes,
+_SUMS_OF_GROUP = """
+    site, node, outcome, reason, count(*) AS n, sum(requests) AS requests, sum(bytes) AS bytes,
         sum(collected) AS collected, sum(active_s) AS active_s, sum(wait_s) AS wait_s
 """
 # A subquery, since SQLite might else choose another index and go through the whole table by it.
 _RECENT = f"""
-    {_SUMMED} FROM (SELECT * FROM attempts ORDER BY id DESC LIMIT :newest) newest
+    SELECT {_SUMS_OF_GROUP} FROM (SELECT * FROM attempts ORDER BY id DESC LIMIT :newest) newest
     WHERE outcome IS NOT NULL GROUP BY site, node, outcome, reason
 """
-_OF_RUN = f"{_SUMMED} FROM attempts WHERE id > :after GROUP BY site, node, outcome, reason"
+_OF_RUN = f"SELECT {_SUMS_OF_GROUP} FROM attempts WHERE id > :after GROUP BY site, node, outcome, reason"
 
 
 class Traffic(NamedTuple):

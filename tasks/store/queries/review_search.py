@@ -8,26 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from splitter.spans import CHINA
-from sqlalchemy import ColumnElement, Select, Table, exists, func, or_, select
 
 from tasks.domain.product_match import Verdict
 from tasks.domain.voices import Voice
-from tasks.store.content.reviews import column
-from tasks.store.sql.database import count_by, newest
-from tasks.store.sql.tables import (
-    attempts,
-    page_products,
-    pages,
-    products,
-    review_links,
-    reviews,
-    subtasks,
-    task_parts,
-)
-from tasks.store.sql.transaction import Transaction
+from tasks.store.sql.transaction import Transaction, contained
 
 WINDOW = 10_000
 """Reviews looked at in one query."""
@@ -35,8 +22,7 @@ _WINDOWS = 5
 NEWEST = 20_000
 """Reviews that are counted."""
 _COPIES = 50
-
-_WHEN = func.coalesce(reviews.c.published_at, reviews.c.collected_at)
+_DAYS_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +95,20 @@ class Search:
     looked_at: int
 
 
-def search(conn: Transaction, wanted: Wanted, *, before: int | None = None, most: int) -> Search:
-    """The newest reviews that are wanted, at most `most`, among the next 50,000 before a number.
+def search(tx: Transaction, wanted: Wanted, *, before: int | None = None, most: int) -> Search:
+    """Return the newest reviews that are wanted, at most `most`, among the next 50,000 before a number.
 
     Args:
-        before: only reviews with lower numbers; None: from the newest on.
+        before: only reviews with lower numbers; `None`: from the newest on.
     """
-    last = conn.execute(select(func.max(reviews.c.id))).scalar_one() or 0
+    last = tx.value("SELECT max(id) FROM reviews") or 0
     top = last + 1 if before is None else min(before, last + 1)
     begin, found = top, list[FoundReview]()
+    conditions, values = _conditions(wanted)
+    statement = f"{_FOUND} WHERE {conditions} r.id < :top AND r.id >= :least ORDER BY r.id DESC LIMIT :more"
     for _ in range(_WINDOWS):
-        statement = _of(wanted).where(reviews.c.id < top, reviews.c.id >= top - WINDOW)
-        rows = conn.execute(statement.order_by(reviews.c.id.desc()).limit(most + 1 - len(found)))
-        found += [FoundReview(**row._mapping) for row in rows]
+        more = most + 1 - len(found)
+        found += tx.records(FoundReview, statement, top=top, least=top - WINDOW, more=more, **values)
         if len(found) > most:
             return Search(found[:most], found[most - 1].id, begin - found[most - 1].id)
         top -= WINDOW
@@ -130,41 +117,48 @@ def search(conn: Transaction, wanted: Wanted, *, before: int | None = None, most
     return Search(found, top, begin - top)
 
 
-def _of(wanted: Wanted) -> Select[Any]:
-    r = reviews.c
-    original = func.coalesce(r.same_as, review_links.c.original_id)
-    names = (name for name in FoundReview.__dataclass_fields__ if name != "original")
-    statement = (
-        select(*(column(name).label(name) for name in names), original.label("original"))
-        .join(pages, pages.c.id == r.page_id)
-        .outerjoin(review_links, review_links.c.review_id == r.id)
-    )
-    return statement.where(*_conditions(wanted))
-
-
-def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
-    r = reviews.c
-    found = [
-        or_(r.body.icontains(word, autoescape=True), r.title.icontains(word, autoescape=True))
-        for word in wanted.words
+def _conditions(wanted: Wanted) -> tuple[str, dict[str, Any]]:
+    """Return what a search asks of a review `r`, each condition with an AND behind it, and its values."""
+    values: dict[str, Any] = {f"word_{n}": contained(word) for n, word in enumerate(wanted.words)}
+    asked = [
+        f"(lower(r.body) LIKE lower(:{name}) ESCAPE '/' OR lower(r.title) LIKE lower(:{name}) ESCAPE '/')"
+        for name in values
     ]
-    if wanted.site is not None:
-        found.append(r.site == wanted.site)
-    if wanted.voice is not None:
-        found.append(r.voice == wanted.voice)
-    if wanted.product is not None:
-        found.append(
-            exists().where(
-                page_products.c.page_id == r.page_id,
-                page_products.c.product_id == wanted.product,
-                page_products.c.verdict == Verdict.REVIEW,
-            )
-        )
-    if wanted.first is not None:
-        found.append(datetime.combine(wanted.first, time.min, CHINA) <= _WHEN)
-    if wanted.last is not None:
-        found.append(datetime.combine(wanted.last, time.min, CHINA) + timedelta(days=1) > _WHEN)
-    return found
+    given = {
+        "site": wanted.site,
+        "voice": wanted.voice,
+        "product": wanted.product,
+        "first": _start(wanted.first),
+        "behind": _start(wanted.last + timedelta(days=1) if wanted.last is not None else None),
+    }
+    for name, value in given.items():
+        if value is not None:
+            values[name] = value
+            asked.append(_ASKED[name])
+    return "".join(f"{condition} AND " for condition in asked), values
+
+
+def _start(day: date | None) -> datetime | None:
+    return None if day is None else datetime.combine(day, time.min, CHINA)
+
+
+_ASKED = {
+    "site": "r.site = :site",
+    "voice": "r.voice = :voice",
+    "product": f"""EXISTS (
+        SELECT 1 FROM page_products l
+        WHERE l.page_id = r.page_id AND l.product_id = :product AND l.verdict = '{Verdict.REVIEW}'
+    )""",
+    "first": "coalesce(r.published_at, r.collected_at) >= :first",
+    "behind": "coalesce(r.published_at, r.collected_at) < :behind",
+}
+_FOUND = """
+    SELECT r.id, r.site, r.url, r.title, pages.title AS page_title, r.body, r.author, r.published_at, r.date_text,
+        r.rating, r.variant, r.collected_at, r.node,
+        CASE WHEN pages.source IS NULL THEN 'crawled' ELSE 'imported' END AS provenance, pages.source,
+        coalesce(r.same_as, x.original_id) AS original, r.voice, r.voice_probability, r.sentiment, pages.confidence
+    FROM reviews r JOIN pages ON pages.id = r.page_id LEFT JOIN review_links x ON x.review_id = r.id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,64 +185,55 @@ class Origin:
     copies: Sequence[tuple[int, str, float]]
 
 
-def origin(conn: Transaction, number: int) -> Origin | None:
-    """A review with where it came from; None: there is none of that number."""
-    row = conn.execute(_of(Wanted()).where(reviews.c.id == number)).one_or_none()
-    if row is None:
+class _Came(NamedTuple):
+    id: int
+    url: str
+    fetched_at: datetime
+    subtask_id: int | None
+    no: int | None
+    keywords: tuple[str, ...] | None
+    similarity: float | None
+
+
+def origin(tx: Transaction, number: int) -> Origin | None:
+    """Return a review with where it came from; `None`: there is none of that number."""
+    review = tx.record(FoundReview, f"{_FOUND} WHERE r.id = :number", number=number)
+    came = tx.record(_Came, _CAME, number=number)
+    if review is None or came is None:
         return None
-    came = conn.execute(
-        select(
-            pages.c.id,
-            pages.c.url,
-            pages.c.fetched_at,
-            attempts.c.subtask_id,
-            attempts.c.no,
-            task_parts.c.keywords,
-        )
-        .join(reviews, reviews.c.page_id == pages.c.id)
-        .outerjoin(attempts, attempts.c.id == reviews.c.attempt_id)
-        .outerjoin(subtasks, subtasks.c.id == attempts.c.subtask_id)
-        .outerjoin(task_parts, task_parts.c.id == subtasks.c.part_id)
-        .where(reviews.c.id == number)
-    ).one()
-    about = conn.execute(
-        select(products.c.id, products.c.name)
-        .join(page_products, page_products.c.product_id == products.c.id)
-        .where(page_products.c.page_id == came.id, page_products.c.verdict == Verdict.REVIEW)
-        .order_by(products.c.id)
-    ).all()
-    similarity = conn.execute(
-        select(review_links.c.similarity).where(review_links.c.review_id == number)
-    ).scalar_one_or_none()
     return Origin(
-        review=FoundReview(**row._mapping),
+        review=review,
         page_url=came.url,
         fetched_at=came.fetched_at,
-        products=[(one.id, one.name) for one in about],
+        products=tx.rows(_ABOUT, page=came.id),
         subtask=came.subtask_id,
         attempt=came.no,
         found_by=" ".join(came.keywords or ()),
-        original_similarity=similarity,
-        copies=_copies(conn, number),
+        original_similarity=came.similarity,
+        copies=[*tx.rows(_EQUAL, number=number, most=_COPIES), *tx.rows(_NEAR, number=number, most=_COPIES)],
     )
 
 
-def _copies(conn: Transaction, number: int) -> list[tuple[int, str, float]]:
-    digest = select(reviews.c.text_hash).where(reviews.c.id == number).scalar_subquery()
-    equal = conn.execute(
-        select(reviews.c.id, reviews.c.site)
-        .where(reviews.c.text_hash == digest, reviews.c.same_as == number)
-        .order_by(reviews.c.id)
-        .limit(_COPIES)
-    ).all()
-    near = conn.execute(
-        select(reviews.c.id, reviews.c.site, review_links.c.similarity)
-        .join(review_links, review_links.c.review_id == reviews.c.id)
-        .where(review_links.c.original_id == number)
-        .order_by(reviews.c.id)
-        .limit(_COPIES)
-    ).all()
-    return [(one.id, one.site, 1.0) for one in equal] + [(one.id, one.site, one.similarity) for one in near]
+_CAME = """
+    SELECT pages.id, pages.url, pages.fetched_at, a.subtask_id, a.no, p.keywords, x.similarity
+    FROM reviews r JOIN pages ON pages.id = r.page_id
+    LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN subtasks s ON s.id = a.subtask_id
+    LEFT JOIN task_parts p ON p.id = s.part_id LEFT JOIN review_links x ON x.review_id = r.id
+    WHERE r.id = :number
+"""
+_ABOUT = f"""
+    SELECT p.id, p.name FROM products p JOIN page_products l ON l.product_id = p.id
+    WHERE l.page_id = :page AND l.verdict = '{Verdict.REVIEW}' ORDER BY p.id
+"""
+_EQUAL = """
+    SELECT id, site, 1.0 FROM reviews
+    WHERE text_hash = (SELECT text_hash FROM reviews WHERE id = :number) AND same_as = :number
+    ORDER BY id LIMIT :most
+"""
+_NEAR = """
+    SELECT r.id, r.site, x.similarity FROM reviews r JOIN review_links x ON x.review_id = r.id
+    WHERE x.original_id = :number ORDER BY r.id LIMIT :most
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,38 +249,41 @@ class Counts:
     voices: Mapping[Voice, int]
 
 
-def counts(conn: Transaction) -> Counts:
-    """Counts for charts, the most first; days in order."""
-    r = reviews.c
-    own = newest(NEWEST, r.id, r.page_id, r.site, r.voice, _WHEN.label("at"))
-    n = func.count().label("n")
-    p = page_products.c
-    # Outer joins: else SQLite may begin with the pages of all products.
-    of_products = conn.execute(
-        select(products.c.name, n)
-        .select_from(
-            own.outerjoin(page_products, (p.page_id == own.c.page_id) & (p.verdict == Verdict.REVIEW))
-        )
-        .outerjoin(products, products.c.id == p.product_id)
-        .group_by(products.c.name)
-        .order_by(n.desc(), products.c.name)
-    ).all()
-    of_sites = conn.execute(select(own.c.site, n).group_by(own.c.site).order_by(n.desc(), own.c.site)).all()
-    at = own.c.at if conn.dialect.name == "sqlite" else func.timezone("UTC", own.c.at)
-    day = func.date(at)
-    rows = conn.execute(select(day.label("day"), n).group_by(day)).all()
-    of_days = {date.fromisoformat(str(one.day)): one.n for one in rows if one.day is not None}
-    n_of: dict[str | None, int] = count_by(conn, own.c.voice)
+class _Day(NamedTuple):
+    day: date | None
+    n: int
+
+
+def counts(tx: Transaction) -> Counts:
+    """Return counts for charts, the most first; days in order."""
+    days = tx.records(_Day, _DAYS, newest=NEWEST)
+    of_days = sorted((one.day, one.n) for one in days if one.day is not None)
+    n_of = dict(tx.rows(f"SELECT voice, count(*) {_NEWEST} GROUP BY voice", newest=NEWEST))
     return Counts(
-        {row.name: row.n for row in of_products if row.name is not None},
-        {row.site: row.n for row in of_sites},
-        dict(sorted(of_days.items())[-60:]),
+        dict(tx.rows(_PRODUCTS, newest=NEWEST)),
+        dict(tx.rows(f"SELECT site, count(*) {_NEWEST} GROUP BY site ORDER BY 2 DESC, 1", newest=NEWEST)),
+        dict(of_days[-_DAYS_SHOWN:]),
         {voice: n_of[voice] for voice in Voice if voice in n_of},
     )
 
 
-def names_of_products(conn: Transaction, most: int) -> list[tuple[int, str]]:
-    """Products to choose from, by name: at most so many."""
-    table: Table = products
-    rows = conn.execute(select(table.c.id, table.c.name).order_by(table.c.name).limit(most))
-    return [(row.id, row.name) for row in rows]
+# A subquery, since SQLite might else choose another index and go through the whole table by it.
+_NEWEST = """FROM (
+    SELECT id, page_id, site, voice, coalesce(published_at, collected_at) AS at
+    FROM reviews ORDER BY id DESC LIMIT :newest
+) newest"""
+_DAYS = f"SELECT date(at) AS day, count(*) AS n {_NEWEST} GROUP BY date(at)"
+# Outer joins: else SQLite may begin with the pages of all products.
+_PRODUCTS = f"""
+    SELECT name, n FROM (
+        SELECT products.name, count(*) AS n {_NEWEST}
+        LEFT JOIN page_products l ON l.page_id = newest.page_id AND l.verdict = '{Verdict.REVIEW}'
+        LEFT JOIN products ON products.id = l.product_id
+        GROUP BY products.name
+    ) named WHERE name IS NOT NULL ORDER BY n DESC, name
+"""
+
+
+def names_of_products(tx: Transaction, most: int) -> list[tuple[int, str]]:
+    """Return products to choose from, by name: at most so many."""
+    return tx.rows("SELECT id, name FROM products ORDER BY name LIMIT :most", most=most)

@@ -14,7 +14,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -182,7 +182,7 @@ def _with_json(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | tuple | Mapping) else value
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _lists(statement: str) -> tuple[str, ...]:
     """Return the names of a statement's lists."""
     return tuple(name for _, name in _LIST.findall(statement))
@@ -200,7 +200,7 @@ def _sqlite_text(statement: str, lengths: tuple[int, ...]) -> str:
     return _LIST.sub(marks, statement)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _postgres_text(statement: str) -> str:
     """Return a statement as psycopg2 takes it."""
     text = _LIST.sub(_any_of, statement.replace("%", "%%"))
