@@ -17,7 +17,7 @@ from patience import PATIENCE_S
 from sqlalchemy import inspect
 
 from tasks.domain.errors import WrongRevision
-from tasks.store.content.product_changes import find
+from tasks.store.content.products import find
 from tasks.store.queue import transitions
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store, read_now

@@ -10,9 +10,8 @@ from itertools import islice
 from app.actions.products import UNITS, RefusedProduct, new_product, period
 from splitter.errors import InputError
 from splitter.normalize import name_key
-from tasks.store.content import product_changes, products
-from tasks.store.content.product_changes import ProductEdit, ProductSummary
-from tasks.store.content.products import NewProduct
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct, ProductEdit, ProductSummary
 from tasks.store.content.review_removal import Removed, remove_reviews
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store, read_now
@@ -71,7 +70,7 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) ->
                     new.append(named)
                 else:
                     result.known.append(named)
-                    if products.keeps_out(conn, named):
+                    if products.has_fewer_sites(conn, named):
                         result.kept_out.append(named.name)
             record_added(conn, now, [one.name for one in new], who)
         result.added += new
@@ -115,7 +114,7 @@ def remove(
     with store.begin() as conn:
         now = read_now(conn)
         for name in dict.fromkeys(names):
-            was = product_changes.remove(conn, now, name)
+            was = products.remove(conn, now, name)
             detail, removed = {"cancelled": was.open}, None
             if delete_reviews:
                 from tasks.jobs.repost_linking import compare_again  # it brings the reading
@@ -140,22 +139,22 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, P
     """
     with store.begin() as conn:
         now = read_now(conn)
-        row = product_changes.find(conn, name)
-        if wanted.recrawl_every and row.sites == [] and wanted.sites is None and not wanted.all_sites:
+        row = products.find(conn, name)
+        if wanted.recrawl_every and not row.is_crawled and wanted.sites is None and not wanted.all_sites:
             raise InputError(f"{row.name} is looked for no more, or came by an import: add it again")
         again = None
         if wanted.name is not None or wanted.begins_again:
             again = new_product(
                 row.name if wanted.name is None else wanted.name,
-                keywords=tuple(row.keywords) if wanted.keywords is None else wanted.keywords,
-                aliases=tuple(row.aliases) if wanted.aliases is None else wanted.aliases,
+                keywords=row.keywords if wanted.keywords is None else wanted.keywords,
+                aliases=row.aliases if wanted.aliases is None else wanted.aliases,
             )
             wanted = wanted if wanted.name is None else replace(wanted, name=again.name)
-        cancelled = product_changes.edit(conn, now, row.name, wanted, again if wanted.begins_again else None)
+        cancelled = products.edit(conn, now, row.name, wanted, again if wanted.begins_again else None)
         if wanted != ProductEdit():
             detail = _audit_detail(wanted, cancelled)
             notices.record_action(conn, now, notices.AuditEntry(who, "edit product", row.name, detail))
-        return cancelled, product_changes.summary(conn, wanted.name or row.name)
+        return cancelled, products.summary(conn, wanted.name or row.name)
 
 
 def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:

@@ -12,7 +12,7 @@ from app.files.exporting import FORMATS, check_format
 from app.sending.delivery import checked_destination, shown_destination
 from splitter.errors import InputError
 from tasks.domain.recurrence import Recurrence, cron_rule
-from tasks.store.content import product_changes
+from tasks.store.content import products
 from tasks.store.content.reviews import check_products
 from tasks.store.queue import notices, schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
@@ -84,8 +84,8 @@ def set_rule(store: Store, which: Sequence[str], rule: Recurrence, who: str) -> 
                 found = schedules.find(conn, one)
                 schedules.change(conn, found.id, rule, rule.after(now))
                 continue
-            product = product_changes.find(conn, one)
-            if product.sites == []:
+            product = products.find(conn, one)
+            if not product.is_crawled:
                 raise InputError(f"{one} is looked for no more, or came by an import: add it again")
             schedules.recrawl(conn, product.id, rule, rule.after(now))
         done = [schedules.find(conn, one) for one in dict.fromkeys(which)]

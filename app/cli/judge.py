@@ -15,7 +15,7 @@ from app.cli.options import db_option, json_option, person, settings_of, sites_o
 from app.cli.output import labelled, print_json, printed, say, short, table
 from app.files.harmless import shown
 from tasks.domain.voices import Voice
-from tasks.store.content import product_changes
+from tasks.store.content import products
 
 if TYPE_CHECKING:
     from tasks.jobs.judging import Judged
@@ -63,7 +63,7 @@ def judge(
         number = None
         if product is not None:
             with store.read() as conn:
-                number = product_changes.find(conn, product).id
+                number = products.find(conn, product).id
         if not dry_run:
             record_judging(store, product, again, person())
         sweep = " ".join(["judge", MODEL, *(["all"] if again else []), *([str(number)] if number else [])])

@@ -28,8 +28,8 @@ from app.cli.options import (
 from app.cli.output import answer
 from splitter.catalog.names import Category
 from splitter.errors import InputError
-from tasks.store.content import product_changes
-from tasks.store.content.product_changes import ProductEdit, ProductSummary
+from tasks.store.content import products
+from tasks.store.content.products import ProductEdit, ProductSummary
 
 _CHANGES = (
     "--name, --category, --keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
@@ -67,7 +67,7 @@ def remove(
     """
     with store_there(settings_of(db)) as store:
         with store.read() as conn:
-            done = [product_changes.summary(conn, name) for name in dict.fromkeys(names)]
+            done = [products.summary(conn, name) for name in dict.fromkeys(names)]
         deleted: list[int | None] = [None] * len(done)
         if not dry_run and delete_reviews:
             _ask(done, yes)

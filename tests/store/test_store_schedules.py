@@ -8,9 +8,8 @@ import pytest
 from world import World
 
 from tasks.domain.recurrence import Recurrence
-from tasks.store.content import product_changes, products
-from tasks.store.content.product_changes import ProductEdit
-from tasks.store.content.products import NewProduct
+from tasks.store.content import products
+from tasks.store.content.products import NewProduct, ProductEdit
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import MOST_TRIES, Schedule, ScheduleKind
 from tasks.store.sql.tables import virtual_tasks
@@ -53,7 +52,7 @@ def test_a_round_is_never_older_than_its_product(world: World) -> None:
     world.do(products.add, NewProduct(name="乙", keywords=("乙",), sites=()))
     added = world.now
     world.pass_s(-0.006)
-    assert world.do(product_changes.edit, "甲", ProductEdit(keywords=("乙",)), again) == 0
+    assert world.do(products.edit, "甲", ProductEdit(keywords=("乙",)), again) == 0
     _product(world, "乙")
     world.do(lambda conn, now: schedules.run(conn, now, schedules.listed(conn)[0]))
     rounds = world.rows(virtual_tasks)
@@ -82,7 +81,7 @@ def test_a_rule_that_is_changed_keeps_number_last_run_and_pause(world: World) ->
     world.do(schedules.recrawl_due)
     last = world.now
     world.do(lambda conn, _now: schedules.pause(conn, 1))
-    world.do(product_changes.edit, "甲", ProductEdit(recrawl_every=timedelta(days=2)))
+    world.do(products.edit, "甲", ProductEdit(recrawl_every=timedelta(days=2)))
     one = _of(world, "1")
     assert (one.product, one.rule.every, one.last_at, one.paused) == ("甲", timedelta(days=2), last, True)
     world.do(schedules.resume, one)

@@ -17,7 +17,7 @@ from app.web.base.context import Here
 from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of, edit_or_retry
 from app.web.pages.products import name_of
 from splitter.catalog.names import Category
-from tasks.store.content.product_changes import ProductEdit
+from tasks.store.content.products import ProductEdit
 from tasks.store.queue.manual import Edit
 
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]

@@ -23,8 +23,7 @@ from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.normalize import split_list, split_words
 from splitter.split import SearchScope, SearchUrl, split
-from tasks.store.content.product_changes import ProductEdit
-from tasks.store.content.products import NewProduct
+from tasks.store.content.products import NewProduct, ProductEdit
 from tasks.store.queries import products as product_queries
 from tasks.store.sql.transaction import Transaction
 

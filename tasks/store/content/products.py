@@ -1,22 +1,28 @@
-"""Products with their names. `tasks.store.queue.tasks` holds their virtual tasks and tasks."""
+"""Products with their names: add, change and remove them. `tasks.store.queue.tasks` holds their tasks.
+
+A product's row stays as long as pages and the event log refer to it. One that is removed is crawled at no site, as one
+that came by an import.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
+from splitter.errors import InputError
 from splitter.normalize import name_key
-from sqlalchemy import Row, Text, cast, insert, or_, select, update
 
+from tasks.domain.product_match import Verdict
 from tasks.domain.recurrence import Recurrence
+from tasks.domain.states import State
 from tasks.store.content.review_removal import restore_links
-from tasks.store.queue import schedules
-from tasks.store.sql.bulk import rows_with
-from tasks.store.sql.database import insert_new
-from tasks.store.sql.tables import products, virtual_tasks
+from tasks.store.queue import closing, schedules
 from tasks.store.sql.transaction import Transaction
+
+SETTLED = (State.DONE, State.CANCELLED)
+_NAMES_SHOWN = 5
+_CRAWLED = "(sites IS NULL OR CAST(sites AS text) <> '[]')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +31,12 @@ class NewProduct:
 
     Attributes:
         keywords: its AND keywords (the splitter's, or what a person set).
-        own_keywords: what a person set; empty where the splitter decided.
+        own_keywords: what a person set; empty if the splitter decided.
         aliases: alternative names; `alias_keywords` are theirs.
-        pages: result pages a site; None = the site's own.
-        recrawl_every: None = once.
-        category: of `splitter.catalog.names.Category`; None = unknown.
-        sites: only these; None = all of its category; empty = none: it came by an import, and is not crawled.
+        pages: result pages a site; `None`: the site's own.
+        recrawl_every: `None`: once.
+        category: of `splitter.catalog.names.Category`; `None`: unknown.
+        sites: only these; `None`: all of its category; empty: it came by an import and is not crawled.
         line: of the file that it came from; it is not stored.
     """
 
@@ -47,115 +53,298 @@ class NewProduct:
     line: int | None = None
 
 
-def add(conn: Transaction, now: datetime, product: NewProduct) -> bool:
-    """Add a product and its first virtual task; False if a product of that name is there already.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A stored product as a person set it; its fields are those of `NewProduct`."""
 
-    A product that came by an import is added by its name a second time: from then on it is crawled.
-    """
-    nowhere = product.sites == ()
-    named = {"name": product.name, "name_key": name_key(product.name)}
-    row = insert_new(conn.dialect, products).values(**named, created_at=now, **_given(product))
-    product_id = conn.execute(row.returning(products.c.id)).scalar_one_or_none()
-    round_, created_at = 1, now
-    if product_id is None:
-        if nowhere or (product_id := _imported(conn, product.name)) is None:
-            return False
-        conn.execute(update(products).where(products.c.id == product_id).values(**_given(product)))
-        restore_links(conn, product_id)
-        last = _last_round(conn, product_id)
-        round_, created_at = last.round + 1, max(now, last.created_at)
-    conn.execute(
-        insert(virtual_tasks).values(
-            product_id=product_id,
-            keywords=list(product.keywords),
-            aliases=[list(words) for words in product.alias_keywords],
-            round=round_,
-            created_at=created_at,
-            planned_at=created_at if nowhere else None,  # no task is made of it
-        )
-    )
-    if (every := product.recrawl_every) is not None:
-        schedules.recrawl(conn, product_id, Recurrence(every=every), now + every)
-    return True
+    id: int
+    name: str
+    keywords: tuple[str, ...]
+    aliases: tuple[str, ...]
+    sites: tuple[str, ...] | None
 
-
-def _given(product: NewProduct) -> dict[str, Any]:
-    """The columns that a person decides on."""
-    return {
-        "keywords": list(product.own_keywords),
-        "aliases": list(product.aliases),
-        "sites": None if product.sites is None else list(product.sites),
-        "priority": product.priority,
-        "pages": product.pages,
-        "category": product.category,
-    }
-
-
-def _imported(conn: Transaction, name: str) -> int | None:
-    """The product of that name, where it only came by an import."""
-    row = conn.execute(select(products.c.id, products.c.sites).where(products.c.name == name)).one()
-    return int(row.id) if row.sites == [] else None
-
-
-def name_keys_to_crawl(conn: Transaction) -> set[str]:
-    """Return the `splitter.normalize.name_key` of all products but those that only came by an import of reviews."""
-    rows = conn.execute(select(products.c.name_key, products.c.sites))
-    return {key for key, sites in rows if sites != []}
-
-
-def names_by_key(conn: Transaction) -> dict[str, str]:
-    """Return the names of all products by `splitter.normalize.name_key`."""
-    rows = conn.execute(select(products.c.name_key, products.c.name))
-    return {row.name_key: row.name for row in rows}
-
-
-def keeps_out(conn: Transaction, product: NewProduct) -> bool:
-    """Whether a product of that name is looked for, but not at all the sites that are wanted now."""
-    kept = conn.execute(select(products.c.sites).where(products.c.name == product.name)).scalar_one_or_none()
-    return bool(kept and (product.sites is None or not set(product.sites) <= set(kept)))
-
-
-def _last_round(conn: Transaction, product_id: int) -> Row[Any]:
-    """A product's last virtual task."""
-    of_product = select(virtual_tasks).where(virtual_tasks.c.product_id == product_id)
-    return conn.execute(of_product.order_by(virtual_tasks.c.round.desc()).limit(1)).one()
+    @property
+    def is_crawled(self) -> bool:
+        """False for a product that was removed or came by an import."""
+        return self.sites != ()
 
 
 @dataclass(frozen=True, slots=True)
+class ProductSummary:
+    """The work and the reviews of a product.
+
+    Attributes:
+        open: number of its subtasks that are not settled.
+        reviews: stored on its pages.
+        looked_for: False: at no site.
+    """
+
+    id: int
+    name: str
+    open: int
+    reviews: int
+    looked_for: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductEdit:
+    """Changes to a product by a person; `None`: no change.
+
+    Attributes:
+        name: another one, which no other product has; all that belongs to the product stays.
+        category: of `splitter.catalog.names.Category`.
+        keywords: its AND keywords; empty: those found in its name.
+        aliases: its other names, all of them.
+        recrawl_every: zero stops recrawling.
+        pages: result pages of each site.
+        sites: only these.
+        all_sites: those of the catalog, whichever it has.
+    """
+
+    name: str | None = None
+    category: str | None = None
+    keywords: tuple[str, ...] | None = None
+    aliases: tuple[str, ...] | None = None
+    priority: int | None = None
+    recrawl_every: timedelta | None = None
+    pages: int | None = None
+    sites: Sequence[str] | None = None
+    all_sites: bool = False
+
+    @property
+    def begins_again(self) -> bool:
+        """True if the product is crawled again from the beginning."""
+        changed = (self.keywords, self.aliases, self.pages, self.sites, self.category)
+        return self.all_sites or any(one is not None for one in changed)
+
+
+def add(tx: Transaction, now: datetime, product: NewProduct) -> bool:
+    """Add a product and its first virtual task; False if a product of that name is there already.
+
+    A product that came by an import can be added by its name a second time: from then on it is crawled.
+    """
+    product_id = tx.value(
+        _ADD,
+        name=product.name,
+        name_key=name_key(product.name),
+        now=now,
+        keywords=product.own_keywords,
+        aliases=product.aliases,
+        sites=product.sites,
+        priority=product.priority,
+        pages=product.pages,
+        category=product.category,
+    )
+    if product_id is None:
+        return False
+    restore_links(tx, product_id)
+    _begin_round(tx, now, product_id, product)
+    if (every := product.recrawl_every) is not None:
+        schedules.recrawl(tx, product_id, Recurrence(every=every), now + every)
+    return True
+
+
+_ADD = """
+    INSERT INTO products (name, name_key, created_at, keywords, aliases, sites, priority, pages, category)
+    VALUES (:name, :name_key, :now, :keywords, :aliases, :sites, :priority, :pages, :category)
+    ON CONFLICT (name) DO UPDATE SET keywords = excluded.keywords, aliases = excluded.aliases,
+        sites = excluded.sites, priority = excluded.priority, pages = excluded.pages, category = excluded.category
+    WHERE CAST(products.sites AS text) = '[]' AND (excluded.sites IS NULL OR CAST(excluded.sites AS text) <> '[]')
+    RETURNING id
+"""
+
+
+def _begin_round(tx: Transaction, now: datetime, product_id: int, product: NewProduct) -> None:
+    """Add the next virtual task of a product; no task is made of it if the product is not crawled."""
+    tx.run(_BEGIN_ROUND, id=product_id, keywords=product.keywords, aliases=product.alias_keywords, now=now)
+
+
+_BEGIN_ROUND = f"""
+    INSERT INTO virtual_tasks (product_id, keywords, aliases, round, created_at, planned_at)
+    SELECT id, :keywords, :aliases, last_round + 1, begun_at, CASE WHEN {_CRAWLED} THEN NULL ELSE begun_at END
+    FROM (
+        SELECT p.id, p.sites, coalesce(max(v.round), 0) AS last_round,
+            CASE WHEN max(v.created_at) > :now THEN max(v.created_at) ELSE :now END AS begun_at
+        FROM products p LEFT JOIN virtual_tasks v ON v.product_id = p.id WHERE p.id = :id GROUP BY p.id, p.sites
+    ) latest
+"""
+
+
+def find(tx: Transaction, name: str) -> Product:
+    """Return a product by its exact name, else by its `name_key`. Raises InputError, which lists some names."""
+    product = tx.record(Product, _FIND, name=name, key=name_key(name))
+    if product is None:
+        some = [one for (one,) in tx.rows("SELECT name FROM products ORDER BY id LIMIT :n", n=_NAMES_SHOWN)]
+        raise InputError(f"there is no product {name!r}; there is {', '.join(some) or 'none yet'}")
+    return product
+
+
+_FIND = """
+    SELECT id, name, keywords, aliases, sites FROM products WHERE name_key = :key ORDER BY name <> :name, id LIMIT 1
+"""
+
+
+def summary(tx: Transaction, name: str) -> ProductSummary:
+    """Return the work and the reviews of a product. Raises InputError if no product has that name."""
+    (found,) = tx.records(ProductSummary, _SUMMARY, id=find(tx, name).id, settled=SETTLED)
+    return found
+
+
+_OPEN = "FROM subtasks WHERE product_id = :id AND state NOT IN :settled"
+_SUMMARY = f"""
+    SELECT id, name, {_CRAWLED} AS looked_for, (SELECT count(*) {_OPEN}) AS open, (
+        SELECT count(*) FROM page_products l JOIN reviews r ON r.page_id = l.page_id
+        WHERE l.product_id = :id AND l.verdict = '{Verdict.REVIEW}'
+    ) AS reviews
+    FROM products WHERE id = :id
+"""
+
+
+def remove(tx: Transaction, now: datetime, name: str) -> ProductSummary:
+    """Stop crawling a product, and cancel its work; what was collected stays.
+
+    Returns:
+        Its work and reviews before that.
+
+    Raises:
+        InputError: no product has that name.
+    """
+    was = summary(tx, name)
+    _end_work(tx, now, was.id, "the product was removed")
+    schedules.recrawl(tx, was.id, None, now)
+    tx.run("UPDATE products SET sites = '[]' WHERE id = :id", id=was.id)
+    return was
+
+
+def edit(
+    tx: Transaction, now: datetime, name: str, change: ProductEdit, again: NewProduct | None = None
+) -> int:
+    """Change a product.
+
+    Args:
+        again: the product with its words after the change, if that begins again: its work under way is cancelled.
+
+    Returns:
+        The number of subtasks that were cancelled.
+
+    Raises:
+        InputError: no product has that name, or another product has the new name.
+    """
+    product_id = find(tx, name).id
+    key = None if change.name is None else name_key(change.name)
+    if (other := tx.value(_SAME_NAME, key=key, id=product_id)) is not None:
+        raise InputError(f"there is a product {other!r} already; give another name")
+    tx.run(
+        _EDIT,
+        id=product_id,
+        name=change.name,
+        name_key=key,
+        category=change.category,
+        priority=change.priority,
+        pages=change.pages,
+        sites=change.sites,
+        all_sites=change.all_sites,
+        keywords=None if again is None else again.own_keywords,
+        aliases=None if again is None else again.aliases,
+    )
+    if change.sites is not None or change.all_sites:
+        restore_links(tx, product_id)
+    if change.priority is not None:
+        tx.run(_SET_PRIORITY, id=product_id, priority=change.priority)
+    cancelled = 0
+    if again is not None:
+        cancelled = _end_work(tx, now, product_id, "the product was changed")
+        _begin_round(tx, now, product_id, again)
+        schedules.begun_anew(tx, now, product_id)
+    if (every := change.recrawl_every) is not None:
+        last = (
+            tx.time("SELECT max(created_at) FROM virtual_tasks WHERE product_id = :id", id=product_id) or now
+        )
+        schedules.recrawl(tx, product_id, Recurrence(every=every) if every else None, last + every)
+    return cancelled
+
+
+_SAME_NAME = "SELECT name FROM products WHERE name_key = :key AND id <> :id LIMIT 1"
+_EDIT = """
+    UPDATE products SET name = coalesce(:name, name), name_key = coalesce(:name_key, name_key),
+        category = coalesce(:category, category), priority = coalesce(:priority, priority),
+        pages = coalesce(:pages, pages), keywords = coalesce(:keywords, keywords),
+        aliases = coalesce(:aliases, aliases),
+        sites = CASE WHEN :all_sites THEN NULL ELSE coalesce(:sites, sites) END
+    WHERE id = :id
+"""
+_SET_PRIORITY = "UPDATE subtasks SET priority = :priority WHERE product_id = :id"
+
+
+def _end_work(tx: Transaction, now: datetime, product_id: int, why: str) -> int:
+    """Cancel a product's subtasks, make no more tasks of its rounds, and return the number of cancelled subtasks."""
+    found = tx.rows(f"SELECT id {_OPEN} ORDER BY id", id=product_id, settled=SETTLED)
+    for (subtask_id,) in found:
+        closing.cancel(tx, now, subtask_id, why)
+    tx.run(_FORGET_SITES, id=product_id)
+    tx.run(_END_PLANNING, id=product_id, now=now)
+    return len(found)
+
+
+_FORGET_SITES = """
+    DELETE FROM unplanned_sites WHERE virtual_task_id IN (SELECT id FROM virtual_tasks WHERE product_id = :id)
+"""
+_END_PLANNING = """
+    UPDATE virtual_tasks SET planned_at = CASE WHEN created_at > :now THEN created_at ELSE :now END
+    WHERE product_id = :id AND planned_at IS NULL
+"""
+
+
+def name_keys_to_crawl(tx: Transaction) -> set[str]:
+    """Return the `splitter.normalize.name_key` of every product that is crawled."""
+    return {key for (key,) in tx.rows(f"SELECT name_key FROM products WHERE {_CRAWLED}")}
+
+
+def names_by_key(tx: Transaction) -> dict[str, str]:
+    """Return the names of all products by `splitter.normalize.name_key`."""
+    return dict(tx.rows("SELECT name_key, name FROM products"))
+
+
+def has_fewer_sites(tx: Transaction, product: NewProduct) -> bool:
+    """Return True if a product of that name is crawled, but not at all the sites that are wanted now."""
+    stored = find(tx, product.name).sites
+    return bool(stored and (product.sites is None or not set(product.sites) <= set(stored)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnownName:
     """A product by its names: its own and its aliases, and the keyword sets of each."""
 
     name: str
     aliases: tuple[str, ...]
-    keyword_sets: tuple[tuple[str, ...], ...]
+    keywords: tuple[str, ...]
+    alias_keywords: tuple[tuple[str, ...], ...]
+
+    @property
+    def keyword_sets(self) -> tuple[tuple[str, ...], ...]:
+        """Keywords of its own name, then of each alias."""
+        return self.keywords, *(tuple(words) for words in self.alias_keywords)
 
 
-def known_names(conn: Transaction) -> list[KnownName]:
-    """The names of every product, in the order they were added; the keywords of its last round."""
-    rows = conn.execute(
-        select(
-            products.c.id,
-            products.c.name,
-            products.c.aliases,
-            virtual_tasks.c.keywords,
-            virtual_tasks.c.aliases,
-        )
-        .join(virtual_tasks, virtual_tasks.c.product_id == products.c.id)
-        .order_by(products.c.id, virtual_tasks.c.round)
-    )
-    last = {
-        product_id: KnownName(name, tuple(aliases), tuple(tuple(words) for words in (keywords, *sets)))
-        for product_id, name, aliases, keywords, sets in rows
-    }
-    return list(last.values())
+def known_names(tx: Transaction) -> list[KnownName]:
+    """Return the names of every product, in the order they were added, with the keywords of its last round."""
+    return tx.records(KnownName, _KNOWN_NAMES)
 
 
-def ids(conn: Transaction, names: Collection[str]) -> dict[str, int]:
-    """The numbers of products, by name."""
-    return dict(rows_with(conn, products, "name, id", "name", names))
+_KNOWN_NAMES = """
+    SELECT p.name, p.aliases, v.keywords, v.aliases AS alias_keywords
+    FROM (SELECT product_id, max(round) AS round FROM virtual_tasks GROUP BY product_id) latest
+    JOIN virtual_tasks v ON v.product_id = latest.product_id AND v.round = latest.round
+    JOIN products p ON p.id = v.product_id
+    ORDER BY p.id
+"""
 
 
-def any_to_crawl(conn: Transaction) -> bool:
-    """Whether there is any product but those that only came by an import."""
-    wanted = or_(products.c.sites.is_(None), cast(products.c.sites, Text) != "[]")
-    return conn.execute(select(products.c.id).where(wanted).limit(1)).one_or_none() is not None
+def ids(tx: Transaction, names: Collection[str]) -> dict[str, int]:
+    """Return the numbers of products by name."""
+    return dict(tx.rows("SELECT name, id FROM products WHERE name IN :names", names=names))
+
+
+def any_to_crawl(tx: Transaction) -> bool:
+    """Return True if any product is crawled."""
+    return tx.value(f"SELECT 1 FROM products WHERE {_CRAWLED} LIMIT 1") is not None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tasks.domain.hit_count import PartitionState, Provenance
 from tasks.domain.product_match import Verdict
 from tasks.domain.states import State
-from tasks.store.content.product_changes import SETTLED
+from tasks.store.content.products import SETTLED
 from tasks.store.sql.transaction import Transaction, contained
 
 _MOST_URLS = 50
