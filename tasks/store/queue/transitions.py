@@ -11,7 +11,7 @@ database. The other queues are short, and counted by their index.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -22,7 +22,6 @@ from sqlalchemy import ColumnElement, bindparam, delete, func, insert, select, u
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import LEGAL, State, Transition, source, target
 from tasks.store.sql.bulk import as_table, insert_many
-from tasks.store.sql.database import count_by
 from tasks.store.sql.prepared import Prepared, defer, insertion, update_each
 from tasks.store.sql.tables import events, queue_counts, subtasks
 from tasks.store.sql.transaction import Transaction
@@ -357,15 +356,3 @@ def add_up_queues(conn: Transaction) -> None:
         total[row.state] += row.n
     if total:  # else another transaction added them up meanwhile
         conn.execute(insert(queue_counts), [{"state": state, "n": n} for state, n in total.items()])
-
-
-def wrong_queue_counts(conn: Transaction) -> Iterator[str]:
-    """Yield a sentence for each queue whose stored number differs from the count of its subtasks."""
-    kept = {
-        row.state: row.n
-        for row in conn.execute(select(_q.state, func.sum(_q.n).label("n")).group_by(_q.state))
-    }
-    counted = count_by(conn, _s.state, _s.state.in_(KEPT))
-    for state in sorted({*kept, *counted}):
-        if kept.get(state, 0) != counted.get(state, 0):
-            yield f"{state} is kept as {kept.get(state, 0)} subtasks, and there are {counted.get(state, 0)}"

@@ -7,13 +7,17 @@ what tasks owe to their partitions by `tasks.store.verify.plan_invariants`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import text
+from splitter.normalize import name_key
 
+from tasks.domain.pair_stats import SUMS
+from tasks.store.queue.stats import ATTEMPT_SUMS
+from tasks.store.sql.records import read_time
 from tasks.store.sql.transaction import Transaction
 
 CLOCKS: Final = timedelta(minutes=5)
@@ -144,31 +148,49 @@ WHERE NOT EXISTS (SELECT 1 FROM subtasks s WHERE s.task_id = p.task_id AND s.par
 -- partitions: is of partition {part_id}, which is none of its task
 SELECT s.id AS subtask_id, s.part_id FROM subtasks s LEFT JOIN task_parts p ON p.id = s.part_id
 WHERE p.id IS NULL OR p.task_id <> s.task_id
-"""
-"""Of each: the kind and the message of its violations, with columns in braces, and the rows that break it, in the SQL
-that SQLite and PostgreSQL share. A column `subtask_id` says whose the violation is."""
-
-_IN_ORDER = """
--- attempt {id}: allocated {earlier}, started {later}
+-- lost: showed that there is more, but chunk {next_chunk} was not released
+SELECT s.id AS subtask_id, s.chunk + 1 AS next_chunk FROM attempts a JOIN subtasks s ON s.id = a.subtask_id
+JOIN task_parts p ON p.id = s.part_id
+LEFT JOIN (SELECT DISTINCT task_id, chunk FROM subtasks) released
+    ON released.task_id = s.task_id AND released.chunk = s.chunk + 1
+WHERE a.more AND s.state = 'DONE' AND released.chunk IS NULL
+    AND (p.chunks -> (s.chunk + 1 - p.first_chunk)) IS NOT NULL
+    AND (p.state <> 'split' OR p.start_at IS NULL) -- a span that holds too much is not read on, but divided
+-- lost: chunk {chunk} was released, but the one before showed no more
+SELECT s.id AS subtask_id, s.chunk FROM subtasks s JOIN task_parts p ON p.id = s.part_id
+WHERE s.parent_id IS NULL AND s.chunk > p.first_chunk AND NOT EXISTS (
+    SELECT 1 FROM attempts a JOIN subtasks b ON b.id = a.subtask_id
+    WHERE b.part_id = s.part_id AND b.task_id = s.task_id AND b.chunk = s.chunk - 1 AND a.more)
+-- counters: {state} is kept as {kept} subtasks, and there are {counted}
+SELECT state, sum(kept) AS kept, sum(counted) AS counted FROM (
+    SELECT state, n AS kept, 0 AS counted FROM queue_counts
+    UNION ALL SELECT state, 0, count(*) FROM subtasks
+    WHERE state IN ('PRIORITY', 'MANUAL', 'DONE', 'CANCELLED') GROUP BY state) queues
+GROUP BY state HAVING sum(kept) <> sum(counted) ORDER BY state
+-- statistics: {site} on {node}: response time {rtt_ms} rests on {rtt_n}
+SELECT site, node, rtt_ms, rtt_n FROM pair_stats WHERE (rtt_ms IS NULL) <> (rtt_n = 0)
+-- order: attempt {id}: allocated {earlier}, started {later}
 SELECT id, subtask_id, allocated_at AS earlier, started_at AS later FROM attempts WHERE started_at < allocated_at
--- attempt {id}: started {earlier}, last sign of life {later}
+-- order: attempt {id}: started {earlier}, last sign of life {later}
 SELECT id, subtask_id, started_at AS earlier, progress_at AS later FROM attempts
 WHERE progress_at < started_at OR (started_at IS NULL) <> (progress_at IS NULL)
--- attempt {id}: last sign of life {earlier}, ended {later}
+-- order: attempt {id}: last sign of life {earlier}, ended {later}
 SELECT id, subtask_id, progress_at AS earlier, ended_at AS later FROM attempts WHERE ended_at < progress_at
--- attempt {attempt_id}: its page {id} was fetched {fetched_at}; {earlier} must be before {later}
+-- order: attempt {attempt_id}: its page {id} was fetched {fetched_at}; {earlier} must be before {later}
 SELECT p.id, p.attempt_id, a.subtask_id, p.fetched_at,
     CASE WHEN p.fetched_at < a.allocated_at THEN a.allocated_at ELSE p.fetched_at END AS earlier,
     CASE WHEN p.fetched_at < a.allocated_at THEN p.fetched_at ELSE a.ended_at END AS later
 FROM pages p JOIN attempts a ON a.id = p.attempt_id
 WHERE p.fetched_at < a.allocated_at OR (NOT p.late AND a.ended_at < p.fetched_at)
--- virtual task {virtual_task_id}: planned {earlier}, its task {id} made {later}
+-- order: virtual task {virtual_task_id}: planned {earlier}, its task {id} made {later}
 SELECT t.id, t.virtual_task_id, v.planned_at AS earlier, t.created_at AS later
 FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id WHERE t.created_at < v.planned_at
--- virtual task {id}: made {earlier}, planned {later}
+-- order: virtual task {id}: made {earlier}, planned {later}
 SELECT id, created_at AS earlier, planned_at AS later FROM virtual_tasks WHERE planned_at < created_at
 """
-"""Of each: what is out of order, and the rows, with both times. Those within `CLOCKS` are none."""
+"""Of each: the kind and the message of its violations, with columns in braces, and the rows that break it, in the SQL
+that SQLite and PostgreSQL share. A column `subtask_id` says whose the violation is. Rows with `earlier` and `later`
+break it only if these are out of order by more than `CLOCKS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,33 +209,76 @@ class Violation:
     message: str
 
 
-def row_violations(conn: Transaction) -> Iterator[Violation]:
-    """The rows that break an invariant, found by one query an invariant."""
-    for heading, query in _each(_QUERIES):
-        kind, message = heading.split(": ", 1)
-        for row in conn.execute(text(query)).mappings():
-            yield Violation(kind, row.get("subtask_id"), message.format(**row))
+def row_violations(tx: Transaction) -> Iterator[Violation]:
+    """Yield the rows that break an invariant, found by one query an invariant."""
+    for kind, message, query in _EACH:
+        for row in tx.records(dict, query):
+            if "later" not in row or not _in_order(as_time(row["earlier"]), as_time(row["later"])):
+                yield Violation(kind, row.get("subtask_id"), message.format(**row))
 
 
-def order_violations(conn: Transaction) -> Iterator[Violation]:
-    """Times that are not in the order in which things happen."""
-    for message, query in _each(_IN_ORDER):
-        for row in conn.execute(text(query)).mappings():
-            earlier, later = as_time(row["earlier"]), as_time(row["later"])
-            if earlier is None or later is None or later < earlier - CLOCKS:
-                yield Violation("order", row.get("subtask_id"), message.format(**row))
-
-
-def _each(queries: str) -> Iterator[tuple[str, str]]:
-    for one in queries.split("\n-- ")[1:]:
-        heading, query = one.split("\n", 1)
-        yield heading, query
+def _in_order(earlier: datetime | None, later: datetime | None) -> bool:
+    return earlier is not None and later is not None and later >= earlier - CLOCKS
 
 
 def as_time(value: Any) -> Any:
-    """A time as either database's driver gives it, as an aware one; None stays."""
-    if isinstance(value, str):
-        value = datetime.fromisoformat(value)
-    if not isinstance(value, datetime):
-        return None
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    """Return a time, as either database's driver gives it, as an aware one; None stays."""
+    return read_time(value) if isinstance(value, str) else value
+
+
+def statistics_violations(tx: Transaction) -> Iterator[Violation]:
+    """Yield sums of (site, node) that are not those of its attempts, and products whose key is not that of the name."""
+    kept, summed = (
+        {(site, node): tuple(map(float, sums)) for site, node, *sums in tx.rows(statement)}
+        for statement in (_KEPT_SUMS, _CLOSED_SUMS)
+    )
+    nothing = (0.0,) * len(_CHECKED)
+    for pair in sorted(kept.keys() | summed.keys()):
+        sums = zip(_CHECKED, kept.get(pair, nothing), summed.get(pair, nothing), strict=True)
+        for name, is_, should in sums:
+            if not math.isclose(is_, should, rel_tol=1e-6, abs_tol=1e-6):
+                message = (
+                    f"{pair[0]} on {pair[1]}: {name} is {is_:g}, its closed attempts sum up to {should:g}"
+                )
+                yield Violation("statistics", None, message)
+    for site, node, name, plain, faded in tx.rows(_FADED_MORE):
+        message = f"{site} on {node}: {name} is {plain:g}, faded {faded:g}, which is more"
+        yield Violation("statistics", None, message)
+    for one in tx.records(_FadedTo, _FADED_TO):
+        if one.faded_at != one.ended_at:
+            message = (
+                f"{one.site} on {one.node}: faded to {one.faded_at}, its last attempt ended at {one.ended_at}"
+            )
+            yield Violation("statistics", None, message)
+    for name, key in tx.rows("SELECT name, name_key FROM products ORDER BY id"):
+        if key != name_key(name):
+            yield Violation("copy", None, f"product {name!r} has the key {key!r}, not that of its name")
+
+
+class _FadedTo(NamedTuple):
+    site: str
+    node: str
+    faded_at: datetime
+    ended_at: datetime | None
+
+
+_CHECKED = (*SUMS, "wait_s", "requests")
+_KEPT_SUMS = f"SELECT site, node, {', '.join(_CHECKED)} FROM pair_stats"
+_CLOSED_SUMS = f"""
+    SELECT a.site, a.node, {ATTEMPT_SUMS}, sum(a.wait_s), sum(a.requests)
+    FROM attempts a WHERE a.outcome IS NOT NULL GROUP BY a.site, a.node
+"""
+_FADED_MORE = " UNION ALL ".join(
+    f"SELECT site, node, '{name}', {name}, f_{name} FROM pair_stats WHERE f_{name} < -1e-6 "
+    f"OR f_{name} > {name} + 1e-6 * CASE WHEN {name} > 1.0 THEN {name} ELSE 1.0 END"
+    for name in SUMS
+)
+_FADED_TO = """
+    SELECT p.site, p.node, p.faded_at, a.ended_at FROM pair_stats p
+    LEFT JOIN (SELECT site, node, max(ended_at) AS ended_at FROM attempts GROUP BY site, node) a
+        ON a.site = p.site AND a.node = p.node
+"""
+_EACH = [
+    (*heading.split(": ", 1), query)
+    for heading, query in (one.split("\n", 1) for one in _QUERIES.split("\n-- ")[1:])
+]

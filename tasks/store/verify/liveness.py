@@ -12,12 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any
-
-from sqlalchemy import bindparam, func, select
+from typing import NamedTuple
 
 from tasks.domain.states import State
-from tasks.store.sql.tables import UtcDateTime, attempts, events, nodes, schedules, subtasks, virtual_tasks
 from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.invariants import Violation
 
@@ -59,77 +56,71 @@ class Liveness:
     overdue: Mapping[str, Overdue]
 
 
-def liveness(conn: Transaction) -> Liveness:
-    """Look what is overdue."""
-    as_of, since = _signs_of_life(conn)
+class _Due(NamedTuple):
+    kind: str
+    n: int
+    first: datetime | None
+
+
+def liveness(tx: Transaction) -> Liveness:
+    """Return what is overdue."""
+    as_of = tx.time(_LAST_SIGN)
     if as_of is None:
         return Liveness(None, {})
+    alive_since = tx.time(_ALIVE_SINCE, dead=as_of - _ALIVE)
     overdue = {}
-    for kind, statement in _DUE.items():
-        n, first = conn.execute(statement, {"as_of": as_of}).one()
-        from_ = max(first, since) if first is not None and since is not None else first
-        late_s = max(0.0, (as_of - from_).total_seconds()) if from_ is not None else 0.0
-        overdue[kind] = Overdue(n, late_s if n else 0.0)
+    for kind, n, first in tx.records(_Due, _DUE, as_of=as_of):
+        since = max(first or as_of, alive_since or first or as_of)
+        overdue[kind] = Overdue(n, max(0.0, (as_of - since).total_seconds()))
     return Liveness(as_of, overdue)
 
 
+_LAST_SIGN = """
+    SELECT max(at) FROM (
+        SELECT at FROM (SELECT at FROM events ORDER BY id DESC LIMIT 1) last UNION ALL SELECT seen_at FROM nodes
+    ) signs
+"""
+_ALIVE_SINCE = "SELECT min(registered_at) FROM nodes WHERE seen_at > :dead"
+_DUE = f"""
+    SELECT 'lease' AS kind, count(*) AS n, min(lease_deadline) AS first FROM subtasks
+    WHERE state = '{State.CRAWL}' AND lease_deadline <= :as_of
+    UNION ALL SELECT 'failed', count(*), min(changed_at) FROM subtasks
+    WHERE state = '{State.FAILED}' AND changed_at <= :as_of
+    UNION ALL SELECT 'sleeping', count(*), min(changed_at) FROM subtasks
+    WHERE state = '{State.SLEEP}' AND changed_at <= :as_of
+    UNION ALL SELECT 'unplanned', count(*), min(created_at) FROM virtual_tasks
+    WHERE planned_at IS NULL AND created_at <= :as_of
+    UNION ALL SELECT 'recrawl', count(*), min(next_at) FROM schedules
+    WHERE what = 'recrawl' AND next_at <= :as_of
+"""
+
+
+class _RunningLease(NamedTuple):
+    subtask_id: int
+    lease_deadline: datetime
+    allocated_at: datetime
+    started_at: datetime | None
+    progress_at: datetime | None
+
+
 def overdue_violations(
-    conn: Transaction, live: Liveness, bounds: Mapping[str, timedelta] = BOUNDS
+    tx: Transaction, live: Liveness, bounds: Mapping[str, timedelta] = BOUNDS
 ) -> Iterator[Violation]:
-    """The kinds that are overdue by more than their bound."""
+    """Yield the kinds that are overdue by more than their bound, and leases that end too early or too late."""
     for kind, one in live.overdue.items():
         if one.longest_s > bounds[kind].total_seconds():
             by = f"one by {one.longest_s:.0f} s: the bound is {bounds[kind]}"
-            message = f"{kind}: {one.n} are overdue at {live.as_of}, {by}"
-            yield Violation("overdue", None, message)
-    for row in conn.execute(_LEASES):
-        sign = max(at for at in (row.allocated_at, row.started_at, row.progress_at) if at is not None)
-        if row.lease_deadline is None or sign is None:
-            continue
+            yield Violation("overdue", None, f"{kind}: {one.n} are overdue at {live.as_of}, {by}")
+    for subtask_id, deadline, *signs in tx.records(_RunningLease, _LEASES):
+        sign = max(at for at in signs if at is not None)
         # After a lapse of the scheduler leases get a new time (`tasks.store.queue.upkeep`).
-        last = max(sign, live.as_of) if live.as_of is not None else sign
-        if not sign <= row.lease_deadline <= last + bounds["lease_ahead"]:
-            message = f"its lease runs until {row.lease_deadline}, the last sign of life was at {sign}"
-            yield Violation("lease", row.id, message)
+        if not sign <= deadline <= max(sign, live.as_of or sign) + bounds["lease_ahead"]:
+            message = f"its lease runs until {deadline}, the last sign of life was at {sign}"
+            yield Violation("lease", subtask_id, message)
 
 
-def _signs_of_life(conn: Transaction) -> tuple[datetime | None, datetime | None]:
-    """The last sign of life, and since when the loop has been alive (None: from the beginning)."""
-    last = conn.execute(select(events.c.at).order_by(events.c.id.desc()).limit(1)).scalar_one_or_none()
-    known = [(row.seen_at, row.registered_at) for row in conn.execute(_SEEN)]
-    as_of: datetime | None = max(
-        (at for at in (last, *(seen for seen, _ in known)) if at is not None), default=None
-    )
-    if as_of is None:
-        return None, None
-    return as_of, min((came for seen, came in known if seen > as_of - _ALIVE), default=None)
-
-
-_SEEN = select(nodes.c.seen_at, nodes.c.registered_at).where(nodes.c.seen_at.is_not(None))
-_as_of = bindparam("as_of", type_=UtcDateTime())
-
-
-def _due(column: Any, *where: Any) -> Any:
-    return select(func.count(), func.min(column, type_=column.type)).where(column <= _as_of, *where)
-
-
-_DUE: Mapping[str, Any] = MappingProxyType(
-    {
-        "lease": _due(subtasks.c.lease_deadline, subtasks.c.state == State.CRAWL),
-        "failed": _due(subtasks.c.changed_at, subtasks.c.state == State.FAILED),
-        "sleeping": _due(subtasks.c.changed_at, subtasks.c.state == State.SLEEP),
-        "unplanned": _due(virtual_tasks.c.created_at, virtual_tasks.c.planned_at.is_(None)),
-        "recrawl": _due(schedules.c.next_at, schedules.c.what == "recrawl"),
-    }
-)
-_LEASES = (
-    select(
-        subtasks.c.id,
-        subtasks.c.lease_deadline,
-        attempts.c.allocated_at,
-        attempts.c.started_at,
-        attempts.c.progress_at,
-    )
-    .join(attempts, attempts.c.id == subtasks.c.attempt_id)
-    .where(subtasks.c.state == State.CRAWL)
-)
+_LEASES = f"""
+    SELECT s.id AS subtask_id, s.lease_deadline, a.allocated_at, a.started_at, a.progress_at
+    FROM subtasks s JOIN attempts a ON a.id = s.attempt_id
+    WHERE s.state = '{State.CRAWL}' AND s.lease_deadline IS NOT NULL
+"""
