@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 from sqlalchemy.exc import DBAPIError, IntegrityError
-from world import START
+from world import START, statements
 
 import tasks.store
 from tasks.domain.product_match import Verdict
@@ -61,6 +61,14 @@ def test_a_list_may_hold_bytes_and_enums(store: Store) -> None:
     with store.read() as tx:
         assert tx.value("SELECT 1 WHERE :key IN :keys", key=b"\xff\x00", keys=[b"a", b"\xff\x00"]) == 1
         assert tx.value("SELECT 1 WHERE 'review' IN :verdicts", verdicts=[Verdict.REVIEW]) == 1
+
+
+@pytest.mark.parametrize("lock", ["FOR UPDATE", "FOR UPDATE SKIP LOCKED"])
+def test_rows_are_locked_where_the_database_locks_rows(filled: Store, lock: str) -> None:
+    with filled.begin() as tx, statements(filled) as sent:
+        wanted = f"SELECT sweep FROM sweep_marks WHERE last_id IN (SELECT 2) {lock}"
+        assert tx.run(f"DELETE FROM sweep_marks WHERE sweep IN ({wanted})") == 1
+    assert any(lock in statement for statement, _ in sent) != filled.is_sqlite
 
 
 def test_percent_signs_and_colons_stay(store: Store) -> None:

@@ -1,6 +1,7 @@
 """The one module that executes SQL: a statement is text with named values, the same for SQLite and PostgreSQL.
 
-`:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. A text is prepared once for each
+`:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. `FOR UPDATE` and `SKIP LOCKED` are for
+PostgreSQL: SQLite, which has one writer at a time, gets the text without them. A text is prepared once for each
 database. SQLite gets it straight from here, because SQLAlchemy's work at each execution costs several times what
 SQLite's does. PostgreSQL, where a round trip costs more than both, gets it through SQLAlchemy with statement batching
 (`tasks.store.sql.statement_batch`).
@@ -27,6 +28,7 @@ R = TypeVar("R")
 
 _VALUE = re.compile(r"(?<![:\w]):([a-z]\w*)")
 _LIST = re.compile(r"\b(NOT )?IN :([a-z]\w*)")
+_LOCK = re.compile(r"\sFOR UPDATE( SKIP LOCKED)?")
 _ESCAPED = str.maketrans({"%": "/%", "_": "/_", "/": "//"})
 _ZONE_AT = len("2013-05-06 12:30:00.000000")
 _CLOCK = "SELECT clock_timestamp()"
@@ -190,14 +192,14 @@ def _lists(statement: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _sqlite_text(statement: str, lengths: tuple[int, ...]) -> str:
-    """Return a statement with a mark for each value of its lists."""
+    """Return a statement without its locks, with a mark for each value of its lists."""
     left = iter(lengths)
 
     def marks(found: re.Match[str]) -> str:
         listed = ", ".join(f":{found[2]}_{place}" for place in range(next(left)))
         return f"{found[1] or ''}IN ({listed})"
 
-    return _LIST.sub(marks, statement)
+    return _LIST.sub(marks, _LOCK.sub("", statement))
 
 
 @lru_cache(maxsize=1024)
