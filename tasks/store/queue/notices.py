@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, update
-
 from tasks.scheduling.alerting import Alert, OpenAlert
-from tasks.store.sql.database import columns_of
-from tasks.store.sql.tables import alerts, audit_log
 from tasks.store.sql.transaction import Transaction
 
 QUIET = timedelta(minutes=15)
@@ -46,10 +43,12 @@ class AlertRow:
     trouble: str
 
 
-def list_alerts(conn: Transaction) -> list[AlertRow]:
-    """List all alerts, the oldest first."""
-    rows = conn.execute(select(*columns_of(AlertRow, alerts)).order_by(alerts.c.since, *alerts.primary_key))
-    return [AlertRow(**row._mapping) for row in rows]
+def list_alerts(tx: Transaction) -> list[AlertRow]:
+    """Return all alerts, the oldest first."""
+    return tx.records(AlertRow, f"SELECT {_COLUMNS} FROM alerts ORDER BY since, rule, subject")
+
+
+_COLUMNS = ", ".join(field.name for field in fields(AlertRow))
 
 
 def open_alerts(rows: Sequence[AlertRow]) -> dict[tuple[str, str], OpenAlert]:
@@ -58,50 +57,44 @@ def open_alerts(rows: Sequence[AlertRow]) -> dict[tuple[str, str], OpenAlert]:
     return {one.alert.key: one for one in found}
 
 
-def keep_alerts(conn: Transaction, now: datetime, on: Sequence[Alert]) -> None:
+def keep_alerts(tx: Transaction, now: datetime, on: Sequence[Alert]) -> None:
     """Note which alerts are on now; all others are over."""
-    known = {(row.rule, row.subject): row for row in list_alerts(conn)}
     for one in on:
-        row = known.pop(one.key, None)
-        values = {"text": one.text, "level": one.level}
-        if row is None:
-            new = {"rule": one.rule, "subject": one.subject, "since": now, "firing": True}
-            conn.execute(insert(alerts).values(**new, **values))
-        elif not row.firing:
-            conn.execute(update(alerts).where(_is(*one.key)).values(**values, since=now, firing=True))
-        elif row.text != one.text:
-            conn.execute(update(alerts).where(_is(*one.key)).values(**values))
-    for key, row in known.items():
-        if row.firing:
-            conn.execute(update(alerts).where(_is(*key)).values(firing=False))
-    conn.execute(
-        delete(alerts).where(
-            ~alerts.c.firing,
-            ~alerts.c.told,
-            or_(alerts.c.told_at.is_(None), alerts.c.told_at < now - QUIET),
-            or_(alerts.c.claimed_at.is_(None), alerts.c.claimed_at < now - CLAIMED),
-        )
-    )
+        tx.later(_IS_ON, rule=one.rule, subject=one.subject, text=one.text, level=one.level, now=now)
+    tx.later(_ARE_OVER, on=[f"{one.rule}:{one.subject}" for one in on])
+    tx.later(_DROP_TOLD, quiet=now - QUIET, claimed=now - CLAIMED)
 
 
-def claim_alerts(conn: Transaction, now: datetime) -> list[AlertRow]:
+_IS_ON = """
+    INSERT INTO alerts (rule, subject, text, level, since, firing)
+    VALUES (:rule, :subject, :text, :level, :now, true)
+    ON CONFLICT (rule, subject) DO UPDATE SET text = excluded.text, level = excluded.level, firing = true,
+        since = CASE WHEN alerts.firing THEN alerts.since ELSE excluded.since END
+    WHERE NOT alerts.firing OR alerts.text <> excluded.text
+"""
+_ARE_OVER = "UPDATE alerts SET firing = false WHERE firing AND rule || ':' || subject NOT IN :on"
+_DROP_TOLD = """
+    DELETE FROM alerts WHERE NOT firing AND NOT told
+        AND (told_at IS NULL OR told_at < :quiet) AND (claimed_at IS NULL OR claimed_at < :claimed)
+"""
+
+
+def claim_alerts(tx: Transaction, now: datetime) -> list[AlertRow]:
     """Claim the alerts with a message to send now, so that no other process sends it."""
-    a = alerts.c
-    due = and_(
-        a.firing != a.told,
-        or_(a.claimed_at.is_(None), a.claimed_at < now - CLAIMED),
-        or_(a.told, a.told_at.is_(None), a.told_at <= now - QUIET),
-    )
-    rows = [
-        AlertRow(**row._mapping) for row in conn.execute(select(*columns_of(AlertRow, alerts)).where(due))
-    ]
-    for row in rows:
-        conn.execute(update(alerts).where(_is(row.rule, row.subject)).values(claimed_at=now))
+    rows = tx.records(AlertRow, _CLAIM, now=now, quiet=now - QUIET, claimed=now - CLAIMED)
     return sorted(rows, key=lambda row: (not row.firing, row.since, row.rule, row.subject))
 
 
+_CLAIM = f"""
+    UPDATE alerts SET claimed_at = :now
+    WHERE firing <> told AND (claimed_at IS NULL OR claimed_at < :claimed)
+        AND (told OR told_at IS NULL OR told_at <= :quiet)
+    RETURNING {_COLUMNS}
+"""
+
+
 def note_sent_alerts(
-    conn: Transaction, now: datetime, rows: Sequence[AlertRow], *, told: bool, trouble: str
+    tx: Transaction, now: datetime, rows: Sequence[AlertRow], *, told: bool, trouble: str
 ) -> None:
     """Note what became of a message.
 
@@ -110,14 +103,15 @@ def note_sent_alerts(
         told: False if no receiver was reached; the message is sent again when the claim has expired.
         trouble: receivers that were not reached, and why.
     """
-    done = {"told_at": now, "claimed_at": None} if told else {}
     for row in rows:
-        values = {**done, **({"told": row.firing} if told else {}), "trouble": trouble}
-        conn.execute(update(alerts).where(_is(row.rule, row.subject)).values(**values))
+        key = {"rule": row.rule, "subject": row.subject}
+        tx.later(f"UPDATE alerts SET trouble = :trouble {_KEY}", trouble=trouble, **key)
+        if told:
+            tx.later(_TOLD, told=row.firing, now=now, **key)
 
 
-def _is(rule: str, subject: str) -> ColumnElement[bool]:
-    return and_(alerts.c.rule == rule, alerts.c.subject == subject)
+_KEY = "WHERE rule = :rule AND subject = :subject"
+_TOLD = f"UPDATE alerts SET told = :told, told_at = :now, claimed_at = NULL {_KEY}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,26 +143,32 @@ class AuditRow:
     detail: Mapping[str, Any]
 
 
-def record_action(conn: Transaction, now: datetime, entry: AuditEntry) -> None:
+def record_action(tx: Transaction, now: datetime, entry: AuditEntry) -> None:
     """Add a row in the transaction of the action."""
-    conn.execute(
-        insert(audit_log).values(
-            at=now,
-            who=entry.who[:200],
-            action=entry.action,
-            subject=entry.subject[:500],
-            detail=dict(entry.detail),
-        )
+    tx.later(
+        _RECORD,
+        at=now,
+        who=entry.who[:200],
+        action=entry.action,
+        subject=entry.subject[:500],
+        detail=entry.detail,
     )
 
 
-def list_audit_rows(conn: Transaction, *, before: int | None = None, most: int) -> Sequence[AuditRow]:
-    """The newest rows first.
+_RECORD = """
+    INSERT INTO audit_log (at, who, action, subject, detail) VALUES (:at, :who, :action, :subject, :detail)
+"""
+
+
+def list_audit_rows(tx: Transaction, *, before: int | None = None, most: int) -> list[AuditRow]:
+    """Return the newest rows first.
 
     Args:
         before: only older than this row; None: from the newest on.
     """
-    statement = select(audit_log).order_by(audit_log.c.id.desc()).limit(most)
-    if before is not None:
-        statement = statement.where(audit_log.c.id < before)
-    return [AuditRow(**row._mapping) for row in conn.execute(statement)]
+    return tx.records(AuditRow, _AUDIT_ROWS, before=sys.maxsize if before is None else before, most=most)
+
+
+_AUDIT_ROWS = """
+    SELECT id, at, who, action, subject, detail FROM audit_log WHERE id < :before ORDER BY id DESC LIMIT :most
+"""
