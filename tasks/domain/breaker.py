@@ -9,7 +9,6 @@ restart.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 from random import Random
 from types import MappingProxyType
@@ -77,8 +76,3 @@ def unreachable_rest_s(times: int, rng: Random) -> float:
         rng: for the jitter.
     """
     return backoff_s(FIRST_UNREACHABLE_S, times, LONGEST_UNREACHABLE_S) * (1.0 + JITTER * rng.random())
-
-
-def state_of(until: datetime, now: datetime) -> BreakerState:
-    """The state of a breaker on record whose rest ends, or ended, at ``until``; without a record it is closed."""
-    return BreakerState.OPEN if until > now else BreakerState.HALF_OPEN

@@ -6,16 +6,12 @@ A breaker without a row is closed. With one it is open until the row's time, the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from sqlalchemy import bindparam, delete, exists, select, update
-
-from tasks.domain.breaker import BreakerState, state_of
+from tasks.domain.breaker import BreakerState
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.store.sql.database import insert_new, insert_or
-from tasks.store.sql.prepared import Prepared, defer
-from tasks.store.sql.tables import host_rests, hosts
 from tasks.store.sql.transaction import Transaction
 
 
@@ -66,20 +62,41 @@ class Breaker:
     times: int
 
 
-def save_robots(conn: Transaction, robots: Robots) -> None:
+class RestAt(NamedTuple):
+    """A breaker that is not closed: its cause, when its rest ends, or ended, and refusals in a row."""
+
+    cause: str
+    until: datetime
+    times: int
+    host: str = ""
+    node: str = ""
+
+
+def save_robots(tx: Transaction, robots: Robots) -> None:
     """Keep a host's robots.txt, in place of an older one."""
-    values = {"robots": robots.text, "robots_status": robots.status, "robots_at": robots.fetched_at}
-    statement = insert_or(conn.dialect, hosts).values(host=robots.host, **values)
-    conn.execute(statement.on_conflict_do_update(index_elements=[hosts.c.host], set_=values))
+    tx.later(_SAVE_ROBOTS, **asdict(robots))
 
 
-def load_robots(conn: Transaction, names: Iterable[str], newer_than: datetime) -> dict[str, Robots]:
-    """The robots.txt of these hosts, as far as fetched after `newer_than`."""
-    rows = conn.execute(select(hosts).where(hosts.c.host.in_(list(names)), hosts.c.robots_at > newer_than))
-    return {r.host: Robots(r.host, r.robots_status, r.robots or "", r.robots_at) for r in rows}
+_SAVE_ROBOTS = """
+    INSERT INTO hosts (host, robots, robots_status, robots_at) VALUES (:host, :text, :status, :fetched_at)
+    ON CONFLICT (host) DO UPDATE
+    SET robots = excluded.robots, robots_status = excluded.robots_status, robots_at = excluded.robots_at
+"""
 
 
-def rest_host(conn: Transaction, now: datetime, node: str, rest: Rest) -> float:
+def load_robots(tx: Transaction, names: Iterable[str], newer_than: datetime) -> dict[str, Robots]:
+    """Return the robots.txt of these hosts, as far as fetched after `newer_than`."""
+    found = tx.records(Robots, _ROBOTS, names=list(names), newer_than=newer_than)
+    return {one.host: one for one in found}
+
+
+_ROBOTS = """
+    SELECT host, robots_status AS status, coalesce(robots, '') AS text, robots_at AS fetched_at
+    FROM hosts WHERE host IN :names AND robots_at > :newer_than
+"""
+
+
+def rest_host(tx: Transaction, now: datetime, node: str, rest: Rest) -> float:
     """A host refused a node's address: open its breaker, for longer with each refusal in a row.
 
     A refusal that comes while the breaker is open is of a request that was in flight: it does not count again and never
@@ -89,22 +106,25 @@ def rest_host(conn: Transaction, now: datetime, node: str, rest: Rest) -> float:
         Seconds until the host may get a request again.
     """
     key = {"host": rest.host, "node": node}
-    mine = (host_rests.c.host == rest.host) & (host_rests.c.node == node)
-    defer(
-        conn,
-        insert_new(conn.dialect, host_rests),
-        [{**key, "cause": rest.cause, "until": now, "times": 0}],
-    )
-    row = conn.execute(select(host_rests).where(mine).with_for_update()).one()
+    tx.later(_NEW_REST, cause=rest.cause, now=now, **key)
+    (row,) = tx.records(RestAt, f"{_RESTS} {_PAIR} FOR UPDATE", **key)
     times = row.times if row.until > now else row.times + 1
     until = now + timedelta(seconds=rest.seconds(times))
     if until > row.until:
-        values = {"cause": rest.cause, "until": until, "times": times}
-        defer(conn, update(host_rests).where(mine).values(values))
-    return float((max(until, row.until) - now).total_seconds())
+        tx.later(_PROLONG, cause=rest.cause, until=until, times=times, **key)
+    return (max(until, row.until) - now).total_seconds()
 
 
-def rest_for_all(conn: Transaction, now: datetime, node: str, others: Collection[str], rest: Rest) -> None:
+_RESTS = "SELECT host, node, cause, until, times FROM host_rests"
+_PAIR = "WHERE host = :host AND node = :node"
+_NEW_REST = """
+    INSERT INTO host_rests (host, node, cause, until, times) VALUES (:host, :node, :cause, :now, 0)
+    ON CONFLICT DO NOTHING
+"""
+_PROLONG = f"UPDATE host_rests SET cause = :cause, until = :until, times = :times {_PAIR}"
+
+
+def rest_for_all(tx: Transaction, now: datetime, node: str, others: Collection[str], rest: Rest) -> None:
     """A host answers nobody: it rests for every address, and is probed from one of them instead of from each.
 
     All count as many refusals in a row as the one with the most. The address that was to ask next, but not the one that
@@ -115,8 +135,7 @@ def rest_for_all(conn: Transaction, now: datetime, node: str, others: Collection
         node: that has just asked.
         others: nodes that may ask, too.
     """
-    its = (host_rests.c.host == rest.host) & _SILENT
-    rows = conn.execute(select(host_rests).where(its).order_by(host_rests.c.node).with_for_update()).all()
+    rows = tx.records(RestAt, _SILENT, host=rest.host)
     able = [row for row in rows if row.node != node and row.node in others] or [
         row for row in rows if row.node == node
     ]
@@ -126,97 +145,78 @@ def rest_for_all(conn: Transaction, now: datetime, node: str, others: Collection
     next_one = min(able, key=lambda row: row.until)
     for row in rows:
         until = now + timedelta(seconds=rest.seconds(times if row is next_one else times + 1))
-        values = {"until": max(until, row.until), "times": times}
-        defer(conn, update(host_rests).where(its, host_rests.c.node == row.node).values(values))
+        values = {"cause": row.cause, "until": max(until, row.until), "times": times}
+        tx.later(_PROLONG, host=row.host, node=row.node, **values)
 
 
-def recovered(conn: Transaction, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
+_SILENT = f"{_RESTS} WHERE host = :host AND cause = '{UNREACHABLE}' ORDER BY node FOR UPDATE"
+
+
+def recovered(tx: Transaction, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
     """Close the half-open breakers of these (host, node), after the host gave the node a page.
 
     Open breakers stay open: that page was in flight when the host refused another. A host that did not answer and now
     does may be probed from every other address at once.
     """
-    if pairs:
-        rows = [{"of_host": host, "of_node": node, "now": now} for host, node in sorted(pairs)]
-        _MAY_BE_PROBED.defer(conn, rows)
-        _CLOSE.defer(conn, rows)
+    for statement in (_MAY_BE_PROBED, _CLOSE):
+        for host, node in sorted(pairs):
+            tx.later(statement, host=host, node=node, now=now)
 
 
-_now = bindparam("now", type_=host_rests.c.until.type)
-_HALF_OPEN = (
-    (host_rests.c.host == bindparam("of_host"))
-    & (host_rests.c.node == bindparam("of_node"))
-    & (host_rests.c.until <= _now)
-)
-_SILENT = host_rests.c.cause == UNREACHABLE
-_back = host_rests.alias("back")
-_MAY_BE_PROBED = Prepared(
-    update(host_rests)
-    .where(
-        _SILENT,
-        host_rests.c.until > _now,
-        host_rests.c.host == bindparam("of_host"),
-        exists().where(
-            _back.c.host == host_rests.c.host,
-            _back.c.node == bindparam("of_node"),
-            _back.c.until <= _now,
-            _back.c.cause == UNREACHABLE,
-        ),
+_MAY_BE_PROBED = f"""
+    UPDATE host_rests SET until = :now
+    WHERE cause = '{UNREACHABLE}' AND until > :now AND host = :host AND EXISTS (
+        SELECT 1 FROM host_rests back
+        WHERE back.host = :host AND back.node = :node AND back.until <= :now AND back.cause = '{UNREACHABLE}'
     )
-    .values(until=_now)
-)
-_CLOSE = Prepared(delete(host_rests).where(_HALF_OPEN))
+"""
+_CLOSE = f"DELETE FROM host_rests {_PAIR} AND until <= :now"
 
 
-def rests_s(conn: Transaction, now: datetime) -> dict[str, dict[str, float]]:
-    """For which nodes each host rests now (breaker open), and for how long: host to node to seconds."""
+def rests_s(tx: Transaction, now: datetime) -> dict[str, dict[str, float]]:
+    """Return for which nodes each host rests now (breaker open), and for how long: host to node to seconds."""
     found: dict[str, dict[str, float]] = {}
-    for row in _RESTS.rows(conn, {"now": now}):
+    for row in tx.records(RestAt, f"{_RESTS} WHERE until > :now", now=now):
         found.setdefault(row.host, {})[row.node] = (row.until - now).total_seconds()
     return found
 
 
-def unanswered(conn: Transaction, now: datetime) -> dict[str, list[str]]:
-    """The nodes of those that rest now (breaker open) because the host does not answer them, by host."""
+def unanswered(tx: Transaction, now: datetime) -> dict[str, list[str]]:
+    """Return the nodes for which a host rests now (breaker open) because it does not answer them, by host."""
     found: dict[str, list[str]] = {}
-    for row in _UNANSWERED.rows(conn, {"now": now}):
-        found.setdefault(row.host, []).append(row.node)
+    for host, node in tx.rows(_UNANSWERED, now=now):
+        found.setdefault(host, []).append(node)
     return found
 
 
-def probing(conn: Transaction, now: datetime) -> dict[str, dict[str, str]]:
-    """Nodes whose rests are over without a page since (breaker half-open): host to node to cause.
+def probing(tx: Transaction, now: datetime) -> dict[str, dict[str, str]]:
+    """Return nodes whose rests are over without a page since (breaker half-open): host to node to cause.
 
     Give each of these pairs one attempt at a time.
     """
     found: dict[str, dict[str, str]] = {}
-    for row in _PROBING.rows(conn, {"now": now}):
-        found.setdefault(row.host, {})[row.node] = row.cause
+    for host, node, cause in tx.rows(_PROBING, now=now):
+        found.setdefault(host, {})[node] = cause
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class RestAt:
-    """A breaker that is not closed: its cause, when its rest ends, or ended, and refusals in a row."""
-
-    cause: str
-    until: datetime
-    times: int
+_UNANSWERED = f"SELECT host, node FROM host_rests WHERE until > :now AND cause = '{UNREACHABLE}'"
+_PROBING = "SELECT host, node, cause FROM host_rests WHERE until <= :now"
 
 
-def rests_at(conn: Transaction, names: Collection[str]) -> dict[tuple[str, str], RestAt]:
-    """Breakers of these hosts that are not closed, by (host, node)."""
-    rows = conn.execute(select(host_rests).where(host_rests.c.host.in_(names)))
-    return {(row.host, row.node): RestAt(row.cause, row.until, row.times) for row in rows}
+def rests_at(tx: Transaction, names: Collection[str]) -> dict[tuple[str, str], RestAt]:
+    """Return the breakers of these hosts that are not closed, by (host, node)."""
+    rows = tx.records(RestAt, f"{_RESTS} WHERE host IN :names", names=list(names))
+    return {(row.host, row.node): row for row in rows}
 
 
-def breakers(conn: Transaction, now: datetime) -> list[Breaker]:
-    """Every breaker that is not closed, by node and host."""
-    rows = conn.execute(select(host_rests).order_by(host_rests.c.node, host_rests.c.host))
-    return [Breaker(**row._mapping, state=state_of(row.until, now)) for row in rows]
+def breakers(tx: Transaction, now: datetime) -> list[Breaker]:
+    """Return every breaker that is not closed, by node and host."""
+    return tx.records(Breaker, _BREAKERS, now=now)
 
 
-_RESTING = select(host_rests).where(host_rests.c.until > _now)
-_RESTS = Prepared(_RESTING)
-_UNANSWERED = Prepared(_RESTING.where(_SILENT))
-_PROBING = Prepared(select(host_rests).where(host_rests.c.until <= _now))
+_BREAKERS = f"""
+    SELECT host, node, cause, until, times,
+        CASE WHEN until > :now THEN '{BreakerState.OPEN}' ELSE '{BreakerState.HALF_OPEN}' END AS state
+    FROM host_rests ORDER BY node, host
+"""
