@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
@@ -15,9 +14,7 @@ from tasks.domain.breaker import (
     JITTER,
     LONGEST_ASKED_S,
     LONGEST_REST_S,
-    BreakerState,
     rest_s,
-    state_of,
 )
 from tasks.domain.failures import ErrorClass
 
@@ -78,9 +75,3 @@ def test_rests_never_end_before_retry_after_and_grow_until_the_cap(cause, times,
 )
 def test_a_wait_doubles_with_each_failure_up_to_the_longest(failures, wait_s):
     assert backoff_s(2.0, failures, 300.0) == wait_s
-
-
-def test_a_breaker_is_half_open_from_the_end_of_its_rest_on():
-    until = datetime(2026, 1, 1, tzinfo=UTC)
-    assert state_of(until, until - timedelta(microseconds=1)) is BreakerState.OPEN
-    assert state_of(until, until) is BreakerState.HALF_OPEN

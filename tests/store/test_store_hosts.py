@@ -47,6 +47,7 @@ def test_the_rest_ends_on_the_second_and_leaves_it_half_open(world: World) -> No
     world.pass_s(1)
     assert world.look(hosts.rests_s, world.now) == {}
     assert world.look(hosts.probing, world.now) == {"h.cn": {"n1": "captcha"}}
+    assert [one.state for one in world.look(hosts.breakers, world.now)] == [BreakerState.HALF_OPEN]
 
 
 def test_refusals_in_a_row_rest_longer_and_a_page_starts_anew(world: World) -> None:
