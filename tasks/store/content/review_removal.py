@@ -11,24 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ScalarSelect, delete, func, null, select, update
-
 from tasks.domain.product_match import Verdict
 from tasks.store.content import near_links, reposts
-from tasks.store.sql.tables import (
-    attempts,
-    page_products,
-    pages,
-    refused_reviews,
-    review_bands,
-    review_links,
-    reviews,
-)
 from tasks.store.sql.transaction import Transaction
 
 _AT_ONCE = 500
-_MATCHED = (Verdict.REVIEW, Verdict.NEAR_PRODUCT)
-_EMPTIED = {"title": "", "content_hash": "", "etag": None, "last_modified": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,66 +33,92 @@ class Removed:
     alone: Sequence[int]
 
 
-def remove_reviews(conn: Transaction, product_id: int) -> Removed:
-    """Delete what was collected of a product, once its work is cancelled."""
-    link, other = page_products.c, page_products.alias("other").c
-    its = select(link.page_id).where(link.product_id == product_id, link.verdict == Verdict.REVIEW)
-    shared = select(other.page_id).where(other.product_id != product_id, other.verdict.in_(_MATCHED))
-    others = select(other.page_id).where(other.product_id != product_id)
-    # Also pages of this product alone that were found to be about another one: their texts are kept, too.
-    left_out = (link.verdict == Verdict.WRONG_PRODUCT) & link.page_id.not_in(others)
-    not_shared = (link.verdict == Verdict.REVIEW) & link.page_id.not_in(shared)
-    of_own = select(link.page_id).where(link.product_id == product_id, not_shared | left_out)
-    own = of_own.scalar_subquery()
-    doomed = select(reviews.c.id).where(reviews.c.page_id.in_(own)).scalar_subquery()
-    had = int(conn.execute(select(func.sum(pages.c.reviews)).where(pages.c.id.in_(its))).scalar_one() or 0)
-    _promote_copies(conn, doomed)
-    alone = conn.scalars(
-        select(review_links.c.review_id)
-        .where(review_links.c.original_id.in_(doomed), review_links.c.review_id.not_in(doomed))
-        .order_by(review_links.c.review_id)
-    ).all()
-    linked = review_links.c.review_id.in_(doomed) | review_links.c.original_id.in_(doomed)
-    conn.execute(delete(review_links).where(linked))
-    conn.execute(delete(review_bands).where(review_bands.c.review_id.in_(doomed)))
-    conn.execute(delete(refused_reviews).where(refused_reviews.c.page_id.in_(own)))
-    deleted = conn.execute(delete(reviews).where(reviews.c.page_id.in_(own))).rowcount
-    reposts.pull_back(conn)
-    imported = conn.scalars(select(pages.c.id).where(pages.c.id.in_(own), pages.c.source.is_not(None))).all()
-    crawled = update(pages).where(pages.c.id.in_(own), pages.c.source.is_(None), pages.c.reviews > 0)
-    conn.execute(crawled.values(withheld=pages.c.reviews, reviews=0, **_EMPTIED))
+def remove_reviews(tx: Transaction, product_id: int) -> Removed:
+    """Delete what was collected of a product, after its work was cancelled."""
+    had = tx.value(
+        f"SELECT coalesce(sum(reviews), 0) FROM pages WHERE id IN ({_REVIEWED})", product=product_id
+    )
+    _promote_copies(tx, product_id)
+    alone = [one for (one,) in tx.rows(_ALONE, product=product_id)]
+    for statement in (_DELETE_LINKS, _DELETE_BANDS, _DELETE_REFUSED):
+        tx.run(statement, product=product_id)
+    deleted = tx.run(f"DELETE FROM reviews WHERE page_id IN ({_OWN})", product=product_id)
+    reposts.pull_back(tx)
+    imported = [one for (one,) in tx.rows(_IMPORTED, product=product_id)]
+    tx.run(_EMPTY_CRAWLED, product=product_id)
     for at in range(0, len(imported), _AT_ONCE):
         some = imported[at : at + _AT_ONCE]
-        conn.execute(delete(page_products).where(link.page_id.in_(some)))
-        conn.execute(delete(pages).where(pages.c.id.in_(some)))
-    withheld = select(pages.c.withheld).where(pages.c.id == link.page_id).scalar_subquery()
-    is_its = link.verdict.in_(_MATCHED) | link.page_id.in_(own)
-    ended = update(page_products).where(link.product_id == product_id, is_its)
-    near = select(other.page_id).where(other.verdict == Verdict.NEAR_PRODUCT, other.page_id.in_(its))
-    orphaned = conn.scalars(near).all()
-    conn.execute(ended.values(verdict=Verdict.REMOVED, refused=withheld, missing=""))
-    near_links.settle(conn, set(orphaned))
-    of_product = attempts.c.product_id == product_id, attempts.c.last_response.is_not(None)
-    conn.execute(update(attempts).where(*of_product).values(last_response=null()))
+        tx.run("DELETE FROM page_products WHERE page_id IN :pages", pages=some)
+        tx.run("DELETE FROM pages WHERE id IN :pages", pages=some)
+    near = {page for (page,) in tx.rows(_NEAR, product=product_id)}
+    tx.run(_END_LINKS, product=product_id)
+    near_links.settle(tx, near)
+    tx.run(_FORGET_RESPONSES, product=product_id)
     return Removed(deleted, had - deleted, alone)
 
 
-def restore_links(conn: Transaction, product_id: int) -> None:
-    """A product is looked for again: pages that others kept are its own, too. Emptied ones are read where found."""
-    link = page_products.c
-    emptied = select(pages.c.id).where(pages.c.id == link.page_id, pages.c.withheld > 0).exists()
-    its = update(page_products).where(link.product_id == product_id, link.verdict == Verdict.REMOVED)
-    conn.execute(its.where(~emptied).values(verdict=Verdict.REVIEW, refused=0))
+_MATCHED = f"('{Verdict.REVIEW}', '{Verdict.NEAR_PRODUCT}')"
+_REVIEWED = f"SELECT page_id FROM page_products WHERE product_id = :product AND verdict = '{Verdict.REVIEW}'"
+# Also pages of this product alone that were found to be about another one: their texts are stored, too.
+_OWN = f"""
+    SELECT l.page_id FROM page_products l
+    WHERE l.product_id = :product AND l.verdict IN ('{Verdict.REVIEW}', '{Verdict.WRONG_PRODUCT}') AND NOT EXISTS (
+        SELECT 1 FROM page_products other
+        WHERE other.page_id = l.page_id AND other.product_id <> :product
+            AND (l.verdict = '{Verdict.WRONG_PRODUCT}' OR other.verdict IN {_MATCHED})
+    )
+"""
+_DOOMED = f"SELECT id FROM reviews WHERE page_id IN ({_OWN})"
+_ALONE = f"""
+    SELECT review_id FROM review_links WHERE original_id IN ({_DOOMED}) AND review_id NOT IN ({_DOOMED})
+    ORDER BY review_id
+"""
+_DELETE_LINKS = f"DELETE FROM review_links WHERE review_id IN ({_DOOMED}) OR original_id IN ({_DOOMED})"
+_DELETE_BANDS = f"DELETE FROM review_bands WHERE review_id IN ({_DOOMED})"
+_DELETE_REFUSED = f"DELETE FROM refused_reviews WHERE page_id IN ({_OWN})"
+_IMPORTED = f"SELECT id FROM pages WHERE id IN ({_OWN}) AND source IS NOT NULL"
+_EMPTY_CRAWLED = f"""
+    UPDATE pages SET withheld = reviews, reviews = 0, title = '', content_hash = '', etag = NULL, last_modified = NULL
+    WHERE id IN ({_OWN}) AND source IS NULL AND reviews > 0
+"""
+_NEAR = f"""
+    SELECT page_id FROM page_products WHERE verdict = '{Verdict.NEAR_PRODUCT}' AND page_id IN ({_REVIEWED})
+"""
+_END_LINKS = f"""
+    UPDATE page_products SET verdict = '{Verdict.REMOVED}', missing = '',
+        refused = (SELECT withheld FROM pages WHERE pages.id = page_products.page_id)
+    WHERE product_id = :product AND (verdict IN {_MATCHED} OR page_id IN ({_OWN}))
+"""
+_FORGET_RESPONSES = """
+    UPDATE attempts SET last_response = NULL WHERE product_id = :product AND last_response IS NOT NULL
+"""
 
 
-def _promote_copies(conn: Transaction, doomed: ScalarSelect[int]) -> None:
-    """Of reviews that equal a deleted one the first takes its place: for the others, its index and its reposts."""
-    r, links = reviews.c, review_links.c
-    first = select(r.same_as, func.min(r.id)).where(r.same_as.in_(doomed), r.id.not_in(doomed))
-    for old, new in conn.execute(first.group_by(r.same_as)).all():
-        conn.execute(update(reviews).where(r.id == new).values(same_as=None))
-        conn.execute(update(reviews).where(r.same_as == old, r.id > new).values(same_as=new))
-        conn.execute(update(review_bands).where(review_bands.c.review_id == old).values(review_id=new))
-        conn.execute(update(review_links).where(links.review_id == old).values(review_id=new))
-        later = update(review_links).where(links.original_id == old, links.review_id > new)
-        conn.execute(later.values(original_id=new))
+def restore_links(tx: Transaction, product_id: int) -> None:
+    """Give a product that is crawled again the pages that others kept. Emptied ones are read when they are found."""
+    tx.later(_RESTORE_LINKS, product=product_id)
+
+
+_RESTORE_LINKS = f"""
+    UPDATE page_products SET verdict = '{Verdict.REVIEW}', refused = 0
+    WHERE product_id = :product AND verdict = '{Verdict.REMOVED}'
+        AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.id = page_products.page_id AND pages.withheld > 0)
+"""
+
+
+def _promote_copies(tx: Transaction, product_id: int) -> None:
+    """Put the first copy of a deleted review in its place: for the other copies, in its bands and its reposts."""
+    for old, new in tx.rows(_FIRST_COPIES, product=product_id):
+        for statement in (_MOVE_COPIES, _MOVE_BANDS, _MOVE_LINK, _MOVE_REPOSTS):
+            tx.later(statement, old=old, new=new)
+
+
+_FIRST_COPIES = f"""
+    SELECT same_as, min(id) FROM reviews WHERE same_as IN ({_DOOMED}) AND id NOT IN ({_DOOMED}) GROUP BY same_as
+"""
+_MOVE_COPIES = """
+    UPDATE reviews SET same_as = CASE WHEN id > :new THEN :new END WHERE same_as = :old AND id >= :new
+"""
+_MOVE_BANDS = "UPDATE review_bands SET review_id = :new WHERE review_id = :old"
+_MOVE_LINK = "UPDATE review_links SET review_id = :new WHERE review_id = :old"
+_MOVE_REPOSTS = "UPDATE review_links SET original_id = :new WHERE original_id = :old AND review_id > :new"
