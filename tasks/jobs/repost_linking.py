@@ -79,9 +79,9 @@ def find(conn: Transaction, now: datetime, most: int) -> reposts.Step | None:
     rows = reposts.following(conn, now, after, most)
     if not rows:
         return None
-    texts = [_text(review_id, body) for review_id, same_as, body in rows if same_as is None]
+    texts = [_text(row.id, row.body) for row in rows if row.same_as is None]
     links, keys = _compare(conn, [text for text in texts if text.bands])
-    return reposts.Step(after, rows[-1][0], len(rows), links, keys)
+    return reposts.Step(after, rows[-1].id, len(rows), links, keys)
 
 
 def compare_again(conn: Transaction, numbers: Collection[int]) -> None:

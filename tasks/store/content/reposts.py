@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import NamedTuple
 
-from sqlalchemy import func, select, update
-
-from tasks.store.sql.bulk import insert_rows, rows_with
-from tasks.store.sql.database import insert_new
-from tasks.store.sql.tables import review_bands, review_links, reviews, sweep_marks
+from tasks.store.sql.bulk import insert_rows
+from tasks.store.sql.tables import review_bands, review_links
 from tasks.store.sql.transaction import Transaction
 
 SETTLED = timedelta(seconds=60)
 """PostgreSQL numbers rows before it commits them: after this time no lower number appears any more."""
 
-_SWEEP = "reposts"
+_VALUES_AT_ONCE = 10_000
 
 
 class Link(NamedTuple):
@@ -49,59 +47,76 @@ class Step:
     bands: Sequence[tuple[int, int]]
 
 
-def save(conn: Transaction, step: Step) -> bool:
-    """Write what was found; False, and nothing is written, where the sweep has gone on since."""
+class ReviewText(NamedTuple):
+    """The text of a review, and the number of an earlier review with an equal text."""
+
+    id: int
+    same_as: int | None
+    body: str
+    collected_at: datetime
+
+
+def save(tx: Transaction, step: Step) -> bool:
+    """Store the links of a step; False, and nothing is stored, if the sweep has gone on since."""
     if not step.after:
-        conn.execute(insert_new(conn.dialect, sweep_marks), {"sweep": _SWEEP, "last_id": 0})
-    moved = conn.execute(
-        update(sweep_marks)
-        .where(sweep_marks.c.sweep == _SWEEP, sweep_marks.c.last_id == step.after)
-        .values(last_id=step.last_id)
-    )
-    if moved.rowcount != 1:
+        tx.later("INSERT INTO sweep_marks (sweep, last_id) VALUES ('reposts', 0) ON CONFLICT DO NOTHING")
+    if not tx.run(_MOVE_MARK, after=step.after, last_id=step.last_id):
         return False
-    add(conn, step.links, step.bands)
+    add(tx, step.links, step.bands)
     return True
 
 
-def add(conn: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
+_MOVE_MARK = "UPDATE sweep_marks SET last_id = :last_id WHERE sweep = 'reposts' AND last_id = :after"
+
+
+def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
     """Insert links, and bands (band, review) of originals."""
-    insert_rows(conn, review_links, ("review_id", "original_id", "similarity"), links, new_only=True)
-    insert_rows(conn, review_bands, ("band", "review_id"), bands, new_only=True)
+    insert_rows(tx, review_links, ("review_id", "original_id", "similarity"), links, new_only=True)
+    insert_rows(tx, review_bands, ("band", "review_id"), bands, new_only=True)
 
 
-def pull_back(conn: Transaction) -> None:
-    """After the last reviews were deleted: their numbers may be given again, so the sweep looks at these."""
-    newest = select(func.coalesce(func.max(reviews.c.id), 0)).scalar_subquery()
-    behind = update(sweep_marks).where(sweep_marks.c.sweep == _SWEEP, sweep_marks.c.last_id > newest)
-    conn.execute(behind.values(last_id=newest))
+def pull_back(tx: Transaction) -> None:
+    """Set the mark back after the last reviews were deleted: their numbers may be given again."""
+    tx.run(_PULL_BACK)
 
 
-def mark(conn: Transaction) -> int:
-    """The number of the last review that the sweep has looked at; 0 before it began."""
-    last = select(sweep_marks.c.last_id).where(sweep_marks.c.sweep == _SWEEP)
-    return conn.execute(last).scalar_one_or_none() or 0
+_NEWEST = "(SELECT coalesce(max(id), 0) FROM reviews)"
+_PULL_BACK = f"UPDATE sweep_marks SET last_id = {_NEWEST} WHERE sweep = 'reposts' AND last_id > {_NEWEST}"
 
 
-def following(conn: Transaction, now: datetime, after: int, most: int) -> Sequence[Sequence[Any]]:
-    """The next reviews after this number: number, number of the equal text, and text of each."""
-    query = select(reviews.c.id, reviews.c.same_as, reviews.c.body).where(reviews.c.id > after)
-    query = query.order_by(reviews.c.id).limit(most)
-    if conn.dialect.name == "sqlite":  # one writer at a time: numbers appear in their order
-        return conn.execute(query).all()
-    rows = conn.execute(query.add_columns(reviews.c.collected_at)).all()
-    young = next((at for at, row in enumerate(rows) if row.collected_at > now - SETTLED), len(rows))
-    return [row[:3] for row in rows[:young]]
+def mark(tx: Transaction) -> int:
+    """Return the number of the last review that the sweep has looked at; 0 before it began."""
+    return tx.value("SELECT last_id FROM sweep_marks WHERE sweep = 'reposts'") or 0
 
 
-def members(conn: Transaction, keys: Collection[int]) -> dict[int, list[int]]:
-    """Numbers of the reviews in those of these bands that have any."""
+def following(tx: Transaction, now: datetime, after: int, most: int) -> list[ReviewText]:
+    """Return the next reviews after this number, at most `most`."""
+    rows = tx.records(ReviewText, _FOLLOWING, after=after, most=most)
+    # SQLite has one writer at a time: numbers appear in their order.
+    return list(takewhile(lambda row: tx.is_sqlite or row.collected_at <= now - SETTLED, rows))
+
+
+_FOLLOWING = "SELECT id, same_as, body, collected_at FROM reviews WHERE id > :after ORDER BY id LIMIT :most"
+
+
+def members(tx: Transaction, bands: Collection[int]) -> dict[int, list[int]]:
+    """Return the numbers of the reviews in each of these bands that has any."""
     found: dict[int, list[int]] = {}
-    for band, review_id in rows_with(conn, review_bands, "band, review_id", "band", keys):
-        found.setdefault(band, []).append(review_id)
+    wanted = list(bands)
+    for at in range(0, len(wanted), _VALUES_AT_ONCE):
+        for band, review_id in tx.rows(_MEMBERS, bands=wanted[at : at + _VALUES_AT_ONCE]):
+            found.setdefault(band, []).append(review_id)
     return found
 
 
-def bodies(conn: Transaction, ids: Collection[int]) -> dict[int, str]:
-    """The texts of reviews, by their numbers."""
-    return dict(rows_with(conn, reviews, "id, body", "id", ids))
+_MEMBERS = "SELECT band, review_id FROM review_bands WHERE band IN :bands"
+
+
+def bodies(tx: Transaction, ids: Collection[int]) -> dict[int, str]:
+    """Return the texts of reviews, by their numbers."""
+    wanted, found = list(ids), dict[int, str]()
+    for at in range(0, len(wanted), _VALUES_AT_ONCE):
+        found |= tx.rows(
+            "SELECT id, body FROM reviews WHERE id IN :ids", ids=wanted[at : at + _VALUES_AT_ONCE]
+        )
+    return found
