@@ -63,7 +63,7 @@ def test_a_list_may_hold_bytes_and_enums(store: Store) -> None:
         assert tx.value("SELECT 1 WHERE 'review' IN :verdicts", verdicts=[Verdict.REVIEW]) == 1
 
 
-@pytest.mark.parametrize("lock", ["FOR UPDATE", "FOR UPDATE SKIP LOCKED"])
+@pytest.mark.parametrize("lock", ["FOR UPDATE", "FOR NO KEY UPDATE", "FOR UPDATE SKIP LOCKED"])
 def test_rows_are_locked_where_the_database_locks_rows(filled: Store, lock: str) -> None:
     with filled.begin() as tx, statements(filled) as sent:
         wanted = f"SELECT sweep FROM sweep_marks WHERE last_id IN (SELECT 2) {lock}"

@@ -116,9 +116,7 @@ def _promote_copies(tx: Transaction, product_id: int) -> None:
 _FIRST_COPIES = f"""
     SELECT same_as, min(id) FROM reviews WHERE same_as IN ({_DOOMED}) AND id NOT IN ({_DOOMED}) GROUP BY same_as
 """
-_MOVE_COPIES = """
-    UPDATE reviews SET same_as = CASE WHEN id > :new THEN :new END WHERE same_as = :old AND id >= :new
-"""
+_MOVE_COPIES = "UPDATE reviews SET same_as = nullif(:new, id) WHERE same_as = :old AND id >= :new"
 _MOVE_BANDS = "UPDATE review_bands SET review_id = :new WHERE review_id = :old"
 _MOVE_LINK = "UPDATE review_links SET review_id = :new WHERE review_id = :old"
 _MOVE_REPOSTS = "UPDATE review_links SET original_id = :new WHERE original_id = :old AND review_id > :new"

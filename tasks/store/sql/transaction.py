@@ -1,10 +1,10 @@
 """The one module that executes SQL: a statement is text with named values, the same for SQLite and PostgreSQL.
 
-`:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. `FOR UPDATE` and `SKIP LOCKED` are for
-PostgreSQL: SQLite, which has one writer at a time, gets the text without them. A text is prepared once for each
-database. SQLite gets it straight from here, because SQLAlchemy's work at each execution costs several times what
-SQLite's does. PostgreSQL, where a round trip costs more than both, gets it through SQLAlchemy with statement batching
-(`tasks.store.sql.statement_batch`).
+`:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. `FOR UPDATE`, `FOR NO KEY UPDATE` and
+`SKIP LOCKED` are for PostgreSQL: SQLite, which has one writer at a time, gets the text without them. A text is prepared
+once for each database. SQLite gets it straight from here, because SQLAlchemy's work at each execution costs several
+times what SQLite's does. PostgreSQL, where a round trip costs more than both, gets it through SQLAlchemy with statement
+batching (`tasks.store.sql.statement_batch`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 _VALUE = re.compile(r"(?<![:\w]):([a-z]\w*)")
 _LIST = re.compile(r"\b(NOT )?IN :([a-z]\w*)")
-_LOCK = re.compile(r"\sFOR UPDATE( SKIP LOCKED)?")
+_LOCK = re.compile(r"\sFOR (NO KEY )?UPDATE( SKIP LOCKED)?")
 _ESCAPED = str.maketrans({"%": "/%", "_": "/_", "/": "//"})
 _ZONE_AT = len("2013-05-06 12:30:00.000000")
 _CLOCK = "SELECT clock_timestamp()"
