@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-import uuid
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields
 from datetime import datetime
@@ -303,21 +302,3 @@ def newest(most: int, key: Column[int], *columns: ColumnElement[Any]) -> Subquer
         columns: what is read of it.
     """
     return select(*columns).order_by(key.desc()).limit(most).subquery()
-
-
-def stream(conn: Transaction, statement: str, at_once: int = 5_000) -> Iterator[Sequence[Any]]:
-    """The rows of a plain SQL query, as the driver has them, without the whole result in memory.
-
-    A server-side cursor of PostgreSQL, the cursor of SQLite: nothing of SQLAlchemy's cost a row.
-    """
-    cursor: Any
-    if conn.dialect.name == "sqlite":
-        cursor = conn.connection.cursor()
-    else:
-        cursor = conn.connection.cursor(name=f"stream_{uuid.uuid4().hex}", withhold=True)
-        cursor.itersize = at_once
-    try:
-        cursor.execute(statement)
-        yield from cursor
-    finally:
-        cursor.close()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -32,7 +32,7 @@ def reader_of(row_type: Any, columns: tuple[str, ...], *, sqlite: bool) -> Calla
         if (convert := _conversion(hints[name], sqlite=sqlite)) is not None
     ]
     if not conversions and columns == getattr(row_type, "_fields", None):
-        return row_type._make  # type: ignore[no-any-return]
+        return partial(tuple.__new__, row_type)  # as `_make`, which takes three times as long
 
     def read(row: Sequence[Any]) -> Any:
         values = dict(zip(columns, row, strict=True))

@@ -115,10 +115,11 @@ class Transaction:
             cursor.itersize = _AT_ONCE
         try:
             cursor.execute(text, given)
-            read = None
-            for row in cursor:
-                read = read or self._reader(row_type, cursor)
+            rows = iter(cursor)
+            for row in rows:
+                read = self._reader(row_type, cursor)
                 yield read(row)
+                yield from map(read, rows)
         finally:
             cursor.close()
 

@@ -2,7 +2,7 @@
 
 Leases are whole; what was copied from one row to another is still equal; times are in order; counters add up; no page
 and no review is stored twice; nothing is lost. What rows owe to the event log is proved by `tasks.store.verify.replay`,
-what tasks owe to their partitions by `tasks.store.verify.plan_invariants`.
+what tasks owe to their partitions by `tasks.store.verify.search_parts`.
 """
 
 from __future__ import annotations

@@ -1,59 +1,143 @@
 """The event log, replayed: what the rows of subtasks and attempts must say after their events.
 
 One streaming pass over events, attempts and subtasks, all in the order of their subtasks: the events of one subtask are
-held at a time, so memory does not grow with the log. What went the happy path is proved at a glance
-(`tasks.store.verify.happy_path`); all else event by event. Each allocation opens the next attempt, under its token
-(fencing); what ends it names the same token, node and attempt, at the same moment.
+held at a time, so memory does not grow with the log. A subtask on the happy path is checked at a glance (`_is_happy`);
+all others event by event. Each allocation opens the next attempt, under its token (fencing); the event that ends it
+names the same token, node and attempt, at the same moment.
 
-The `not_before`, `waits_for` and `idle_releases` of a subtask follow from the details of events. Where these
-were dropped (`tasks.store.queue.upkeep`), or are of a version that did not record it, it is unknown until an event sets
-it again.
+The `not_before`, `waits_for` and `idle_releases` of a subtask follow from the details of events. If these
+were dropped (`tasks.store.queue.upkeep`), or are of a version that did not record it, the value is unknown until an
+event sets it again. Times stay as the driver returns them (text with SQLite): they compare in either form.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from tasks.domain.states import LEGAL, MAX_RECALLS, State, Transition
 from tasks.store.queue.leases import HITS_UNREAD
-from tasks.store.sql.database import stream
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.grouped import Groups, TargetSums
-from tasks.store.verify.happy_path import detail_of, miscounted, on_happy_path
 from tasks.store.verify.invariants import CLOCKS, Violation, as_time
 
+R = TypeVar("R", bound=tuple[Any, ...])
+
+
+class _EventRow(NamedTuple):
+    subtask_id: int
+    id: int
+    transition: str
+    from_state: str | None
+    to_state: str
+    at: Any
+    token: str | None
+    attempt_id: int | None
+    node: str | None
+    reason: str | None
+    detail: str | None
+
+
 _EVENTS = """
-SELECT subtask_id, id, transition, from_state, to_state, at, token, attempt_id, node, reason,
-    CASE WHEN transition IN ('create', 'recall', 'release', 'fail', 'succeed') THEN CAST(detail AS TEXT) END
-FROM events ORDER BY subtask_id, id
+    SELECT subtask_id, id, transition, from_state, to_state, at, token, attempt_id, node, reason,
+        CASE WHEN transition IN ('create', 'recall', 'release', 'fail', 'succeed') THEN CAST(detail AS TEXT) END
+            AS detail
+    FROM events ORDER BY subtask_id, id
 """
+
+
+class _AttemptRow(NamedTuple):
+    subtask_id: int
+    id: int
+    no: int
+    round: int
+    token: str
+    node: str
+    allocated_at: Any
+    started_at: Any
+    ended_at: Any
+    outcome: str | None
+    reason: str | None
+    known: int
+    requests: int
+    bytes: int
+    active_s: float
+    wait_s: float
+    errors: str
+    statuses: str
+
+
 _ATTEMPTS = """
-SELECT subtask_id, id, no, round, token, node, allocated_at, started_at, ended_at, outcome, reason, known, requests,
-    bytes, active_s, wait_s, CAST(errors AS TEXT), CAST(statuses AS TEXT)
-FROM attempts ORDER BY subtask_id, no
+    SELECT subtask_id, id, no, round, token, node, allocated_at, started_at, ended_at, outcome, reason, known, requests,
+        bytes, active_s, wait_s, CAST(errors AS TEXT) AS errors, CAST(statuses AS TEXT) AS statuses
+    FROM attempts ORDER BY subtask_id, no
 """
+
+
+class _SubtaskRow(NamedTuple):
+    id: int
+    task_id: int
+    parent_id: int | None
+    left: int
+    log_dropped: int
+    state: str
+    round: int
+    recalls: int
+    failed_on: str
+    assigned_node: str | None
+    not_before: Any
+    idle_releases: int
+    waits_for: str | None
+    reason: str | None
+    lease_token: str | None
+    lease_node: str | None
+    attempt_id: int | None
+    lease_started: int
+    attempts: int
+    created_at: Any
+    changed_at: Any
+
+
 _SUBTASKS = """
-SELECT id, task_id, parent_id, "left", log_dropped, state, round, recalls, CAST(failed_on AS TEXT), assigned_node,
-    not_before, idle_releases, waits_for, reason, lease_token, lease_node, attempt_id, lease_started, attempts,
-    created_at, changed_at
-FROM subtasks ORDER BY id
+    SELECT id, task_id, parent_id, "left", log_dropped, state, round, recalls, CAST(failed_on AS TEXT) AS failed_on,
+        assigned_node, not_before, idle_releases, waits_for, reason, lease_token, lease_node, attempt_id, lease_started,
+        attempts, created_at, changed_at
+    FROM subtasks ORDER BY id
 """
+
+
+class _TargetsOfSubtask(NamedTuple):
+    """Targets of a subtask: their first and last task, what is to do or came late, and its share of its task's sums."""
+
+    subtask_id: int
+    first_task: int
+    last_task: int
+    todo_hits: int
+    todo_results: int
+    late: int
+    results: int
+    read: int
+    hits: int
+    legal: int
+
+
 _TARGETS = """
-SELECT subtask_id, min(task_id), max(task_id),
-    sum(CASE WHEN state = 'todo' AND kind = 'hit' THEN 1 ELSE 0 END),
-    sum(CASE WHEN state = 'todo' AND kind = 'result' THEN 1 ELSE 0 END),
-    sum(CASE WHEN state = 'stored' AND reason = 'late' THEN 1 ELSE 0 END),
-    sum(CASE WHEN kind = 'result' THEN 1 ELSE 0 END),
-    sum(CASE WHEN kind = 'result' AND state = 'stored' THEN 1 ELSE 0 END),
-    sum(CASE WHEN kind = 'hit' THEN 1 ELSE 0 END),
-    sum(CASE WHEN kind = 'hit' AND state IN ('todo', 'stored', 'refused', 'given_up') THEN 1 ELSE 0 END)
-FROM targets GROUP BY subtask_id ORDER BY subtask_id
+    SELECT subtask_id, min(task_id) AS first_task, max(task_id) AS last_task,
+        count(*) FILTER (WHERE state = 'todo' AND kind = 'hit') AS todo_hits,
+        count(*) FILTER (WHERE state = 'todo' AND kind = 'result') AS todo_results,
+        count(*) FILTER (WHERE state = 'stored' AND reason = 'late') AS late,
+        count(*) FILTER (WHERE kind = 'result') AS results,
+        count(*) FILTER (WHERE kind = 'result' AND state = 'stored') AS read,
+        count(*) FILTER (WHERE kind = 'hit') AS hits,
+        count(*) FILTER (WHERE kind = 'hit' AND state IN ('todo', 'stored', 'refused', 'given_up')) AS legal
+    FROM targets GROUP BY subtask_id ORDER BY subtask_id
 """
+_LEGAL = {(name, begin, end) for name, ways in LEGAL.items() for begin, end in ways.items()}
 _OUTCOMES = {
     Transition.SUCCEED.value: "succeeded",
     Transition.FAIL.value: "failed",
@@ -62,11 +146,6 @@ _OUTCOMES = {
     Transition.CANCEL.value: "cancelled",
 }
 """How an attempt ended, by the transition that ended it."""
-_STARTED, _ENDED = 7, 8
-_OUTCOME = slice(9, 11)
-"""Places in a row of `_ATTEMPTS`."""
-_OF_TASK = slice(6, 10)
-"""The parts of a task's sums, in a row of `_TARGETS`."""
 _UNKNOWN: Final = object()
 """A value that the log does not tell."""
 
@@ -78,7 +157,7 @@ class _Told:
     state: str | None = None
     round: int = 1
     recalls: int = 0
-    failed_on: list[str] = field(default_factory=list)
+    failed_on: list[str | None] = field(default_factory=list)
     assigned_node: str | None = None
     not_before: Any = None
     idle_releases: Any = 0
@@ -93,99 +172,170 @@ class _Told:
     changed_at: Any = None
 
 
-_COLUMNS = (
-    ("state", "queue"),
-    ("round", "recalls"),
-    ("recalls", "recalls"),
-    ("failed_on", "recalls"),
-    ("assigned_node", "recalls"),
-    ("not_before", "wait"),
-    ("idle_releases", "wait"),
-    ("waits_for", "wait"),
-    ("reason", "recalls"),
-    ("lease_token", "lease"),
-    ("lease_node", "lease"),
-    ("attempt_id", "lease"),
-    ("lease_started", "lease"),
-    ("attempts", "attempt"),
-    ("created_at", "time"),
-    ("changed_at", "time"),
-)
-"""Columns of a subtask from `state` on, each with the kind of a violation there."""
+_KINDS = {
+    "state": "queue",
+    **dict.fromkeys(("round", "recalls", "failed_on", "assigned_node", "reason"), "recalls"),
+    **dict.fromkeys(("not_before", "idle_releases", "waits_for"), "wait"),
+    **dict.fromkeys(("lease_token", "lease_node", "attempt_id", "lease_started"), "lease"),
+    "attempts": "attempt",
+    **dict.fromkeys(("created_at", "changed_at"), "time"),
+}
+"""Columns of a subtask that follow from its events, each with the kind of a violation there."""
 
 
-def replay(conn: Transaction, of_tasks: TargetSums) -> Iterator[Violation]:
+class Groups(Generic[R]):
+    """Rows that are ordered by their first column, taken by its values in order."""
+
+    def __init__(self, rows: Iterator[R]) -> None:
+        self._groups = groupby(rows, key=itemgetter(0))
+        self._next = next(self._groups, None)
+
+    def rows_of(self, key: int) -> list[R]:
+        """Return the rows with this value; those with smaller values are passed over."""
+        there = self._next
+        while there is not None and there[0] < key:
+            there = next(self._groups, None)
+        found: list[R] = []
+        if there is not None and there[0] == key:
+            found = list(there[1])
+            there = next(self._groups, None)
+        self._next = there
+        return found
+
+
+def replay(tx: Transaction, of_tasks: MutableSequence[int]) -> Iterator[Violation]:
     """Check the event log, and every subtask and attempt against it.
 
     Args:
-        of_tasks: gets the targets of each subtask, for its task.
+        of_tasks: four numbers a task, to which the sums of its subtasks' targets are added.
     """
-    log, made = Groups(stream(conn, _EVENTS)), Groups(stream(conn, _ATTEMPTS))
-    work = Groups(stream(conn, _TARGETS))
-    for subtask_id, task_id, parent_id, left, dropped, *row in stream(conn, _SUBTASKS):
-        events, attempts, targets = log.of(subtask_id), made.of(subtask_id), work.of(subtask_id)
-        if dropped:
-            yield from _without_log(subtask_id, row, events, attempts)
-        elif not on_happy_path(row, events, attempts):
-            yield from _replayed(subtask_id, parent_id, row, events, attempts)
+    log, made = Groups(tx.stream(_EventRow, _EVENTS)), Groups(tx.stream(_AttemptRow, _ATTEMPTS))
+    work = Groups(tx.stream(_TargetsOfSubtask, _TARGETS))
+    for subtask in tx.stream(_SubtaskRow, _SUBTASKS):
+        events, attempts = log.rows_of(subtask.id), made.rows_of(subtask.id)
+        targets = next(iter(work.rows_of(subtask.id)), None)
+        if subtask.log_dropped:
+            yield from _without_log(subtask, events, attempts)
+        elif not _is_happy(subtask, events, attempts):
+            yield from _replayed(subtask, events, attempts)
         if targets:
-            of_tasks.add(task_id, targets[0][_OF_TASK])
-        if not (row[0] == "DONE" and left == 0 and targets and targets[0][1:5] == (task_id, task_id, 0, 0)):
-            yield from _left(subtask_id, task_id, left, row[0], targets)
+            for place, n in enumerate(targets[-4:], 4 * subtask.task_id):
+                of_tasks[place] += n
+        done = subtask.state == "DONE" and subtask.left == 0
+        if not (done and targets and targets[1:6] == (subtask.task_id, subtask.task_id, 0, 0, 0)):
+            yield from _left(subtask, targets)
 
 
-def _left(
-    subtask_id: int, task_id: int, left: int, state: str, work: Sequence[Sequence[Any]]
-) -> Iterator[Violation]:
-    """The targets of a subtask against what it says is left to do."""
+_COUNTERS: Final = ("known", "requests", "bytes", "active_s", "wait_s")
+_STEPS: Final = (
+    ("create", None, "PRIORITY"),
+    ("admit", "PRIORITY", "WAIT"),
+    ("allocate", "WAIT", "CRAWL"),
+    ("succeed", "CRAWL", "SLEEP"),
+    ("wake", "SLEEP", "DONE"),
+)
+_NOBODY: Final = (None, None, None, None)
+_STATE, _CREATED = _SubtaskRow._fields.index("state"), _SubtaskRow._fields.index("created_at")
+_HAPPY: Final = ("DONE", 1, 0, "[]", None, None, 0, None, None, None, None, None, False, 1)
+"""The values of a subtask on the happy path, from `state` to `attempts`."""
+
+
+def _is_happy(row: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow]) -> bool:
+    """Return True if a subtask was created, admitted, given to a node once and done, and all its rows say so.
+
+    Most subtasks are. `_replayed` finds nothing wrong in these; it is slower.
+    """
+    if len(log) != 5 or len(made) != 1 or row[_STATE:_CREATED] != _HAPPY:
+        return False
+    created, admitted, given, ended, woken = log
+    (it,) = made
+    return (
+        (created[2:5], admitted[2:5], given[2:5], ended[2:5], woken[2:5]) == _STEPS
+        and created[6:10] == admitted[6:10] == _NOBODY
+        and woken[6:10] == (None, None, it.node, None)
+        and (it.no, it.round, it.outcome) == (1, 1, "succeeded")
+        and given[5:9] == (it.allocated_at, it.token, it.id, it.node)
+        and ended[5:10] == (it.ended_at, it.token, it.id, it.node, it.reason)
+        and created.at <= admitted.at <= given.at <= ended.at <= woken.at
+        and (row.created_at, row.changed_at) == (created.at, woken.at)
+        and not _miscounted(it, ended.detail)
+    )
+
+
+def _miscounted(attempt: _AttemptRow, detail: str | None) -> str:
+    """Return the numbers on which an attempt and its end differ; empty if all agree, or the detail was dropped."""
+    if detail is None:
+        return ""
+    counted = _detail(detail)
+    different = [
+        f"{name} {is_}, not {counted[name]}"
+        for name in _COUNTERS
+        if name in counted and (is_ := getattr(attempt, name)) != counted[name]
+    ]
+    for name in ("errors", "statuses"):
+        if name in counted and _counts(text := getattr(attempt, name)) != counted[name]:
+            different.append(f"{name} {text}, not {counted[name]}")
+    return ", ".join(different)
+
+
+@lru_cache(maxsize=1024)
+def _counts(text: str) -> Any:
+    """Return errors or statuses with their counts; few texts differ."""
+    return json.loads(text)
+
+
+def _detail(text: str | None) -> Mapping[str, Any]:
+    """Return the detail of an event; empty if it has none, or it was dropped."""
+    return json.loads(text) if text is not None else {}
+
+
+def _left(subtask: _SubtaskRow, targets: _TargetsOfSubtask | None) -> Iterator[Violation]:
+    """Check the targets of a subtask against what it says is left to do."""
     hits = results = late = 0
-    if work:
-        _, first, last, hits, results, late, *_ = work[0]
-        if (first, last) != (task_id, task_id):
-            yield Violation(
-                "copy", subtask_id, f"is of task {task_id}, its targets of tasks {first} to {last}"
-            )
-    if state == State.DONE and hits + results:
-        yield Violation("lost", subtask_id, f"is DONE, but {hits + results} of its targets are still to do")
+    if targets:
+        _, first, last, hits, results, late, *_ = targets
+        if (first, last) != (subtask.task_id, subtask.task_id):
+            message = f"is of task {subtask.task_id}, its targets of tasks {first} to {last}"
+            yield Violation("copy", subtask.id, message)
+    if subtask.state == State.DONE and hits + results:
+        yield Violation("lost", subtask.id, f"is DONE, but {hits + results} of its targets are still to do")
     todo = hits + results * HITS_UNREAD
     # Counted when its last attempt ended: targets whose pages came late are done since.
-    if state not in (State.CRAWL, State.CANCELLED) and not todo <= left <= todo + late:
-        message = f"says that {left} hits are left, its targets to do count {todo}, and {late} came late"
-        yield Violation("left", subtask_id, message)
+    if subtask.state not in (State.CRAWL, State.CANCELLED) and not todo <= subtask.left <= todo + late:
+        message = (
+            f"says that {subtask.left} hits are left, its targets to do count {todo}, and {late} came late"
+        )
+        yield Violation("left", subtask.id, message)
 
 
 def _without_log(
-    subtask_id: int, row: Sequence[Any], log: Sequence[Sequence[Any]], made: Sequence[Sequence[Any]]
+    subtask: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow]
 ) -> Iterator[Violation]:
-    """Checks a subtask whose log was dropped: it is settled, its attempts are all there, and closed."""
-    says = dict(zip((name for name, _ in _COLUMNS), row, strict=True))
+    """Check a subtask whose log was dropped: it is settled, its attempts are all there, and closed."""
     if log:
-        yield Violation("chain", subtask_id, f"has {len(log)} events, and says that its log was dropped")
-    if says["state"] not in (State.DONE, State.CANCELLED):
-        yield Violation("queue", subtask_id, f"is in {says['state']}, and its log was dropped")
-    if [one[2] for one in made] != list(range(1, says["attempts"] + 1)) or any(
-        one[9] is None for one in made
+        yield Violation("chain", subtask.id, f"has {len(log)} events, and says that its log was dropped")
+    if subtask.state not in (State.DONE, State.CANCELLED):
+        yield Violation("queue", subtask.id, f"is in {subtask.state}, and its log was dropped")
+    if [one.no for one in made] != list(range(1, subtask.attempts + 1)) or any(
+        one.outcome is None for one in made
     ):
-        message = f"says {says['attempts']} attempts, and has {[(one[2], one[9]) for one in made]}"
-        yield Violation("attempt", subtask_id, message)
+        message = f"says {subtask.attempts} attempts, and has {[(one.no, one.outcome) for one in made]}"
+        yield Violation("attempt", subtask.id, message)
 
 
 def _replayed(
-    subtask_id: int,
-    parent_id: int | None,
-    row: Sequence[Any],
-    log: Sequence[Sequence[Any]],
-    made: Sequence[Sequence[Any]],
+    subtask: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow]
 ) -> Iterator[Violation]:
-    told = _Told()
-    attempt: Sequence[Any] | None = None
+    """Check a subtask and its attempts against its events, one by one."""
+    subtask_id, told = subtask.id, _Told()
+    attempt: _AttemptRow | None = None
     last_at: Any = None
     for event in log:
         _, _, transition, begin, end, at, token, attempt_id, node, reason, detail = event
         if begin != told.state:
             message = f"does not start from {told.state}, where it was"
             yield Violation("chain", subtask_id, f"{_named(event)} {message}")
-        if not _legal(transition, begin, end):
+        if (transition, begin, end) not in _LEGAL:
             yield Violation("transition", subtask_id, f"{_named(event)} is no legal transition")
         told.state = end
         if last_at is not None and at < last_at and as_time(at) < as_time(last_at) - CLOCKS:
@@ -196,12 +346,9 @@ def _replayed(
             told.attempts += 1
             told.lease_token, told.lease_node, told.attempt_id = token, node, attempt_id
             told.waits_for = None
-            told.lease_started = attempt is not None and attempt[_STARTED] is not None
-            if attempt is None or (told.attempts, told.round, attempt_id, token, node, at) != (
-                *attempt[2:4],
-                attempt[1],
-                *attempt[4:7],
-            ):
+            told.lease_started = attempt is not None and attempt.started_at is not None
+            opened = (told.attempts, told.round, attempt_id, token, node, at)
+            if attempt is None or opened != (attempt.no, attempt.round, attempt.id, *attempt[4:7]):
                 yield _unpaired(subtask_id, event, attempt)
         elif begin == "CRAWL":
             if transition == "cancel":
@@ -210,27 +357,33 @@ def _replayed(
             else:
                 ends = (attempt_id, _OUTCOMES.get(transition), reason, at)
             held = (told.attempt_id, told.lease_token, told.lease_node) == (attempt_id, token, node)
-            if not held or attempt is None or ends != (attempt[1], *attempt[_OUTCOME], attempt[_ENDED]):
+            if (
+                not held
+                or attempt is None
+                or ends != (attempt.id, attempt.outcome, attempt.reason, attempt.ended_at)
+            ):
                 yield _unpaired(subtask_id, event, attempt)
-            elif transition in ("succeed", "fail") and (counted := miscounted(attempt, detail)):
+            elif transition in ("succeed", "fail") and (counted := _miscounted(attempt, detail)):
                 yield Violation("counters", subtask_id, f"{_named(event)} of attempt {attempt_id}: {counted}")
             attempt = None
             told.lease_token = told.lease_node = told.attempt_id = None
             told.lease_started = False
             _closed(told, transition, at, node, reason, detail)
         else:
-            yield from _moved(subtask_id, told, event, made, parent_id)
+            yield from _moved(subtask, told, event, made)
         if told.created_at is None:
             told.created_at = at
         told.changed_at = at
-    if attempt is not None and attempt[_ENDED : _ENDED + 3] != (None, None, None):
+    if attempt is not None and (attempt.ended_at, attempt.outcome, attempt.reason) != (None, None, None):
         yield _unpaired(subtask_id, log[-1], attempt)
     for one in made[told.attempts :]:
-        yield Violation("attempt", subtask_id, f"attempt {one[1]} was never allocated")
-    yield from _different(subtask_id, told, row)
+        yield Violation("attempt", subtask_id, f"attempt {one.id} was never allocated")
+    yield from _different(subtask, told)
 
 
-def _closed(told: _Told, transition: str, at: Any, node: str, reason: str | None, detail: str | None) -> None:
+def _closed(
+    told: _Told, transition: str, at: Any, node: str | None, reason: str | None, detail: str | None
+) -> None:
     """Apply the end of an attempt to its subtask."""
     if transition == "succeed":
         told.idle_releases = 0
@@ -238,9 +391,9 @@ def _closed(told: _Told, transition: str, at: Any, node: str, reason: str | None
         told.reason = reason
         told.failed_on = [*(one for one in told.failed_on if one != node), node]
         if transition == "fail":
-            told.idle_releases = detail_of(detail).get("idle_releases", _UNKNOWN)
+            told.idle_releases = _detail(detail).get("idle_releases", _UNKNOWN)
     elif transition == "release":
-        known = detail_of(detail)
+        known = _detail(detail)
         delay_s = known.get("delay_s", 0.0)
         if detail is None:
             told.not_before = told.waits_for = told.idle_releases = _UNKNOWN
@@ -255,14 +408,14 @@ def _closed(told: _Told, transition: str, at: Any, node: str, reason: str | None
 
 
 def _moved(
-    subtask_id: int, told: _Told, event: Sequence[Any], made: Sequence[Sequence[Any]], parent_id: int | None
+    subtask: _SubtaskRow, told: _Told, event: _EventRow, made: Sequence[_AttemptRow]
 ) -> Iterator[Violation]:
     """Apply a transition without a lease to its subtask, and check whether it says whose it is."""
     _, _, transition, _, _, at, token, attempt_id, node, reason, detail = event
     says: tuple[Any, ...] = (None, None, None, None)
     if transition == "create":
-        if parent_id is not None:
-            when = detail_of(detail).get("not_before", _UNKNOWN)
+        if subtask.parent_id is not None:
+            when = _detail(detail).get("not_before", _UNKNOWN)
             told.not_before = datetime.fromisoformat(when) if isinstance(when, str) else when
     elif transition in ("recall", "give_up"):
         says = (None, None, told.failed_on[-1] if told.failed_on else None, told.reason)
@@ -270,12 +423,12 @@ def _moved(
             told.recalls += 1
             if told.recalls == MAX_RECALLS + 1:
                 more = f"{_named(event)} is more than recall {MAX_RECALLS} of a round"
-                yield Violation("recalls", subtask_id, more)
+                yield Violation("recalls", subtask.id, more)
             told.assigned_node = None
-            delay_s = detail_of(detail).get("delay_s")
+            delay_s = _detail(detail).get("delay_s")
             told.not_before = _UNKNOWN if delay_s is None else as_time(at) + timedelta(seconds=delay_s)
     elif transition == "wake":
-        says = (None, None, made[told.attempts - 1][5] if 0 < told.attempts <= len(made) else None, None)
+        says = (None, None, made[told.attempts - 1].node if 0 < told.attempts <= len(made) else None, None)
     elif transition == "retry":
         says = (None, None, node, None)
         told.round += 1
@@ -295,13 +448,13 @@ def _moved(
         message = (
             f"says (token, attempt, node, reason) {(token, attempt_id, node, reason)}, which must be {says}"
         )
-        yield Violation("event", subtask_id, f"{_named(event)} {message}")
+        yield Violation("event", subtask.id, f"{_named(event)} {message}")
 
 
-def _different(subtask_id: int, told: _Told, row: Sequence[Any]) -> Iterator[Violation]:
-    """The columns of a subtask that are not what its events led to."""
-    for (name, kind), is_ in zip(_COLUMNS, row, strict=True):
-        should = getattr(told, name)
+def _different(subtask: _SubtaskRow, told: _Told) -> Iterator[Violation]:
+    """Yield the columns of a subtask that are not what its events led to."""
+    for name, kind in _KINDS.items():
+        is_, should = getattr(subtask, name), getattr(told, name)
         if should is _UNKNOWN or is_ == should:
             continue
         if name == "failed_on":
@@ -317,7 +470,7 @@ def _different(subtask_id: int, told: _Told, row: Sequence[Any]) -> Iterator[Vio
             message = (
                 f"{name} is {is_}, its events led to {as_time(should) if name == 'not_before' else should}"
             )
-        yield Violation(kind, subtask_id, message)
+        yield Violation(kind, subtask.id, message)
 
 
 def _no_later(is_: Any, should: Any) -> bool:
@@ -325,22 +478,17 @@ def _no_later(is_: Any, should: Any) -> bool:
     return is_ is not None and should is not None and bool(as_time(is_) <= as_time(should))
 
 
-def _unpaired(subtask_id: int, event: Sequence[Any], attempt: Sequence[Any] | None) -> Violation:
-    of = f"(attempt {event[7]}, token {event[6]}, node {event[8]}, reason {event[9]}, at {event[5]})"
+def _unpaired(subtask_id: int, event: _EventRow, attempt: _AttemptRow | None) -> Violation:
+    of = f"(attempt {event.attempt_id}, token {event.token}, node {event.node}, reason {event.reason}, at {event.at})"
     if attempt is None:
         return Violation("attempt", subtask_id, f"{_named(event)} {of} has no attempt")
-    is_ = f"attempt {attempt[1]} (number {attempt[2]}, round {attempt[3]}, token {attempt[4]}, node {attempt[5]}"
-    times = f"allocated {attempt[6]}, ended {attempt[8]}: {attempt[9]}, {attempt[10]})"
+    who = f"token {attempt.token}, node {attempt.node}"
+    is_ = f"attempt {attempt.id} (number {attempt.no}, round {attempt.round}, {who}"
+    times = (
+        f"allocated {attempt.allocated_at}, ended {attempt.ended_at}: {attempt.outcome}, {attempt.reason})"
+    )
     return Violation("attempt", subtask_id, f"{_named(event)} {of} does not pair with {is_}, {times}")
 
 
-def _named(event: Sequence[Any]) -> str:
-    return f"event {event[1]} ({event[2]}: {event[3]} to {event[4]})"
-
-
-@lru_cache(maxsize=1024)
-def _legal(transition: str, begin: str | None, end: str) -> bool:
-    try:
-        return LEGAL[Transition(transition)].get(None if begin is None else State(begin)) == end
-    except ValueError:
-        return False
+def _named(event: _EventRow) -> str:
+    return f"event {event.id} ({event.transition}: {event.from_state} to {event.to_state})"

@@ -1,57 +1,65 @@
 """Invariants of tasks and their partitions: numbering, keywords, spans, hit counts, and that no hit was lost.
 
 Conservation: every hit that result pages brought (`task_parts.new_hits`) is a target of the task that is to do, stored
-(fetched, or known before), refused or given up. One streaming pass over the tasks.
+(fetched, or known before), refused or given up. One streaming pass over the tasks; times and JSON stay as the driver
+returns them until a task needs a closer look (`_is_plain`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.domain.hit_count import HitCount, Partition, PartitionState, Provenance, task_hit_count
-from tasks.store.sql.database import stream
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.grouped import Groups, TargetSums
 from tasks.store.verify.invariants import Violation, as_time
-
-_TASKS = """
-SELECT t.id, t.found, t.found_provenance, t.found_reported, CAST(v.keywords AS TEXT), CAST(v.aliases AS TEXT),
-    CASE WHEN v.round = (SELECT max(round) FROM virtual_tasks WHERE product_id = p.id) THEN CAST(p.keywords AS TEXT) END
-FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id JOIN products p ON p.id = t.product_id ORDER BY t.id
-"""
-_PARTS = """
-SELECT task_id, id, parent_id, first_chunk, CAST(chunks AS TEXT), CAST(keywords AS TEXT), CAST(dropped AS TEXT),
-    own_words, start_at, end_at, state, pages_read, listed, new_hits, ended, reported, found, provenance
-FROM task_parts ORDER BY task_id, first_chunk
-"""
-_CHUNKS = "SELECT task_id, chunk, part_id, id FROM subtasks WHERE parent_id IS NULL ORDER BY task_id"
+from tasks.store.verify.replay import Groups
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """A row of `_PARTS`."""
+class _TaskRow(NamedTuple):
+    """A task with the keyword sets of its round; `own`: the product's keywords, in its last round."""
 
     id: int
-    parent_id: int | None
-    first_chunk: int
-    chunks: Sequence[Sequence[str]]
-    keywords: Sequence[str]
-    dropped: Sequence[str]
-    own_words: bool
-    start_at: Any
-    end_at: Any
-    state: str
+    found: int | None
+    provenance: str
+    reported: int | None
+    words: str
+    aliases: str
+    own: str | None
+
+
+_TASKS = """
+    SELECT t.id, t.found, t.found_provenance AS provenance, t.found_reported AS reported,
+        CAST(v.keywords AS TEXT) AS words, CAST(v.aliases AS TEXT) AS aliases,
+        CASE WHEN v.round = (SELECT max(round) FROM virtual_tasks WHERE product_id = p.id)
+            THEN CAST(p.keywords AS TEXT) END AS own
+    FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id JOIN products p ON p.id = t.product_id ORDER BY t.id
+"""
+
+
+class _PartRow(NamedTuple):
+    """A partition; `chunks`, `keywords` and `dropped` are JSON until `_parsed`."""
+
+    task_id: int
+    id: int
+    reported: int | None
     pages_read: int
     listed: int
     new_hits: int
-    ended: bool
-    reported: int | None
+    ended: int
+    own_words: int
     found: int | None
     provenance: str
+    chunks: Any
+    keywords: Any
+    parent_id: int | None
+    first_chunk: int
+    dropped: Any
+    start_at: Any
+    end_at: Any
+    state: str
 
     @property
     def end(self) -> int:
@@ -59,59 +67,85 @@ class _Part:
         return self.first_chunk + len(self.chunks)
 
 
-def plan_violations(conn: Transaction, of_tasks: TargetSums) -> Iterator[Violation]:
+_PARTS = """
+    SELECT task_id, id, reported, pages_read, listed, new_hits, ended, own_words, found, provenance,
+        CAST(chunks AS TEXT) AS chunks, CAST(keywords AS TEXT) AS keywords, parent_id, first_chunk,
+        CAST(dropped AS TEXT) AS dropped, start_at, end_at, state
+    FROM task_parts ORDER BY task_id, first_chunk
+"""
+_WHOLE = (None, 1, "[]", None, None, PartitionState.OPEN)
+"""The last columns, from `parent_id` on, of a partition that is its task's only one."""
+
+
+class _ChunkRow(NamedTuple):
+    task_id: int
+    chunk: int
+    part_id: int
+    subtask_id: int
+
+
+_CHUNKS = """
+    SELECT task_id, chunk, part_id, id AS subtask_id FROM subtasks WHERE parent_id IS NULL ORDER BY task_id
+"""
+
+
+class _TargetsOfTask(NamedTuple):
+    """Targets of a task: result pages, those that were read, hits, and those in a legal state."""
+
+    results: int = 0
+    read: int = 0
+    hits: int = 0
+    legal: int = 0
+
+
+def plan_violations(tx: Transaction, of_tasks: Sequence[int]) -> Iterator[Violation]:
     """Check every task against its partitions, subtasks and targets.
 
     Args:
-        of_tasks: the targets of each (`tasks.store.verify.replay` has counted them).
+        of_tasks: four numbers a task, the sums of its targets (`tasks.store.verify.replay`).
     """
-    parts, chunks = Groups(stream(conn, _PARTS)), Groups(stream(conn, _CHUNKS))
-    for task in stream(conn, _TASKS):
-        rows, begun, counted = parts.of(task[0]), chunks.of(task[0]), of_tasks.of(task[0])
-        if _plain(task, rows, begun, counted):
-            continue
-        for message in _of_task(task, [_part(row) for row in rows], begun, counted):
-            yield Violation("partitions", None, message)
+    parts, chunks = Groups(tx.stream(_PartRow, _PARTS)), Groups(tx.stream(_ChunkRow, _CHUNKS))
+    for task in tx.stream(_TaskRow, _TASKS):
+        its, begun = parts.rows_of(task.id), chunks.rows_of(task.id)
+        targets = _TargetsOfTask(*of_tasks[4 * task.id : 4 * task.id + 4])
+        if not _is_plain(task, its, begun, targets):
+            for message in _of_task(task, [_parsed(one) for one in its], begun, targets):
+                yield Violation("partitions", None, message)
 
 
-def _plain(
-    task: Sequence[Any], rows: Sequence[Sequence[Any]], begun: Sequence[Sequence[Any]], counted: Sequence[int]
+def _is_plain(
+    task: _TaskRow, parts: Sequence[_PartRow], begun: Sequence[_ChunkRow], targets: _TargetsOfTask
 ) -> bool:
-    """Whether a task is of one query and one chunk, as most are, of which `_of_task` would find nothing."""
-    if len(rows) != 1 or len(begun) != 1:
+    """Return True for a task of one query and one chunk in which `_of_task` finds nothing wrong; most are."""
+    if len(parts) != 1 or len(begun) != 1 or parts[0][-len(_WHOLE) :] != _WHOLE:
         return False
-    _, found, provenance, reported, words, _, own = task
-    _, part_id, parent_id, first_chunk, chunks, keywords, dropped, own_words, start_at, end_at, *rest = rows[
-        0
-    ]
-    state, pages_read, listed, new_hits, ended, its_reported, its_found, its_provenance = rest
-    if its_provenance == "counted":
-        fits = bool(ended) and its_found == listed and (found, provenance) == (counted[2], "counted")
+    (one,) = parts
+    if one.provenance == Provenance.COUNTED:
+        fits = bool(one.ended) and one.found == one.listed and task[1:3] == (targets.hits, one.provenance)
     else:
-        fits = its_provenance == "unknown" and its_found is found is None and provenance == "unknown"
-    return bool(
+        fits = one[8:10] == task[1:3] == (None, Provenance.UNKNOWN)
+    return (
         fits
-        and (parent_id, first_chunk, dropped, start_at, end_at, state) == (None, 1, "[]", None, None, "open")
-        and keywords == words
-        and bool(own_words) == (own != "[]")
-        and reported == its_reported
-        and new_hits == counted[2] == counted[3]
-        and pages_read == counted[1]
-        and begun[0][1:3] == (1, part_id)
-        and [len(set(urls)) for urls in json.loads(chunks)[:1]] == [counted[0]]
+        and one.keywords == task.words
+        and bool(one.own_words) == (task.own != "[]")
+        and task.reported == one.reported
+        and one.new_hits == targets.hits == targets.legal
+        and one.pages_read == targets.read
+        and begun[0][1:3] == (1, one.id)
+        and [len(set(urls)) for urls in json.loads(one.chunks)[:1]] == [targets.results]
     )
 
 
-def _part(row: Sequence[Any]) -> _Part:
-    values = dict(zip(_Part.__slots__, row[1:], strict=True))
-    for name in ("chunks", "keywords", "dropped"):
-        values[name] = json.loads(values[name])
-    return _Part(**values)
+def _parsed(part: _PartRow) -> _PartRow:
+    return part._replace(
+        chunks=json.loads(part.chunks), keywords=json.loads(part.keywords), dropped=json.loads(part.dropped)
+    )
 
 
 def _of_task(
-    task: Sequence[Any], its: Sequence[_Part], chunks: Sequence[Sequence[Any]], counted: Sequence[int]
+    task: _TaskRow, its: Sequence[_PartRow], chunks: Sequence[_ChunkRow], targets: _TargetsOfTask
 ) -> Iterator[str]:
+    """Yield what is wrong with a task."""
     task_id, found, provenance, reported, words, aliases, own = task
     name = f"task {task_id}"
     if [one.first_chunk for one in its] != [1, *(one.end for one in its)][: len(its)]:
@@ -128,21 +162,21 @@ def _of_task(
     for one in its:
         for problem in _of_part(one, by_id, sets[0], None if own is None else json.loads(own)):
             yield f"partition {one.id} of {name} {problem}"
-    for problem in _of_chunks(chunks, by_id, counted[0]):
+    for problem in _of_chunks(chunks, by_id, targets.results):
         yield f"{name}: {problem}"
     new_hits, pages_read = sum(one.new_hits for one in its), sum(one.pages_read for one in its)
-    if not new_hits == counted[2] == counted[3]:
+    if not new_hits == targets.hits == targets.legal:
         yield (
-            f"{name} listed {new_hits} different hits; {counted[2]} are targets, {counted[3]} of them to do, stored, "
-            "refused or given up"
+            f"{name} listed {new_hits} different hits; {targets.hits} are targets, {targets.legal} of them to do, "
+            "stored, refused or given up"
         )
-    if pages_read != counted[1]:
-        yield f"{name} has read {pages_read} result pages, {counted[1]} of its targets say so"
-    yield from _hit_count(name, found, provenance, its, counted[2])
+    if pages_read != targets.read:
+        yield f"{name} has read {pages_read} result pages, {targets.read} of its targets say so"
+    yield from _hit_count(name, found, provenance, its, targets.hits)
 
 
 def _hit_count(
-    name: str, found: int | None, provenance: str, its: Sequence[_Part], different: int
+    name: str, found: int | None, provenance: str, its: Sequence[_PartRow], different: int
 ) -> Iterator[str]:
     if any((one.found is None) != (one.provenance == Provenance.UNKNOWN) for one in its):
         return  # that is told of the partition
@@ -167,7 +201,7 @@ def _hit_count(
 
 
 def _of_part(
-    one: _Part, by_id: dict[int, _Part], words: Sequence[str], own: Sequence[str] | None
+    one: _PartRow, by_id: dict[int, _PartRow], words: Sequence[str], own: Sequence[str] | None
 ) -> Iterator[str]:
     below = [other for other in by_id.values() if other.parent_id == one.id]
     if (one.state in (PartitionState.SPLIT, PartitionState.RELAXED)) != bool(below):
@@ -188,7 +222,7 @@ def _of_part(
         yield from _spans(one, below)
 
 
-def _listing(one: _Part) -> Iterator[str]:
+def _listing(one: _PartRow) -> Iterator[str]:
     """Its hit count, as far as its listing alone tells: what the engine lists is known to the catalog only."""
     of = {
         Provenance.COUNTED: one.listed,
@@ -203,7 +237,7 @@ def _listing(one: _Part) -> Iterator[str]:
         )
 
 
-def _replacing(one: _Part, parent: _Part) -> Iterator[str]:
+def _replacing(one: _PartRow, parent: _PartRow) -> Iterator[str]:
     relaxed = parent.state == PartitionState.RELAXED
     dropped = one.dropped[: len(parent.dropped)] if relaxed else one.dropped
     less = [*one.keywords, *one.dropped[len(parent.dropped) :]] if relaxed else one.keywords
@@ -212,7 +246,7 @@ def _replacing(one: _Part, parent: _Part) -> Iterator[str]:
         yield f"asks for {one.keywords} without {one.dropped}, where partition {parent.id} was {parent.state}"
 
 
-def _spans(one: _Part, below: Sequence[_Part]) -> Iterator[str]:
+def _spans(one: _PartRow, below: Sequence[_PartRow]) -> Iterator[str]:
     """Spans share no moment and leave none out."""
     spans = [
         (as_time(other.start_at), as_time(other.end_at)) for other in below if other.start_at is not None
@@ -229,9 +263,7 @@ def _spans(one: _Part, below: Sequence[_Part]) -> Iterator[str]:
         yield "is split into spans that overlap or leave a gap"
 
 
-def _of_chunks(
-    chunks: Sequence[Sequence[Any]], by_id: dict[int, _Part], result_targets: int
-) -> Iterator[str]:
+def _of_chunks(chunks: Sequence[_ChunkRow], by_id: dict[int, _PartRow], result_targets: int) -> Iterator[str]:
     """Chunks that were begun against their partitions: one after the other, with all their search URLs."""
     begun: dict[int, set[int]] = {}
     for _, chunk, part_id, subtask_id in chunks:
