@@ -14,17 +14,15 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import bindparam, select, tuple_, update
+from sqlalchemy import select, tuple_
 
 from tasks.domain.pages import Review
 from tasks.store.content import page_links
 from tasks.store.content.page_links import Link
 from tasks.store.content.reviews import NOT_JUDGED, insert_reviews, text_hash
-from tasks.store.queue.result_pages import ASKED
 from tasks.store.sql.bulk import time_writer
-from tasks.store.sql.database import insert_or, later_of
 from tasks.store.sql.prepared import new_rows
-from tasks.store.sql.tables import import_sources, pages, reviews
+from tasks.store.sql.tables import pages, reviews
 from tasks.store.sql.transaction import Transaction
 
 _KEY_BYTES = 16
@@ -69,14 +67,14 @@ def _digest(*parts: str) -> bytes:
     return digest.digest()
 
 
-def known(conn: Transaction, came: Sequence[ImportedReview]) -> list[bool]:
+def known(tx: Transaction, came: Sequence[ImportedReview]) -> list[bool]:
     """Of each review, whether it is stored already, or came before in the sequence."""
-    there = _stored(conn, _page_ids(conn, {one.page for one in came}, lock=False), came)
+    there = _stored(tx, _page_ids(tx, {one.page for one in came}, lock=False), came)
     return _repeated(came, there)
 
 
 def save(
-    conn: Transaction,
+    tx: Transaction,
     now: datetime,
     source: str,
     came: Sequence[ImportedReview],
@@ -93,26 +91,25 @@ def save(
     if not came:
         return []
     of_page = {one.page: one for one in came}
-    numbers = _page_ids(conn, of_page, lock=True)
-    fresh = _new_pages(conn, now, source, {key: one for key, one in of_page.items() if key not in numbers})
+    numbers = _page_ids(tx, of_page, lock=True)
+    fresh = _new_pages(tx, now, source, {key: one for key, one in of_page.items() if key not in numbers})
     page_links.add(
-        conn, now, [Link(number, product_ids[of_page[key].product]) for key, number in fresh.items()]
+        tx, now, [Link(number, product_ids[of_page[key].product]) for key, number in fresh.items()]
     )
     # Of a page that another import made meanwhile.
-    numbers |= _page_ids(conn, of_page.keys() - numbers.keys() - fresh.keys(), lock=True)
-    repeated = _repeated(came, _stored(conn, numbers, came))
+    numbers |= _page_ids(tx, of_page.keys() - numbers.keys() - fresh.keys(), lock=True)
+    repeated = _repeated(came, _stored(tx, numbers, came))
     numbers |= fresh
-    in_database = time_writer(conn)
+    in_database = time_writer(tx)
     new = [(numbers[one.page], one) for one, is_known in zip(came, repeated, strict=True) if not is_known]
-    asked = select(pages.c.id, later_of(ASKED, now)).where(pages.c.id.in_({number for number, _ in new}))
-    times = {number: in_database(at) for number, at in conn.execute(asked)}
-    insert_reviews(conn, [_row(number, one, times[number], in_database) for number, one in new])
-    _count(conn, now, Counter(number for number, _ in new), set(fresh.values()))
+    times = dict(tx.rows(_TIMES, pages={number for number, _ in new}, now=now))  # as the database has them
+    insert_reviews(tx, [_row(number, one, times[number], in_database) for number, one in new])
+    _count(tx, now, Counter(number for number, _ in new), set(fresh.values()))
     return repeated
 
 
 def _new_pages(
-    conn: Transaction, now: datetime, source: str, of_page: Mapping[bytes, ImportedReview]
+    tx: Transaction, now: datetime, source: str, of_page: Mapping[bytes, ImportedReview]
 ) -> dict[bytes, int]:
     """Insert pages; the numbers of those that were not there."""
     if not of_page:
@@ -131,8 +128,8 @@ def _new_pages(
         }
         for key, one in sorted(of_page.items())
     ]
-    added = new_rows(conn, pages, tuple(rows[0]), pages.c.url_key, pages.c.id)
-    return {bytes(key): number for key, number in added.rows_of_each(conn, rows)}
+    added = new_rows(tx, pages, tuple(rows[0]), pages.c.url_key, pages.c.id)
+    return {bytes(key): number for key, number in added.rows_of_each(tx, rows)}
 
 
 def _row(page_id: int, one: ImportedReview, at: Any, in_database: Any) -> tuple[Any, ...]:
@@ -154,33 +151,40 @@ def _row(page_id: int, one: ImportedReview, at: Any, in_database: Any) -> tuple[
     )
 
 
-def _count(conn: Transaction, now: datetime, added: Counter[int], fresh: set[int]) -> None:
+def _count(tx: Transaction, now: datetime, added: Counter[int], fresh: set[int]) -> None:
     """Count new reviews with their pages; one that was there before notes when it got them."""
-    for these, noted in ((fresh, {}), (added.keys() - fresh, {"checked_at": later_of(ASKED, now)})):
-        given = [{"of": page_id, "more": added[page_id]} for page_id in sorted(these) if added[page_id]]
-        if given:
-            more = update(pages).where(pages.c.id == bindparam("of"))
-            conn.execute(more.values(reviews=pages.c.reviews + bindparam("more"), **noted), given)
+    for page_id in sorted(added):
+        statement = _COUNT if page_id in fresh else _COUNT_LATER
+        tx.later(statement, page=page_id, more=added[page_id], now=now)
 
 
-def _page_ids(conn: Transaction, keys: Iterable[bytes], *, lock: bool) -> dict[bytes, int]:
-    """The numbers of those of these pages that are stored; locked in the order of their numbers."""
-    wanted = list(keys)
-    if not wanted:
-        return {}
-    query = select(pages.c.url_key, pages.c.id).where(pages.c.url_key.in_(wanted)).order_by(pages.c.id)
-    return {bytes(key): page_id for key, page_id in conn.execute(query.with_for_update() if lock else query)}
+_LAST_ASKED = """
+    CASE WHEN coalesce(checked_at, fetched_at) > :now THEN coalesce(checked_at, fetched_at) ELSE :now END
+"""
+_COUNT = "UPDATE pages SET reviews = reviews + :more WHERE id = :page"
+_COUNT_LATER = f"UPDATE pages SET reviews = reviews + :more, checked_at = {_LAST_ASKED} WHERE id = :page"
+_TIMES = f"SELECT id, {_LAST_ASKED} FROM pages WHERE id IN :pages"
+
+
+def _page_ids(tx: Transaction, keys: Iterable[bytes], *, lock: bool) -> dict[bytes, int]:
+    """Return the numbers of the pages with these keys that are stored; locked in the order of their numbers."""
+    found = tx.rows(_LOCK_PAGES if lock else _PAGES, keys=list(keys))
+    return {bytes(key): page_id for key, page_id in found}
+
+
+_PAGES = "SELECT url_key, id FROM pages WHERE url_key IN :keys ORDER BY id"
+_LOCK_PAGES = f"{_PAGES} FOR UPDATE"
 
 
 def _stored(
-    conn: Transaction, page_ids: Mapping[bytes, int], came: Sequence[ImportedReview]
+    tx: Transaction, page_ids: Mapping[bytes, int], came: Sequence[ImportedReview]
 ) -> set[tuple[bytes, str]]:
     """Those (page, review) of these pages that are stored, by their keys."""
     pairs = {(page_ids[one.page], one.review.key) for one in came if one.page in page_ids}
     if not pairs:
         return set()
     of = tuple_(reviews.c.page_id, reviews.c.key)
-    rows = conn.execute(select(reviews.c.page_id, reviews.c.key).where(of.in_(sorted(pairs))))
+    rows = tx.execute(select(reviews.c.page_id, reviews.c.key).where(of.in_(sorted(pairs))))
     key_of = {page_id: key for key, page_id in page_ids.items()}
     return {(key_of[page_id], key) for page_id, key in rows}
 
@@ -217,22 +221,25 @@ def shape_of(columns: Iterable[str]) -> bytes:
     return _digest(*sorted(set(columns)))
 
 
-def find_source(conn: Transaction, name: str | None, shape: bytes) -> Source | None:
-    """The source of that name; without a name the one used last with files of this shape."""
-    query = select(import_sources)
-    if name is not None:
-        query = query.where(import_sources.c.name == name)
-    else:
-        query = (
-            query.where(import_sources.c.shape == shape).order_by(import_sources.c.used_at.desc()).limit(1)
-        )
-    row = conn.execute(query).one_or_none()
-    return Source(row.name, bytes(row.shape), dict(row.columns)) if row is not None else None
+def find_source(tx: Transaction, name: str | None, shape: bytes) -> Source | None:
+    """Return the source of that name; without a name the one used last with files of this shape."""
+    return tx.record(Source, _SOURCE, name=name, shape=shape)
 
 
-def use_source(conn: Transaction, now: datetime, source: Source) -> None:
+_SOURCE = """
+    SELECT name, shape, columns FROM import_sources
+    WHERE name = :name OR (:name IS NULL AND shape = :shape) ORDER BY used_at DESC LIMIT 1
+"""
+
+
+def use_source(tx: Transaction, now: datetime, source: Source) -> None:
     """Remember a source and its columns."""
-    values = {"shape": source.shape, "columns": dict(source.columns), "used_at": now}
-    statement = insert_or(conn.dialect, import_sources).values(name=source.name, **values)
-    newer = {**values, "used_at": later_of(import_sources.c.used_at, now)}
-    conn.execute(statement.on_conflict_do_update(index_elements=[import_sources.c.name], set_=newer))
+    tx.run(_USE_SOURCE, name=source.name, shape=source.shape, columns=source.columns, now=now)
+
+
+_USE_SOURCE = """
+    INSERT INTO import_sources (name, shape, columns, used_at) VALUES (:name, :shape, :columns, :now)
+    ON CONFLICT (name) DO UPDATE SET shape = excluded.shape, columns = excluded.columns,
+        used_at = CASE WHEN import_sources.used_at > excluded.used_at THEN import_sources.used_at
+            ELSE excluded.used_at END
+"""
