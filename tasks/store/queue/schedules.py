@@ -133,7 +133,7 @@ _INSERT = """
 """
 _CHANGED = """
     SET cron = :cron, zone = :zone, every_s = :every_s, tries = 0, problem = NULL,
-        next_at = CASE WHEN schedules.paused THEN NULL ELSE :next_at END
+        next_at = CASE WHEN schedules.paused THEN NULL ELSE coalesce(:next_at, schedules.next_at) END
 """
 _CHANGE = f"UPDATE schedules {_CHANGED} WHERE id = :id"
 _RECRAWL = f"{_INSERT} ON CONFLICT (product_id) DO UPDATE {_CHANGED}"
