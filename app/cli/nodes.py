@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -208,10 +208,8 @@ def expected_wait_s(row: NodeRow, now: datetime, rule: BufferRule) -> float | No
 
 def node_document(row: NodeRow, now: datetime, rule: BufferRule) -> dict[str, Any]:
     """A node as `--json` prints it."""
-    node = asdict(replace(row.node, proxy=None)) | {"kinds": sorted(row.node.kinds)}
-    rest = {name: getattr(row, name) for name in NodeRow.__dataclass_fields__ if name != "node"}
     derived = {"state": state_of(row, now, rule), "expected_wait_s": expected_wait_s(row, now, rule)}
-    return node | rest | derived
+    return asdict(row) | {"kinds": sorted(row.kinds)} | derived
 
 
 def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Table:
@@ -225,12 +223,12 @@ def node_table(rows: Sequence[NodeRow], now: datetime, rule: BufferRule) -> Tabl
     return table_of(
         rows,
         {
-            "node": lambda row: row.node.name,
+            "node": lambda row: row.name,
             "state": state,
             "seen": lambda row: ago(row.seen_at, now),
-            "kinds": lambda row: ", ".join(sorted(row.node.kinds)),
-            "address": lambda row: row.node.permit_address,
-            "slots": lambda row: row.node.slots,
+            "kinds": lambda row: ", ".join(sorted(row.kinds)),
+            "address": lambda row: row.permit_address,
+            "slots": lambda row: row.slots,
             "running": lambda row: row.running,
             "idle": lambda row: row.idle,
             "held": lambda row: row.waiting,
@@ -249,30 +247,25 @@ def node_notes(rows: Sequence[NodeRow], unrendered: Mapping[str, int]) -> list[s
     """
     alive = [row for row in rows if row.seen_at is not None]
     # Of nodes without a browser the hash tells that, too.
-    catalogs = Counter(
-        row.catalog for row in alive if row.catalog is not None and row.node.name not in unrendered
-    )
+    catalogs = Counter(row.catalog for row in alive if row.catalog is not None and row.name not in unrendered)
     usual = catalogs.most_common(1)[0][0] if catalogs else None
     notes = [
-        f"{row.node.name} has another catalog than most nodes: of sites that the scheduler's has otherwise it is given "
+        f"{row.name} has another catalog than most nodes: of sites that the scheduler's has otherwise it is given "
         "nothing; restart it with the same sites.yaml"
         for row in alive
-        if row.node.name not in unrendered and row.catalog not in (None, usual)
+        if row.name not in unrendered and row.catalog not in (None, usual)
     ]
     unable = [
-        f"{row.node.name} has no browser: it is given nothing of {unrendered[row.node.name]} sites "
+        f"{row.name} has no browser: it is given nothing of {unrendered[row.name]} sites "
         "whose pages need one (docs/browser.md)"
         for row in alive
-        if row.node.name in unrendered
+        if row.name in unrendered
     ]
     off = [row for row in rows if abs(row.clock_s) > CLOCK_S]
     return [
         *notes,
         *unable,
-        *(
-            f"{row.node.name}: its clock is {row.clock_s:+.0f} s off the database's: set it (NTP)"
-            for row in off
-        ),
+        *(f"{row.name}: its clock is {row.clock_s:+.0f} s off the database's: set it (NTP)" for row in off),
     ]
 
 

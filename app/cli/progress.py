@@ -282,10 +282,10 @@ def _bar(queues: Mapping[str, int]) -> Text:
 def _nodes(rows: tuple[NodeRow, ...]) -> Table:
     grid = Table.grid(padding=(0, 2))
     for row in rows[:_NODES_SHOWN]:
-        slots = row.node.slots
+        slots = row.slots
         busy = min(row.running, slots)
         grid.add_row(
-            row.node.name,
+            row.name,
             Text.assemble(("●" * busy, "green"), ("○" * (slots - busy), "dim")),
             f"{row.running} running, {row.waiting} held",
             Text("drained" if row.drained else "", style="yellow"),

@@ -165,7 +165,7 @@ _PAIR_COUNTERS: Sequence[tuple[str, str, Callable[[PairRow], float]]] = (
     ("wait_seconds", "Seconds waited for send permits.", lambda one: one.wait_s),
 )
 _NODE_GAUGES: Sequence[tuple[str, str, Callable[[NodeRow], float]]] = (
-    ("slots", "Attempts a node runs at once.", lambda row: row.node.slots),
+    ("slots", "Attempts a node runs at once.", lambda row: row.slots),
     ("running", "Leases it has begun.", lambda row: row.running),
     ("held", "Leases it has not begun.", lambda row: row.waiting),
     ("drained", "1: it gets nothing new.", lambda row: row.drained),
@@ -177,11 +177,9 @@ def _of_nodes(conn: Transaction, now: datetime) -> Iterator[Metric]:
     rows = nodes.listed(conn)
     for name, said, value in _NODE_GAUGES:
         yield _gauge(
-            f"reviewloop_node_{name}", said, {(row.node.name,): float(value(row)) for row in rows}, "node"
+            f"reviewloop_node_{name}", said, {(row.name,): float(value(row)) for row in rows}, "node"
         )
-    silent = {
-        (row.node.name,): (now - row.seen_at).total_seconds() for row in rows if row.seen_at is not None
-    }
+    silent = {(row.name,): (now - row.seen_at).total_seconds() for row in rows if row.seen_at is not None}
     yield _gauge(
         "reviewloop_node_silent_seconds", "Since its last heartbeat; none: it has ended.", silent, "node"
     )

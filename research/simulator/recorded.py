@@ -39,7 +39,7 @@ def scenario_of_run(conn: Transaction, catalog: Catalog | None) -> Scenario:
         ScenarioError: see `recorded_scenario`.
     """
     known = [
-        NodeSpec(name=row.node.name, kinds=tuple(map(Kind, sorted(row.node.kinds))), slots=row.node.slots)
+        NodeSpec(name=row.name, kinds=tuple(map(Kind, sorted(row.kinds))), slots=row.slots)
         for row in nodes.listed(conn)
     ]
     return recorded_scenario(known, recorded_tasks(conn), recorded_attempts(conn), catalog)

@@ -112,9 +112,10 @@ def _admitted(conn, now):
 
 def test_a_node_without_a_browser_has_no_other_catalog():
     def row(name: str, catalog: str) -> NodeRow:
-        node = Node(name, frozenset(Kind), 1)
         return NodeRow(
-            node=node,
+            name,
+            frozenset(Kind),
+            1,
             drained=False,
             seen_at=datetime(2026, 1, 1, tzinfo=UTC),
             attempts_per_s=0.0,

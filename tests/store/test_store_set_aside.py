@@ -226,4 +226,4 @@ def test_a_node_of_another_version_ends_no_turn(world: World) -> None:
         newer = {"kinds": ["meta", "video"], "parameters": {"new": 1}}
         conn.execute(update(node_rows).where(node_rows.c.name == "n1").values(newer))
     assert turn(world) == [SITE]
-    assert {row.node.name: row.node.kinds for row in world.look(nodes.listed)}["n1"] == {Kind.META}
+    assert {row.name: row.kinds for row in world.look(nodes.listed)}["n1"] == {Kind.META}

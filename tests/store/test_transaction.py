@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from world import START, statements
 
 import tasks.store
+from splitter.catalog.names import Kind
 from tasks.domain.product_match import Verdict
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction, contained
@@ -27,6 +28,11 @@ OF = "SELECT last_id FROM sweep_marks WHERE last_id IN :ids AND sweep NOT IN :bu
 class Mark(NamedTuple):
     sweep: str
     last_id: int
+
+
+class NodeKinds(NamedTuple):
+    name: str
+    kinds: frozenset[Kind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +124,17 @@ def test_a_row_may_be_a_dict(filled: Store) -> None:
         assert tx.records(dict, "SELECT last_id AS n, sweep FROM sweep_marks WHERE last_id = 2") == [
             {"n": 2, "sweep": "s2"}
         ]
+
+
+def test_a_set_leaves_out_what_the_enum_lacks(store: Store) -> None:
+    with store.begin() as tx:
+        tx.run(
+            "INSERT INTO added_nodes (name, kinds, added_at) VALUES ('n1', :kinds, :at)",
+            kinds=["meta", "new"],
+            at=START,
+        )
+        found = tx.record(NodeKinds, "SELECT name, kinds FROM added_nodes")
+    assert found == NodeKinds("n1", frozenset({Kind.META}))
 
 
 def test_no_row_is_none(store: Store) -> None:

@@ -157,9 +157,9 @@ def nodes(page: Here) -> list[Node]:
     told = read_nodes(page.context)
     return [
         Node(
-            name=row.node.name,
-            kinds=sorted(row.node.kinds),
-            slots=row.node.slots,
+            name=row.name,
+            kinds=sorted(row.kinds),
+            slots=row.slots,
             running=row.running,
             waiting=row.waiting,
             idle=row.idle,

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import NamedTuple
 
 from splitter.catalog.entries import NO_BROWSER, catalog_hash
 from splitter.catalog.names import Kind
-from sqlalchemy import String, bindparam, cast, func, select, update
 
 from tasks.domain.errors import UnknownNode
 from tasks.domain.proxy import Proxy
 from tasks.domain.states import State
 from tasks.scheduling.balance.parameters import NodeParameters
-from tasks.store.sql.database import insert_or
-from tasks.store.sql.prepared import Prepared, defer
-from tasks.store.sql.tables import attempts, nodes, subtasks
-from tasks.store.sql.transaction import Transaction
+from tasks.store.sql.transaction import Transaction, contained
 
 _LEAST_AT_HOSTS = 0.1
 """Least share of a node's attempts counted as at their hosts, as heartbeats are some seconds old."""
@@ -55,7 +51,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRow:
+class NodeRow(Node):
     """A node with its state, as `nodes list` shows it.
 
     Attributes:
@@ -67,7 +63,6 @@ class NodeRow:
         clock_s: how far its clock is ahead of the database's, as of its last heartbeat.
     """
 
-    node: Node
     drained: bool
     seen_at: datetime | None
     attempts_per_s: float
@@ -76,13 +71,13 @@ class NodeRow:
     running: int
     waiting: int
     waits_since: datetime | None = None
-    parameters: NodeParameters | None = None
+    parameters: Mapping[str, float | None] | None = None
     catalog: str | None = None
     clock_s: float = 0.0
 
 
 def register(
-    conn: Transaction, now: datetime, node: Node, entries: Mapping[str, str] = MappingProxyType({})
+    tx: Transaction, now: datetime, node: Node, entries: Mapping[str, str] = MappingProxyType({})
 ) -> None:
     """Insert or update a node that starts; whether it is drained stays as it was.
 
@@ -90,30 +85,42 @@ def register(
         entries: of its catalog, as hashes, or that it has no browser for a site (`splitter.catalog.entries`); empty:
             not told, so it is given any site.
     """
-    values = {
-        "kinds": sorted(node.kinds),
-        "slots": node.slots,
-        "address": node.address,
-        "machine": node.machine,
-        "seen_at": now,
-        "catalog": catalog_hash(entries) if entries else None,
-        "entries": dict(entries) or None,
-        "registered_at": now,
-    }
-    statement = insert_or(conn.dialect, nodes).values(name=node.name, **values)
-    defer(conn, statement.on_conflict_do_update(index_elements=[nodes.c.name], set_=values))
+    tx.later(
+        _REGISTER,
+        name=node.name,
+        kinds=sorted(node.kinds),
+        slots=node.slots,
+        address=node.address,
+        machine=node.machine,
+        catalog=catalog_hash(entries) if entries else None,
+        entries=entries or None,
+        now=now,
+    )
 
 
-def set_addresses(conn: Transaction, given: Sequence[Node]) -> None:
+_REGISTER = """
+    INSERT INTO nodes (name, kinds, slots, address, machine, catalog, entries, seen_at, registered_at)
+    VALUES (:name, :kinds, :slots, :address, :machine, :catalog, :entries, :now, :now)
+    ON CONFLICT (name) DO UPDATE SET kinds = excluded.kinds, slots = excluded.slots, address = excluded.address,
+        machine = excluded.machine, catalog = excluded.catalog, entries = excluded.entries,
+        seen_at = excluded.seen_at, registered_at = excluded.registered_at
+"""
+
+
+def set_addresses(tx: Transaction, given: Sequence[Node]) -> None:
     """Note the addresses of nodes about to start: their processes take them from rows that an earlier run wrote."""
     for node in given:
-        conn.execute(update(nodes).where(nodes.c.name == node.name).values(address=node.address))
+        tx.later(
+            "UPDATE nodes SET address = :address WHERE name = :name", name=node.name, address=node.address
+        )
 
 
-def describe(conn: Transaction, names: Sequence[str], parameters: NodeParameters) -> None:
+def describe(tx: Transaction, names: Sequence[str], parameters: NodeParameters) -> None:
     """Record the parameters of the machine that these nodes share."""
-    described = update(nodes).where(nodes.c.name.in_(names)).values(parameters=asdict(parameters))
-    defer(conn, described)
+    tx.later(_DESCRIBE, names=names, parameters=asdict(parameters))
+
+
+_DESCRIBE = "UPDATE nodes SET parameters = :parameters WHERE name IN :names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,185 +142,146 @@ class NodeLoad:
     clock_s: float = 0.0
 
 
-def heartbeat(conn: Transaction, now: datetime, name: str, load: NodeLoad) -> bool:
+def heartbeat(tx: Transaction, now: datetime, name: str, load: NodeLoad) -> bool:
     """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
-    rows = _BEAT.rows(
-        conn, {"of_name": name, "now": now, **{f"new_{key}": n for key, n in asdict(load).items()}}
-    )
-    if not rows:
+    drained = tx.value(_BEAT, name=name, now=now, **asdict(load))
+    if drained is None:
         raise UnknownNode(f"node {name!r} is not registered")
-    return bool(rows[0].drained)
+    return bool(drained)
 
 
-_BEAT = Prepared(
-    update(nodes)
-    .where(nodes.c.name == bindparam("of_name"))
-    .values(seen_at=bindparam("now"), **{one.name: bindparam(f"new_{one.name}") for one in fields(NodeLoad)})
-    .returning(nodes.c.drained)
-)
+_BEAT = """
+    UPDATE nodes SET seen_at = :now, attempts_per_s = :attempts_per_s, backlog = :backlog, idle = :idle,
+        storing = :storing, clock_s = :clock_s
+    WHERE name = :name RETURNING drained
+"""
 
 
-def alive(conn: Transaction, now: datetime, name: str, silent_after: timedelta) -> bool:
-    """Whether a node's last heartbeat is less than `silent_after` ago."""
-    seen = conn.execute(select(nodes.c.seen_at).where(nodes.c.name == name)).scalar_one_or_none()
+def alive(tx: Transaction, now: datetime, name: str, silent_after: timedelta) -> bool:
+    """Return True if a node's last heartbeat is less than `silent_after` ago."""
+    seen = tx.time("SELECT seen_at FROM nodes WHERE name = :name", name=name)
     return seen is not None and now - seen < silent_after
 
 
-def at_hosts(conn: Transaction) -> dict[str, float]:
-    """Share of each node's begun attempts that load hosts; nodes where all do are left out.
+def at_hosts(tx: Transaction) -> dict[str, float]:
+    """Return the share of each node's begun attempts that load hosts; nodes where all do are left out.
 
     The others wait for the database, which may be far away, and send no request meanwhile.
     """
-    rows = _STORING.rows(conn)
-    return {name: max(_LEAST_AT_HOSTS, 1.0 - storing / begun) for name, storing, begun in rows}
+    return {name: max(_LEAST_AT_HOSTS, 1.0 - storing / begun) for name, storing, begun in tx.rows(_STORING)}
 
 
-_STORING = Prepared(
-    select(nodes.c.name, nodes.c.storing, func.count())
-    .join(subtasks, (subtasks.c.lease_node == nodes.c.name) & subtasks.c.lease_started)
-    .where(nodes.c.storing > 0, subtasks.c.state == State.CRAWL)
-    .group_by(nodes.c.name, nodes.c.storing)
-)
+_STORING = f"""
+    SELECT n.name, n.storing, count(*) FROM nodes n JOIN subtasks s ON s.lease_node = n.name AND s.lease_started
+    WHERE n.storing > 0 AND s.state = '{State.CRAWL}' GROUP BY n.name, n.storing
+"""
 
 
-def permit_addresses(conn: Transaction) -> dict[str, str]:
-    """By node, the address its permits are granted to."""
-    return {row.name: _node(row).permit_address for row in _NODES.rows(conn)}
+def permit_addresses(tx: Transaction) -> dict[str, str]:
+    """Return by node the address that its permits are granted to."""
+    return {node.name: node.permit_address for node in tx.records(Node, f"{_NODES} ORDER BY name")}
 
 
-def live(conn: Transaction, now: datetime, silent_after: timedelta | None) -> list[Node]:
-    """Nodes that are alive and not drained, by name; without `silent_after`, silent ones too."""
-    statement = select(nodes).where(nodes.c.drained.is_(False)).order_by(nodes.c.name)
-    if silent_after is not None:
-        statement = statement.where(nodes.c.seen_at > now - silent_after)
-    return [_node(row) for row in conn.execute(statement)]
+_NODES = "SELECT name, kinds, slots, address, machine FROM nodes"
 
 
-def leave(conn: Transaction, name: str) -> None:
+def live(tx: Transaction, now: datetime, silent_after: timedelta | None) -> list[Node]:
+    """Return nodes that are alive and not drained, by name; without `silent_after`, silent ones too."""
+    if silent_after is None:
+        return tx.records(Node, f"{_NODES} WHERE NOT drained ORDER BY name")
+    return tx.records(Node, f"{_NODES} WHERE {_LIVE} ORDER BY name", since=now - silent_after)
+
+
+_LIVE = "NOT drained AND seen_at > :since"
+
+
+def leave(tx: Transaction, name: str) -> None:
     """Record that a node stops: it counts as silent from now on."""
-    conn.execute(update(nodes).where(nodes.c.name == name).values(seen_at=None))
+    tx.later("UPDATE nodes SET seen_at = NULL WHERE name = :name", name=name)
 
 
-def set_drained(conn: Transaction, name: str, drained: bool) -> None:
+def set_drained(tx: Transaction, name: str, drained: bool) -> None:
     """Drain a node (it gets nothing new) or take it back. Raises UnknownNode."""
-    if conn.execute(update(nodes).where(nodes.c.name == name).values(drained=drained)).rowcount != 1:
-        raise _unknown(conn, name)
+    if not tx.run("UPDATE nodes SET drained = :drained WHERE name = :name", name=name, drained=drained):
+        raise _unknown(tx, name)
 
 
-def find(conn: Transaction, name: str) -> Node | None:
-    """The node of that name, where there is one."""
-    row = conn.execute(select(nodes).where(nodes.c.name == name)).one_or_none()
-    return _node(row) if row is not None else None
+def find(tx: Transaction, name: str) -> Node | None:
+    """Return the node of that name; `None` if there is none."""
+    return tx.record(Node, f"{_NODES} WHERE name = :name", name=name)
 
 
-def get(conn: Transaction, name: str) -> Node:
-    """The node of that name. Raises UnknownNode."""
-    if (node := find(conn, name)) is not None:
+def get(tx: Transaction, name: str) -> Node:
+    """Return the node of that name. Raises UnknownNode."""
+    if (node := find(tx, name)) is not None:
         return node
-    raise _unknown(conn, name)
+    raise _unknown(tx, name)
 
 
-def _unknown(conn: Transaction, name: str) -> UnknownNode:
-    known = ", ".join(sorted(conn.scalars(select(nodes.c.name)))) or "none yet"
+def _unknown(tx: Transaction, name: str) -> UnknownNode:
+    known = ", ".join(known for (known,) in tx.rows("SELECT name FROM nodes ORDER BY name")) or "none yet"
     return UnknownNode(f"there is no node {name!r}; registered: {known}")
 
 
-def listed(conn: Transaction) -> Sequence[NodeRow]:
-    """Every node, by name."""
-    leases = {(row.lease_node, bool(row.lease_started)): row for row in _LEASES.rows(conn)}
-    return [
-        _listed(row, leases.get((row.name, True)), leases.get((row.name, False))) for row in _NODES.rows(conn)
-    ]
+def listed(tx: Transaction) -> list[NodeRow]:
+    """Return every node, by name."""
+    return tx.records(NodeRow, _LISTED)
 
 
-_NODES = Prepared(
-    select(*(column for column in nodes.c if column is not nodes.c.entries)).order_by(nodes.c.name)
-)
-_LEASES = Prepared(
-    select(
-        subtasks.c.lease_node,
-        subtasks.c.lease_started,
-        func.count().label("n"),
-        func.min(attempts.c.allocated_at).label("since"),
-        func.max(attempts.c.started_at).label("last_start"),
+_LISTED = f"""
+    SELECT n.name, n.kinds, n.slots, n.address, n.machine, n.drained, n.seen_at, n.attempts_per_s, n.backlog, n.idle,
+        n.parameters, n.catalog, n.clock_s, coalesce(leases.running, 0) AS running,
+        coalesce(leases.waiting, 0) AS waiting,
+        CASE WHEN leases.last_start > leases.since THEN leases.last_start ELSE leases.since END AS waits_since
+    FROM nodes n LEFT JOIN (
+        SELECT s.lease_node, count(CASE WHEN s.lease_started THEN 1 END) AS running,
+            count(CASE WHEN NOT s.lease_started THEN 1 END) AS waiting,
+            min(CASE WHEN NOT s.lease_started THEN a.allocated_at END) AS since,
+            max(CASE WHEN s.lease_started THEN a.started_at END) AS last_start
+        FROM subtasks s JOIN attempts a ON a.id = s.attempt_id WHERE s.state = '{State.CRAWL}' GROUP BY s.lease_node
+    ) leases ON leases.lease_node = n.name
+    ORDER BY n.name
+"""
+
+
+def catalogs(tx: Transaction) -> dict[str, str]:
+    """Return the hash of all entries of its catalog, by node that told of it."""
+    return dict(tx.rows("SELECT name, catalog FROM nodes WHERE catalog IS NOT NULL"))
+
+
+class _NodeEntries(NamedTuple):
+    name: str
+    entries: Mapping[str, str] | None
+
+
+def entries(tx: Transaction, name: str) -> dict[str, str]:
+    """Return the entries of a node's catalog, as hashes by site; empty if it told none."""
+    found = tx.record(_NodeEntries, "SELECT name, entries FROM nodes WHERE name = :name", name=name)
+    return dict(found.entries or {}) if found is not None else {}
+
+
+def unrendered(tx: Transaction) -> dict[str, int]:
+    """Return how many sites of its catalog need a browser, by node without one."""
+    without = tx.records(_NodeEntries, _WITHOUT_BROWSER, pattern=contained(NO_BROWSER))
+    return {row.name: _unrendered(row) for row in without}
+
+
+_WITHOUT_BROWSER = "SELECT name, entries FROM nodes WHERE CAST(entries AS text) LIKE :pattern ESCAPE '/'"
+
+
+def browsers(tx: Transaction, now: datetime, silent_after: timedelta) -> tuple[int, int]:
+    """Return how many nodes are alive and told of their catalog, and how many of them lack no browser for its sites."""
+    told = tx.records(
+        _NodeEntries, f"SELECT name, entries FROM nodes WHERE {_LIVE}", since=now - silent_after
     )
-    .join(attempts, attempts.c.id == subtasks.c.attempt_id)
-    .where(subtasks.c.state == State.CRAWL)
-    .group_by(subtasks.c.lease_node, subtasks.c.lease_started)
-)
+    return len(told), sum(not _unrendered(row) for row in told)
 
 
-def _listed(row: Any, started: Any | None, unstarted: Any | None) -> NodeRow:
-    """A node, with the sums over the leases it has begun and over those it has not."""
-    waits_since = None
-    if unstarted is not None:
-        waits_since = max(unstarted.since, started.last_start if started is not None else unstarted.since)
-    return NodeRow(
-        node=_node(row),
-        drained=row.drained,
-        seen_at=row.seen_at,
-        attempts_per_s=row.attempts_per_s,
-        backlog=row.backlog,
-        idle=row.idle,
-        running=started.n if started is not None else 0,
-        waiting=unstarted.n if unstarted is not None else 0,
-        waits_since=waits_since,
-        parameters=_parameters(row.parameters),
-        catalog=row.catalog,
-        clock_s=row.clock_s,
-    )
-
-
-def catalogs(conn: Transaction) -> dict[str, str]:
-    """By node that told of its catalog, the hash of all its entries."""
-    return {row.name: row.catalog for row in _CATALOGS.rows(conn)}
-
-
-_CATALOGS = Prepared(select(nodes.c.name, nodes.c.catalog).where(nodes.c.catalog.is_not(None)))
-
-
-def entries(conn: Transaction, name: str) -> dict[str, str]:
-    """The entries of a node's catalog, as hashes by site; empty where it told none."""
-    told = conn.execute(select(nodes.c.entries).where(nodes.c.name == name)).scalar_one_or_none()
-    return dict(told) if isinstance(told, dict) else {}
-
-
-def unrendered(conn: Transaction) -> dict[str, int]:
-    """By node without a browser: how many sites of its catalog need one."""
-    without = select(nodes.c.name, nodes.c.entries).where(cast(nodes.c.entries, String).contains(NO_BROWSER))
-    return {row.name: _unrendered(row.entries) for row in conn.execute(without)}
-
-
-def browsers(conn: Transaction, now: datetime, silent_after: timedelta) -> tuple[int, int]:
-    """How many nodes are alive and told of their catalog, and how many of them lack no browser for a site in it."""
-    alive = nodes.c.seen_at > now - silent_after
-    told = conn.execute(select(nodes.c.entries).where(alive, nodes.c.drained.is_(False))).scalars().all()
-    return len(told), sum(not _unrendered(entries) for entries in told)
-
-
-def none_renders(conn: Transaction, now: datetime, silent_after: timedelta) -> bool:
-    """True where nodes are alive and none of them has a browser for the sites that need one."""
-    told, rendering = browsers(conn, now, silent_after)
+def none_renders(tx: Transaction, now: datetime, silent_after: timedelta) -> bool:
+    """Return True if nodes are alive and none of them has a browser for the sites that need one."""
+    told, rendering = browsers(tx, now, silent_after)
     return bool(told) and not rendering
 
 
-def _unrendered(told: Any) -> int:
-    return sum(entry == NO_BROWSER for entry in told.values()) if isinstance(told, dict) else 0
-
-
-def _parameters(told: Any) -> NodeParameters | None:
-    """A row that another version wrote must not end every turn: what can't be read counts as not reported."""
-    try:
-        return NodeParameters.of(told) if told is not None else None
-    except (ValueError, TypeError, LookupError):
-        return None
-
-
-_KINDS = frozenset(Kind)
-
-
-def _node(row: Any) -> Node:
-    told = row.kinds if isinstance(row.kinds, list) else ()
-    # A kind that only a newer version knows is none that could be given here.
-    kinds = frozenset(Kind(kind) for kind in told if kind in _KINDS)
-    return Node(row.name, kinds, row.slots, row.address, row.machine)
+def _unrendered(row: _NodeEntries) -> int:
+    return sum(entry == NO_BROWSER for entry in (row.entries or {}).values())

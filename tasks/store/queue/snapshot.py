@@ -132,13 +132,13 @@ def _subtask(r: Any, hosts_of: HostsOf) -> SubtaskView:
 
 def node_load(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
     """A node with its prefetched leases, what it can be given now, and how soon it begins it."""
-    slots, idle = row.node.slots, min(row.idle, row.running)
+    slots, idle = row.slots, min(row.idle, row.running)
     waited_s = (now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0
     rate = start_rate(slots, row.running - idle, row.attempts_per_s, waited_s)
     free = max(0, rule.most(slots, idle, rate.per_s) - row.running - row.waiting)
     return NodeLoad(
-        name=row.node.name,
-        kinds=frozenset(row.node.kinds),
+        name=row.name,
+        kinds=frozenset(row.kinds),
         slots=slots,
         prefetched=row.waiting,
         free=free,

@@ -56,6 +56,8 @@ def _conversion(hint: Any, *, sqlite: bool) -> _Convert | None:
     kind: Any = get_origin(hint) or hint
     if issubclass(kind, Enum):
         return lambda value: kind(value)
+    if kind is frozenset:
+        return _set_reader(get_args(hint)[0], sqlite=sqlite)
     if kind is tuple:
         return (lambda text: tuple(json.loads(text))) if sqlite else tuple
     if not sqlite:
@@ -64,3 +66,14 @@ def _conversion(hint: Any, *, sqlite: bool) -> _Convert | None:
         return json.loads
     conversions: dict[type, _Convert] = {datetime: read_time, date: date.fromisoformat, bool: bool}
     return conversions.get(kind)
+
+
+def _set_reader(member: type[Enum], *, sqlite: bool) -> _Convert:
+    """Return what reads a JSON list as a set of an enum's members; it leaves out values that the enum lacks."""
+    known = {one.value: one for one in member}
+
+    def read(told: Any) -> Any:
+        values = json.loads(told) if sqlite else told
+        return frozenset(known[value] for value in values if value in known)
+
+    return read
