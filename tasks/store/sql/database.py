@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields
 from datetime import datetime
-from functools import cache
 from typing import Any, TypeVar
 
 from splitter.errors import InputError
@@ -247,17 +246,6 @@ def try_lock(conn: Transaction, name: str, lock_timeout_s: float) -> bool:
 def unstorable(error: BaseException) -> bool:
     """Whether an error lies in the values to be stored, so that another try would fail too."""
     return isinstance(error, DataError | IntegrityError | UnicodeError)
-
-
-def insert_new(dialect: Dialect, table: Table, *returning: Column[Any]) -> Any:
-    """An INSERT that skips rows whose key is there already (ON CONFLICT DO NOTHING), and returns these columns."""
-    return _insert_new(dialect.name, table, returning)
-
-
-@cache
-def _insert_new(dialect: str, table: Table, returning: tuple[Column[Any], ...]) -> Any:
-    skipping = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table).on_conflict_do_nothing()
-    return skipping.returning(*returning) if returning else skipping
 
 
 def later_of(stored: ColumnElement[datetime], now: datetime) -> ColumnElement[datetime]:
