@@ -22,24 +22,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
-
-from sqlalchemy import Column, Select, Table, bindparam, delete, null, select, update
+from typing import Any, NamedTuple
 
 from tasks.domain.grants import AddressGrants, Grants, HostGrants
 from tasks.domain.states import State
-from tasks.store.sql.database import columns_of, insert_or, try_lock
-from tasks.store.sql.prepared import Prepared, defer
-from tasks.store.sql.tables import (
-    attempts,
-    events,
-    host_rests,
-    measurements,
-    refused_reviews,
-    run_time_model,
-    subtasks,
-    sweep_marks,
-)
+from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 
@@ -90,86 +77,94 @@ def retention_steps(keep_log: timedelta | None) -> Sequence[Step]:
     if keep_log is None:
         return always
     kept = keep_log
-    return (*always, lambda conn, now: drop_logs(conn, now, kept))
+    return (*always, lambda tx, now: drop_logs(tx, now, kept))
 
 
-def empty_details(conn: Transaction, now: datetime) -> int:
+def empty_details(tx: Transaction, now: datetime) -> int:
     """Empty the details of the next events older than `KEEP_DETAIL`; their transitions stay."""
-    old = _old(conn, "details", _EVENTS, now - KEEP_DETAIL)
+    old = _old(tx, "details", _EVENTS, now - KEEP_DETAIL)
     if old:
-        conn.execute(_emptied(events, "detail", old))
+        tx.later(_EMPTY_DETAILS, first=old[0].id, last=old[-1].id)
     return len(old)
 
 
-def empty_responses(conn: Transaction, now: datetime) -> int:
+_EMPTY_DETAILS = "UPDATE events SET detail = NULL WHERE id BETWEEN :first AND :last AND detail IS NOT NULL"
+
+
+def empty_responses(tx: Transaction, now: datetime) -> int:
     """Empty the last responses of the next attempts that ended longer ago than `KEEP_DETAIL`."""
-    old = _old(conn, "responses", _ATTEMPTS, now - KEEP_DETAIL)
+    old = _old(tx, "responses", _ATTEMPTS, now - KEEP_DETAIL)
     if old:
-        conn.execute(_emptied(attempts, "last_response", old))
+        tx.later(_EMPTY_RESPONSES, first=old[0].id, last=old[-1].id)
     return len(old)
 
 
-def drop_rests(conn: Transaction, now: datetime) -> int:
+_EMPTY_RESPONSES = """
+    UPDATE attempts SET last_response = NULL WHERE id BETWEEN :first AND :last AND last_response IS NOT NULL
+"""
+
+
+def drop_rests(tx: Transaction, now: datetime) -> int:
     """Drop breakers of hosts that no attempt probed; there are few, at most one a host and node."""
-    if not _free(conn):
+    if not _free(tx):
         return 0
-    return conn.execute(delete(host_rests).where(host_rests.c.until <= now - KEEP_BREAKER)).rowcount
+    return tx.run("DELETE FROM host_rests WHERE until <= :before", before=now - KEEP_BREAKER)
 
 
-def drop_refused(conn: Transaction, now: datetime) -> int:
+def drop_refused(tx: Transaction, now: datetime) -> int:
     """Drop the next records that were refused longer ago than `KEEP_DETAIL`; without a mark, as these go themselves."""
-    if not _free(conn):
-        return 0
-    r = refused_reviews.c
-    first = select(r.id).order_by(r.id).limit(BATCH)
-    old = r.id.in_(first.scalar_subquery()) & (r.refused_at < now - KEEP_DETAIL)
-    return conn.execute(delete(refused_reviews).where(old)).rowcount
+    return tx.run(_DROP_REFUSED, most=BATCH, before=now - KEEP_DETAIL) if _free(tx) else 0
 
 
-def drop_logs(conn: Transaction, now: datetime, keep: timedelta) -> int:
+_DROP_REFUSED = """
+    DELETE FROM refused_reviews
+    WHERE id IN (SELECT id FROM refused_reviews ORDER BY id LIMIT :most) AND refused_at < :before
+"""
+
+
+def drop_logs(tx: Transaction, now: datetime, keep: timedelta) -> int:
     """Drop the logs of subtasks that have been DONE or CANCELLED for longer than `keep`, by the next old events."""
-    old = _old(conn, "logs", _EVENTS, now - keep)
-    if not old:
-        return 0
-    s = subtasks.c
-    ended = s.id.in_({row.subtask_id for row in old}), s.state.in_((State.DONE, State.CANCELLED))
-    done = list(conn.scalars(select(s.id).where(*ended, s.changed_at < now - keep).order_by(s.id)))
-    conn.execute(delete(events).where(events.c.subtask_id.in_(done)))
-    conn.execute(update(subtasks).where(s.id.in_(done)).values(log_dropped=True))
+    old = _old(tx, "logs", _EVENTS, now - keep)
+    if old:
+        ids = sorted({row.subtask_id for row in old})
+        ended = [subtask_id for (subtask_id,) in tx.rows(_ENDED, ids=ids, before=now - keep)]
+        tx.later("DELETE FROM events WHERE subtask_id IN :ended", ended=ended)
+        tx.later("UPDATE subtasks SET log_dropped = true WHERE id IN :ended", ended=ended)
     return len(old)
 
 
-def _old(conn: Transaction, part: str, following: Select[Any], before: datetime) -> Sequence[Any]:
-    """The next rows of a part that are older, up to the first that is not; the mark is moved behind them."""
-    if not _free(conn):
+_ENDED = f"""
+    SELECT id FROM subtasks
+    WHERE id IN :ids AND state IN ('{State.DONE}', '{State.CANCELLED}') AND changed_at < :before ORDER BY id
+"""
+
+
+class _Following(NamedTuple):
+    """An event, or an attempt with its end."""
+
+    id: int
+    at: datetime | None
+    subtask_id: int
+
+
+def _old(tx: Transaction, part: str, following: str, before: datetime) -> Sequence[_Following]:
+    """Return the next rows of a part that are older, up to the first that is not; the mark is moved behind them."""
+    if not _free(tx):
         return ()
-    after = mark_of(conn, part) or 0
-    rows = conn.execute(following, {"after": after, "most": BATCH + 1}).all()[:-1]
+    rows = tx.records(_Following, following, after=mark_of(tx, part) or 0, most=BATCH + 1)[:-1]
     young = next((place for place, row in enumerate(rows) if row.at is None or row.at >= before), len(rows))
     if young:
-        set_mark(conn, part, rows[young - 1].id)
+        set_mark(tx, part, rows[young - 1].id)
     return rows[:young]
 
 
-def _free(conn: Transaction) -> bool:
-    """Whether no other process is dropping at this moment: two would wait for each other's rows."""
-    return try_lock(conn, "retention", _LOCK_S)
+def _free(tx: Transaction) -> bool:
+    """Return True if no other process is dropping at this moment: two would wait for each other's rows."""
+    return try_lock(tx, "retention", _LOCK_S)
 
 
-def _following(table: Table, at: Column[Any], *columns: Column[Any]) -> Select[Any]:
-    after = bindparam("after", type_=table.c.id.type)
-    wanted = select(table.c.id, at.label("at"), *columns)
-    return wanted.where(table.c.id > after).order_by(table.c.id).limit(bindparam("most"))
-
-
-_EVENTS = _following(events, events.c.at, events.c.subtask_id)
-_ATTEMPTS = _following(attempts, attempts.c.ended_at)
-
-
-def _emptied(table: Table, name: str, old: Sequence[Any]) -> Any:
-    column = table.c[name]
-    rows = table.c.id.between(old[0].id, old[-1].id)
-    return update(table).where(rows, column.is_not(None)).values({name: null()})
+_EVENTS = "SELECT id, at, subtask_id FROM events WHERE id > :after ORDER BY id LIMIT :most"
+_ATTEMPTS = "SELECT id, ended_at AS at, subtask_id FROM attempts WHERE id > :after ORDER BY id LIMIT :most"
 
 
 log = logging.getLogger("reviewloop.store")
@@ -190,21 +185,21 @@ def longest_lapse(silent_after: timedelta) -> timedelta:
     return max(_LEAST, silent_after / _SHARE)
 
 
-def mark_look(conn: Transaction, now: datetime) -> None:
+def mark_look(tx: Transaction, now: datetime) -> None:
     """Leave a mark of this look for other schedulers."""
-    _mark(conn, _LOOKED, now)
+    _mark(tx, _LOOKED, now)
 
 
-def _mark(conn: Transaction, name: str, now: datetime) -> None:
-    set_mark(conn, name, int(now.timestamp() * 1000))
+def _mark(tx: Transaction, name: str, now: datetime) -> None:
+    set_mark(tx, name, int(now.timestamp() * 1000))
 
 
-def _marked(conn: Transaction, name: str) -> datetime | None:
-    at = mark_of(conn, name)
+def _marked(tx: Transaction, name: str) -> datetime | None:
+    at = mark_of(tx, name)
     return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
 
 
-def bridge_lapse(conn: Transaction, now: datetime, last: datetime | None, silent_after: timedelta) -> bool:
+def bridge_lapse(tx: Transaction, now: datetime, last: datetime | None, silent_after: timedelta) -> bool:
     """Give every lease a new deadline if no scheduler has looked for too long; return True if it did.
 
     Args:
@@ -214,8 +209,8 @@ def bridge_lapse(conn: Transaction, now: datetime, last: datetime | None, silent
     """
     if _near(now, last, silent_after):
         return False
-    other = _marked(conn, _LOOKED)
-    if _near(now, other, silent_after) or _is_late_again(conn, now, last, other, silent_after):
+    other = _marked(tx, _LOOKED)
+    if _near(now, other, silent_after) or _is_late_again(tx, now, last, other, silent_after):
         return False
     just_begun = last is None  # as after the end of a run: nothing to warn of
     last = last if last is not None else other
@@ -229,24 +224,27 @@ def bridge_lapse(conn: Transaction, now: datetime, last: datetime | None, silent
         level = logging.INFO if just_begun else logging.WARNING
         said = "no scheduler looked for %.0f s, or the database's clock was set: leases get a new time"
         log.log(level, said, away_s)
-    held = subtasks.c.state == State.CRAWL
-    until = now + silent_after
-    off = held & (subtasks.c.lease_deadline != until)
-    if last is None or last <= now:
-        off = held & (subtasks.c.lease_deadline < until)
-    # A locked lease is being renewed or closed by whoever locked it.
-    free = select(subtasks.c.id).where(off).with_for_update(skip_locked=True).scalar_subquery()
-    conn.execute(update(subtasks).where(subtasks.c.id.in_(free)).values(lease_deadline=until))
-    _mark(conn, _BRIDGED, now)
+    tx.later(_RENEW, until=now + silent_after, set_back=last is not None and last > now)
+    _mark(tx, _BRIDGED, now)
     return True
 
 
+# A locked lease is being renewed or closed by whoever locked it.
+_RENEW = f"""
+    UPDATE subtasks SET lease_deadline = :until WHERE id IN (
+        SELECT id FROM subtasks
+        WHERE state = '{State.CRAWL}' AND lease_deadline <> :until AND (:set_back OR lease_deadline < :until)
+        FOR UPDATE SKIP LOCKED
+    )
+"""
+
+
 def _is_late_again(
-    conn: Transaction, now: datetime, last: datetime | None, other: datetime | None, silent_after: timedelta
+    tx: Transaction, now: datetime, last: datetime | None, other: datetime | None, silent_after: timedelta
 ) -> bool:
     """Return True if a scheduler looked within a lease's time, and leases got a new deadline not long ago."""
     looks = [now - at for at in (last, other) if at is not None]
-    bridged = _marked(conn, _BRIDGED)
+    bridged = _marked(tx, _BRIDGED)
     return (
         bool(looks)
         and timedelta() <= min(looks) < silent_after
@@ -259,20 +257,21 @@ def _near(now: datetime, last: datetime | None, silent_after: timedelta) -> bool
     return last is not None and -_SET_BACK <= now - last <= longest_lapse(silent_after)
 
 
-def mark_of(conn: Transaction, sweep: str) -> int | None:
-    """The mark of a sweep; None: it has left none yet."""
-    rows = _MARK.rows(conn, {"of_sweep": sweep})
-    return rows[0].last_id if rows else None
+def mark_of(tx: Transaction, sweep: str) -> int | None:
+    """Return the mark of a sweep; `None` if it has left none yet."""
+    mark: int | None = tx.value("SELECT last_id FROM sweep_marks WHERE sweep = :sweep", sweep=sweep)
+    return mark
 
 
-_MARK = Prepared(select(sweep_marks.c.last_id).where(sweep_marks.c.sweep == bindparam("of_sweep")))
-
-
-def set_mark(conn: Transaction, sweep: str, last_id: int) -> None:
+def set_mark(tx: Transaction, sweep: str, last_id: int) -> None:
     """Leave the mark of a sweep."""
-    given = {"sweep": sweep, "last_id": last_id}
-    marked = insert_or(conn.dialect, sweep_marks).values(given)
-    defer(conn, marked.on_conflict_do_update(index_elements=[sweep_marks.c.sweep], set_=given))
+    tx.later(_SET_MARK, sweep=sweep, last_id=last_id)
+
+
+_SET_MARK = """
+    INSERT INTO sweep_marks (sweep, last_id) VALUES (:sweep, :last_id)
+    ON CONFLICT (sweep) DO UPDATE SET last_id = excluded.last_id
+"""
 
 
 _SCHEDULER = "scheduler"
@@ -313,7 +312,7 @@ class Measured:
 
 
 def save_measurements(
-    conn: Transaction, now: datetime, sweeps: Mapping[str, SweepTimes], grants: Grants
+    tx: Transaction, now: datetime, sweeps: Mapping[str, SweepTimes], grants: Grants
 ) -> None:
     """Store the measurements in place of the earlier ones."""
     data = {
@@ -328,16 +327,25 @@ def save_measurements(
             if one.share < 1.0 or one.next_s or one.addresses
         },
     }
-    values = {"at": now, "data": data}
-    statement = insert_or(conn.dialect, measurements).values(name=_SCHEDULER, **values)
-    conn.execute(statement.on_conflict_do_update(index_elements=["name"], set_=values))
+    tx.later(_SAVE_MEASUREMENTS, name=_SCHEDULER, at=now, data=data)
     for times in sweeps.values():
         times.longest_s = 0.0
 
 
-def load_measurements(conn: Transaction) -> Measured | None:
-    """The measurements kept last; None: no scheduler has run yet."""
-    row = conn.execute(select(measurements).where(measurements.c.name == _SCHEDULER)).one_or_none()
+_SAVE_MEASUREMENTS = """
+    INSERT INTO measurements (name, at, data) VALUES (:name, :at, :data)
+    ON CONFLICT (name) DO UPDATE SET at = excluded.at, data = excluded.data
+"""
+
+
+class _Measurements(NamedTuple):
+    at: datetime
+    data: Mapping[str, Any]
+
+
+def load_measurements(tx: Transaction) -> Measured | None:
+    """Return the measurements kept last; `None` if no scheduler has run yet."""
+    row = tx.record(_Measurements, "SELECT at, data FROM measurements WHERE name = :name", name=_SCHEDULER)
     if row is None:
         return None
     sweeps = {name: SweepTimes(**times) for name, times in row.data["sweeps"].items()}
@@ -373,20 +381,26 @@ class StoredModel:
     network: Mapping[str, Any]
 
 
-def load_model(conn: Transaction) -> StoredModel | None:
+def load_model(tx: Transaction) -> StoredModel | None:
     """Return the model trained last, or `None`."""
-    row = conn.execute(
-        select(*columns_of(StoredModel, run_time_model)).where(run_time_model.c.strategy == _STRATEGY)
-    ).one_or_none()
-    return None if row is None else StoredModel(*row)
+    return tx.record(StoredModel, _LOAD_MODEL, strategy=_STRATEGY)
 
 
-def save_model(conn: Transaction, model: StoredModel) -> None:
+def save_model(tx: Transaction, model: StoredModel) -> None:
     """Keep this model instead of the one before."""
-    values = asdict(model)
-    conn.execute(
-        insert_or(conn.dialect, run_time_model).on_conflict_do_update(
-            index_elements=["strategy"], set_=values
-        ),
-        {"strategy": _STRATEGY, **values},
+    tx.later(
+        _SAVE_MODEL,
+        strategy=_STRATEGY,
+        trained_at=model.trained_at,
+        newest_attempt=model.newest_attempt,
+        network=model.network,
     )
+
+
+_LOAD_MODEL = "SELECT trained_at, newest_attempt, network FROM run_time_model WHERE strategy = :strategy"
+_SAVE_MODEL = """
+    INSERT INTO run_time_model (strategy, trained_at, newest_attempt, network)
+    VALUES (:strategy, :trained_at, :newest_attempt, :network)
+    ON CONFLICT (strategy) DO UPDATE
+    SET trained_at = excluded.trained_at, newest_attempt = excluded.newest_attempt, network = excluded.network
+"""
