@@ -59,8 +59,8 @@ def try_(
 
     The page is records, a proven empty answer, a refusal, or a page the rules don't fit, as in a crawl.
     For every rule it shows how often it matches and its first values; for a site without record rules, where the
-    main text comes from. Where a rule finds nothing, an outline of the page helps to write rules. Exit status 1
-    for a refusal or a page that doesn't fit.
+    main text comes from, and the rules that a crawl would learn from a thread. If a rule finds nothing, an outline
+    of the page helps to write rules. Exit status 1 for a refusal or a page that doesn't fit.
 
     \b
     Examples:
@@ -116,6 +116,8 @@ def _print_preview(out: Console, site: str, got: Mapping[str, Any], preview: Rul
     if reading.title:
         out.print(f"page title: {shown(reading.title)}")
     if preview.rules:
+        if preview.main_text:
+            out.print("rules that a crawl learns if three such pages agree:")
         rules = ((r.name, r.rule, r.matches, short(" | ".join(r.values), 90)) for r in preview.rules)
         out.print(table(("field", "rule", "matches", "first values>"), rules))
     if preview.main_text:

@@ -27,6 +27,7 @@ from tasks.fetching.inflate import unpacked
 from tasks.reading.decode import Decoded, decode
 from tasks.reading.extract import read_page
 from tasks.reading.json_results import JsonRecords
+from tasks.reading.learned_rules import learn
 from tasks.reading.lists import as_results, is_feed, read_list
 from tasks.reading.maintext import main_text
 from tasks.reading.markup import collapse, page_text, parse, select, text_of
@@ -34,6 +35,7 @@ from tasks.reading.page import Page
 from tasks.reading.records import Records
 from tasks.reading.relevance import reject_reason, screen_reviews
 from tasks.reading.results import read_results
+from tasks.reading.thread_pages import read_thread_page
 
 _RECORD_FIELDS = ("link", "title", "abstract", "time", "id", "body", "author", "date", "rating", "variant")
 _VALUES_SHOWN = 3
@@ -166,7 +168,7 @@ class RulePreview:
     """Reads a page by a site's rules, and says how.
 
     Attributes:
-        rules: how far each rule fits; none for a page without record rules.
+        rules: how far each rule fits; of a page without record rules, those that a crawl would learn from it.
         main_text: of a page read by `main_text`, where its text comes from; empty for others.
         outline: where a rule finds nothing, what the page looks like, to write rules by.
         judgement: what would be stored of a page, where a product was named; None: none was.
@@ -212,7 +214,10 @@ def preview_rules(
         text = decode(unpacked(body) if listed else body, headers, hint).text
         if _is_page(status) and not (listed and reading.records):
             if isinstance(rules, PageRules) and rules.main_text:
-                chosen = main_text(Page(text, url)).choice.value
+                page = Page(text, url)
+                chosen = main_text(page).choice.value
+                learned = learn(page, read_thread_page(page, now), now)
+                matches = tuple(_matches(text, url, learned)) if learned is not None else ()
             else:
                 matches = tuple(_matches(text, url, rules))
     # The last page has no next one, and some pages print no number of hits.

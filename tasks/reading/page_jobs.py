@@ -19,9 +19,10 @@ from splitter.catalog.rules import PageRules, ResultRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import ListPage, PageRead, Response, ResultPage
 from tasks.reading.decode import decode
-from tasks.reading.extract import read_page
+from tasks.reading.extract import ThreadReader, read_page
 from tasks.reading.lists import read_list
 from tasks.reading.results import read_results
+from tasks.reading.thread_pages import read_thread_page
 from tasks.reading.voice import voiced
 
 _SMALL_BYTES = 65_536
@@ -69,11 +70,13 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
     Attributes:
         hint: the catalog's encoding of the site.
         group: the kind of site; None: not known.
+        read_thread: reads a page without rules as a thread; `None` if it is none.
     """
 
     rules: PageRules
     hint: str
     group: Group | None = None
+    read_thread: ThreadReader = read_thread_page
 
     @property
     def is_quick(self) -> bool:
@@ -81,7 +84,7 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
 
     def read(self) -> tuple[PageRead, str]:
         text, encoding, _ = decode(self.body, self.headers, self.hint)
-        read = read_page(text, self.url, self.rules, now=self.now)
+        read = read_page(text, self.url, self.rules, now=self.now, read_thread=self.read_thread)
         return replace(read, reviews=voiced(read.reviews, self.group)), encoding
 
 

@@ -2,7 +2,8 @@
 
 It ends by itself if its parent is gone or has closed the connection, after a minute without a job, after a thousand
 jobs, and during a job that takes more CPU time than its parent allows. CPU time, because an ordinary page takes many
-times as long on a busy machine. It starts without an environment, so that it holds no secret.
+times as long on a busy machine. It starts without an environment, so that it holds no secret. The rules that it learns
+from sites end with it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import select
 import signal
 import socket
 import struct
+from dataclasses import replace
 from typing import Any
 
 from tasks.domain.failures import FetchError
-from tasks.reading.page_jobs import run, unreadable
+from tasks.reading.learned_rules import LearnedRules
+from tasks.reading.page_jobs import PageJob, run, unreadable
 
 LENGTH = struct.Struct(">Q")
 """Length in bytes before each message."""
@@ -36,6 +39,7 @@ def main() -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
+    learned = LearnedRules()
     with socket.socket(fileno=0) as connection:
         connection.sendall(READY)
         for _ in range(_MAX_JOBS):
@@ -45,6 +49,8 @@ def main() -> None:
             if message is None:
                 return
             patience_s, job = pickle.loads(message)
+            if isinstance(job, PageJob):
+                job = replace(job, read_thread=learned.read_thread_page)
             # At its end the kernel kills this process, whatever it is doing, even if no parent is left.
             signal.setitimer(signal.ITIMER_PROF, patience_s)
             answer = pickle.dumps(_outcome(job), pickle.HIGHEST_PROTOCOL)

@@ -128,6 +128,16 @@ def test_try_a_site_without_record_rules(reviewloop, tmp_path, tiny_sites):
     assert told["records"][0]["body"] == text
     shown = reviewloop("sites", "try", "12315.com", file, "--sites", sites).stdout
     assert "main text by density" in shown
+    post = (
+        "<div class=post><b class=author>{0}</b> <i class=day>2026-11-0{1}</i><div class=text>{2}</div></div>"
+    )
+    said = [("甲一方", 1, "打开后发现有三盒已经胀包。"), ("乙二山", 2, "我的也是，味道发酸。")]
+    file.write_text(f"<title>胀包</title><h1>胀包</h1>{''.join(post.format(*one) for one in said)}", "utf-8")
+    told = json.loads(reviewloop("sites", "try", "12315.com", file, "--sites", sites, "--json").stdout)
+    rules = {rule["name"]: rule["rule"] for rule in told["rules"]}
+    assert rules == {
+        "review": "div.post", "body": "div.text", "author": "b.author", "date": "i.day", "page_title": "title",
+    }  # fmt: skip
     file.write_text("<title>空</title><h1>没有</h1>", "utf-8")
     nothing = reviewloop("sites", "try", "12315.com", file, "--sites", sites, "--json")
     assert nothing.exit_code == 1

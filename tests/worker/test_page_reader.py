@@ -56,6 +56,27 @@ def outcome(reader: PageReader, does: str) -> tuple[ErrorClass, str]:
     return caught.value.error, caught.value.detail
 
 
+def test_the_process_reads_by_the_rules_that_it_learned(reader):
+    def job(number: int, texts: list[str]) -> PageJob:
+        posts = "".join(
+            f"<div class=post><a class=author href=/u/{n}>member{number}{n}x</a> <i class=day>2025-11-{10 + n}</i>"
+            f"<div class=text>{text}</div></div>"
+            for n, text in enumerate(texts)
+        )
+        body = f"<title>Kettle lid</title><body><h1>Kettle lid</h1>{posts}".encode()
+        url = f"https://forum.example.org/thread/{number}.html"
+        return PageJob(body=body, headers={}, url=url, now=NOW, rules=PageRules(main_text=True), hint="utf-8")
+
+    texts = ["My lid came off.", "Glue the hinge of it.", "A new one costs five euros.", "It fits, thanks."]
+    for number in range(3):
+        read, _ = asyncio.run(reader.read(job(number, texts)))
+        assert [one.body for one in read.reviews] == texts
+    # The full reader takes a text that half of the posts hold for the template's.
+    often = job(3, ["My lid came off.", "Me too.", "Me too.", "It fits, thanks."])
+    (in_full, _), (by_rules, _) = often.read(), asyncio.run(reader.read(often))
+    assert (len(in_full.reviews), len(by_rules.reviews)) == (2, 4)
+
+
 @pytest.mark.parametrize(
     ("does", "why"),
     [
