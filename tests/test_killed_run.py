@@ -19,7 +19,7 @@ from app.lab.running import running_lab
 from app.run.version import ROOT
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, Limits
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import events, pages
 from tasks.store.verify.verify import verify
 
@@ -61,7 +61,7 @@ def stored(url: str) -> set[tuple[str, str]]:
     store = Store.open(url)
     try:
         with store.read() as conn:
-            assert verify(conn, read_now(conn)).violations == ()
+            assert verify(conn, conn.now).violations == ()
             return {(r.url, r.content_hash) for r in conn.execute(select(pages))}
     finally:
         store.close()

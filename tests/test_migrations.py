@@ -20,7 +20,7 @@ from tasks.domain.errors import WrongRevision
 from tasks.store.content.products import find
 from tasks.store.queue import transitions
 from tasks.store.sql import schema
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import metadata
 from tasks.store.verify.verify import verify
 
@@ -124,7 +124,7 @@ def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> No
         assert find(conn, " 光明 高钙牛奶").name == "光明高钙牛奶"
         assert schema.revision(conn) == schema.newest(migrations)
         schema.check_revision(conn, migrations)
-        verification = verify(conn, read_now(conn))
+        verification = verify(conn, conn.now)
         counted = {state: n for state, n in transitions.count_queues(conn).items() if n}
     assert verification.violations == ()
     assert counted == dict(before["queues"])

@@ -13,7 +13,7 @@ from tasks.domain.errors import TaskError
 from tasks.store.queue import added_nodes, closing, manual, nodes, notices
 from tasks.store.queue.manual import Edit
 from tasks.store.queue.nodes import Node
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 MOST_URL = 2000
 """Characters of an address that a person gives."""
@@ -83,7 +83,7 @@ def act_on_each(store: Store, ids: Sequence[int], action: Action, who: str) -> O
     """Act on each subtask, in one transaction; one it can't be done to does not hold up the others."""
     outcome = Outcome([], [])
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         for number in dict.fromkeys(ids):
             try:
                 action.act(conn, now, number)
@@ -101,7 +101,7 @@ def act_on_each(store: Store, ids: Sequence[int], action: Action, who: str) -> O
 def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
     """Add a node that runs crawl with, with so many slots (None: as a run gives them). Raises InputError."""
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         added_nodes.add(conn, now, node, number)
         how = {"address": node.address, "proxy": str(node.proxy) if node.proxy is not None else None}
         notices.record_action(conn, now, notices.AuditEntry(who, "add", f"node {node.name}", how))
@@ -110,7 +110,7 @@ def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
 def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> None:
     """Remove a node that was added. Raises UnknownNode, InputError."""
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         added_nodes.remove(conn, now, name, silent_after)
         notices.record_action(conn, now, notices.AuditEntry(who, "remove", f"node {name}", {}))
 
@@ -120,4 +120,4 @@ def set_drained(store: Store, name: str, drained: bool, who: str) -> None:
     with store.begin() as conn:
         nodes.set_drained(conn, name, drained)
         done = notices.AuditEntry(who, "drain" if drained else "resume", f"node {name}", {})
-        notices.record_action(conn, read_now(conn), done)
+        notices.record_action(conn, conn.now, done)

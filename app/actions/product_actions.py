@@ -14,7 +14,7 @@ from tasks.store.content import products
 from tasks.store.content.products import NewProduct, ProductEdit, ProductSummary
 from tasks.store.content.review_removal import Removed, remove_reviews
 from tasks.store.queue import notices
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 
 _NEVER = "never"
@@ -60,7 +60,7 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) ->
     while batch := list(islice(rest, _BATCH)):
         new: list[NewProduct] = []
         with store.begin() as conn:
-            now = read_now(conn)
+            now = conn.now
             for one in batch:
                 if isinstance(one, RefusedProduct):
                     result.refused.append(one)
@@ -112,7 +112,7 @@ def remove(
     """
     done: list[tuple[ProductSummary, Removed | None]] = []
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         for name in dict.fromkeys(names):
             was = products.remove(conn, now, name)
             detail, removed = {"cancelled": was.open}, None
@@ -138,7 +138,7 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, P
             looked for at no site.
     """
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         row = products.find(conn, name)
         if wanted.recrawl_every and not row.is_crawled and wanted.sites is None and not wanted.all_sites:
             raise InputError(f"{row.name} is looked for no more, or came by an import: add it again")

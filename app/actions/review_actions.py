@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tasks.store.queue import notices
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 
 
@@ -18,4 +18,4 @@ def record_judging(store: Store, product: str | None, again: bool, who: str) -> 
     """Record that stored reviews are judged again, all of them or those of a product."""
     with store.begin() as conn:
         entry = notices.AuditEntry(who, "judge reviews", product or "all products", {"again": again})
-        notices.record_action(conn, read_now(conn), entry)
+        notices.record_action(conn, conn.now, entry)

@@ -16,7 +16,7 @@ from tasks.store.content import products
 from tasks.store.content.reviews import check_products
 from tasks.store.queue import notices, schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 FORMATS_OF: Mapping[ScheduleKind, tuple[str, ...]] = {
     ScheduleKind.REPORT: ("html",),
@@ -64,7 +64,7 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
         if kind == ScheduleKind.FAILED_REPORT and given.get("products"):
             raise InputError("a failed-report goes for all products")
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         check_products(conn, given.get("products", ()))
         made = schedules.add(conn, now, kind, rule, given)
         _record(conn, now, "add schedule", made, who, {"rule": rule_text(rule)})
@@ -78,7 +78,7 @@ def set_rule(store: Store, which: Sequence[str], rule: Recurrence, who: str) -> 
         InputError: there is none of a name or number, or a product is looked for at no site.
     """
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         for one in which:
             if one.isascii() and one.isdigit():
                 found = schedules.find(conn, one)
@@ -106,7 +106,7 @@ def act(store: Store, which: Sequence[str], action: ScheduleAction, who: str) ->
         InputError: there is none of a number or name.
     """
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         done = [schedules.find(conn, one) for one in dict.fromkeys(which)]
         for row in done:
             match action:

@@ -47,7 +47,6 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
     """
     from app.sending.alert_sending import LOG, place_of
     from tasks.store.queue.notices import list_alerts
-    from tasks.store.sql.database import read_now
 
     settings = settings_of(db)
     path = sqlite_file(settings.database_url)
@@ -56,7 +55,7 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
     rows, now = [], None
     if path is None or path.is_file() or left_by_up(settings):
         with store_there(settings) as store, store.read() as conn:
-            rows, now = list_alerts(conn), read_now(conn)
+            rows, now = list_alerts(conn), conn.now
     on = [row for row in rows if row.firing]
     if as_json:
         print_json({"rules": rules, "receivers": places, "on": on, "now": now})

@@ -28,7 +28,6 @@ from app.run.setting_fields import Settings
 from app.run.setting_values import database
 from app.run.version import DEFAULT_DATABASE
 from splitter.keywords import product_query
-from tasks.store.sql.database import read_now
 from tasks.store.verify.verify import Verification, verify
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
         until = Until(done=True, seconds=LONGEST_S)
         done = watched(settings, store, NODES, lambda watch: crawl(settings, store, rows, until, watch))
         with store.read() as conn:
-            result = DemoResult(done, samples(review_rows(conn), _SAMPLES), verify(conn, read_now(conn)))
+            result = DemoResult(done, samples(review_rows(conn), _SAMPLES), verify(conn, conn.now))
         show(settings, result)
         if web:
             say(f"Dashboard: {address}  (Ctrl-C ends it)")

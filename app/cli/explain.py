@@ -24,7 +24,7 @@ from tasks.domain.states import State
 from tasks.scheduling.decision import Ruling
 from tasks.store.content import page_links
 from tasks.store.queries import subtask as subtask_queries
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -99,7 +99,7 @@ def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any
 
     context = wiring.context(settings, settings.catalog())
     with store.read() as conn:
-        decision = preview(conn, read_now(conn), context)
+        decision = preview(conn, conn.now, context)
     for assignment in decision.assignments:
         if assignment.subtask.id == subtask_id:
             why = f"allocation would give it to {assignment.node}"

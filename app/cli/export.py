@@ -27,7 +27,6 @@ from tasks.domain.voices import Voice, voices_of
 from tasks.store.content.reviews import ReviewFilter, ReviewRow, review_rows
 from tasks.store.queries import export_cursor
 from tasks.store.queries.export_cursor import Cursor, cursor_of
-from tasks.store.sql.database import read_now
 
 
 @click.group()
@@ -132,7 +131,7 @@ def reviews(
         before, after = None, None
         if cursor_file is not None:
             before = _begun(cursor_file)
-            after = export_cursor.new_cursor(conn, wanted, read_now(conn))
+            after = export_cursor.new_cursor(conn, wanted, conn.now)
         if before is not None:
             export_cursor.check(conn, wanted, before, str(cursor_file))
         rows = review_rows(conn, wanted) if before is None else export_cursor.rows_after(conn, wanted, before)

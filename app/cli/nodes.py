@@ -31,7 +31,6 @@ from tasks.store.queue import nodes as node_store
 from tasks.store.queue.hosts import Breaker
 from tasks.store.queue.nodes import CLOCK_S, NodeRow
 from tasks.store.queue.snapshot import BufferRule, node_load
-from tasks.store.sql.database import read_now
 
 
 @click.group()
@@ -67,7 +66,7 @@ def list_(db: str | None, as_json: bool) -> None:
     """
     settings = settings_of(db)
     with store_there(settings) as store, store.read() as conn:
-        now, rows, unrendered = read_now(conn), node_store.listed(conn), node_store.unrendered(conn)
+        now, rows, unrendered = conn.now, node_store.listed(conn), node_store.unrendered(conn)
         breakers = host_store.breakers(conn, now)
         added = {node.name: node for node in added_nodes.listed(conn, settings.slots)}
     rule = settings.buffer()
@@ -170,7 +169,7 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
         else:
             every = pair_queries.pairs(conn)
             rows = [row for row in every if site in (None, row.site) and node in (None, row.node)]
-        worths = permit_worths(conn, read_now(conn)) if rows else {}
+        worths = permit_worths(conn, conn.now) if rows else {}
     worth = [worths.get((row.site, row.node), PermitWorth()) for row in rows]
     if as_json:
         documents = [pair_document(row) | asdict(one) for row, one in zip(rows, worth, strict=True)]

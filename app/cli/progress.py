@@ -26,7 +26,7 @@ from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.queues import HostQueue, Stored, WaitingSummary, host_waits
 from tasks.store.queue import nodes, transitions
 from tasks.store.queue.nodes import NodeRow
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 _WINDOW_S = 15.0
 _LINE_EVERY_S = 5.0
@@ -200,7 +200,7 @@ class Progress:
 
     def _read(self, at_s: float) -> Snapshot:
         with self._store.read() as conn:
-            now = read_now(conn)
+            now = conn.now
             self._mark = queue_queries.stored_since(conn, self._mark)
             load = queue_queries.waiting_summary(conn)
             wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0

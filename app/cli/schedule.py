@@ -35,7 +35,6 @@ from app.views.durations import seconds
 from tasks.jobs.schedule import SWEEPS
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
-from tasks.store.sql.database import read_now
 
 _NEAR = timedelta(days=180)
 
@@ -90,7 +89,7 @@ def list_(db: str | None, as_json: bool) -> None:
     now = datetime.now(UTC)
     if path is None or path.is_file() or left_by_up(settings):
         with store_there(settings) as store, store.read() as conn:
-            rows, now = schedules.listed(conn), read_now(conn)
+            rows, now = schedules.listed(conn), conn.now
     if as_json:
         sweeps = [{"name": one.name, "every_s": one.every_s, "does": one.does} for one in SWEEPS]
         print_json({"schedules": [document(row, now) for row in rows], "sweeps": sweeps})
@@ -227,7 +226,7 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
 
         def write(operation: Operation[Any]) -> Any:
             with store.begin() as conn:
-                return operation(conn, read_now(conn))
+                return operation(conn, conn.now)
 
         begun = schedule_actions.act(store, which, ScheduleAction.RUN, person())
         made = {
@@ -236,7 +235,7 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
             if row.kind != ScheduleKind.RECRAWL
         }
         with store.read() as conn:
-            now = read_now(conn)
+            now = conn.now
             done = [schedules.find(conn, str(row.id)) for row in begun]
     problems = {number: problem for number, of in made.items() for _, problem in of if problem}
     if as_json:

@@ -36,7 +36,6 @@ from tasks.jobs.planning import Permission, addresses, permission
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.queues import SiteRow
 from tasks.store.queue.hosts import load_robots
-from tasks.store.sql.database import read_now
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -119,7 +118,7 @@ def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission]
     if path is None or path.is_file():
         with store_there(settings) as store, store.read() as conn:
             hosts = {urlsplit(url).netloc.lower() for url in urls}
-            kept = load_robots(conn, hosts, read_now(conn) - _ROBOTS_OF_ANY_AGE)
+            kept = load_robots(conn, hosts, conn.now - _ROBOTS_OF_ANY_AGE)
             had = queue_queries.by_site(conn)
         for url in urls:
             robots = kept.get(urlsplit(url).netloc.lower())

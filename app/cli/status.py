@@ -21,7 +21,6 @@ from tasks.store.queries import products as product_queries
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.queues import WaitingSummary, host_waits
 from tasks.store.queue import nodes, tasks, transitions
-from tasks.store.sql.database import read_now
 from tasks.store.verify.verify import verify as check_invariants
 
 
@@ -40,7 +39,7 @@ def status(db: str | None, as_json: bool) -> None:
     catalog = settings.catalog()
     rule = settings.buffer()
     with store_there(settings) as store, store.read() as conn:
-        now = read_now(conn)
+        now = conn.now
         silent_after = timedelta(seconds=rule.silent_after_s)
         waits = host_waits(conn, HostCatalog(catalog).of_site, silent_after)
         queues, load, totals = (
@@ -153,7 +152,7 @@ def verify(db: str | None, as_json: bool) -> None:
       reviewloop verify --json
     """
     with store_there(settings_of(db)) as store, store.read() as conn:
-        found = check_invariants(conn, read_now(conn))
+        found = check_invariants(conn, conn.now)
     if as_json:
         told = {"violations": [asdict(v) for v in found.violations], "counts": dict(found.counts)}
         live = {kind: asdict(one) for kind, one in found.live.overdue.items()}

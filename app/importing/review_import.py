@@ -14,7 +14,7 @@ from app.importing.review_checks import ProductNames, RefusedReview, ReviewCheck
 from app.importing.review_files import Record
 from tasks.store.content import imports, products
 from tasks.store.content.imports import ImportedReview, Source
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 BATCH = 1000
 """Lines of one transaction."""
@@ -100,7 +100,7 @@ class Saving:
     def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
         """Store reviews; of each, whether it was known."""
         with self._store.begin() as conn:
-            now = read_now(conn)
+            now = conn.now
             imports.use_source(conn, now, self._source)
             if not self._is_recorded:
                 record_import(conn, now, self._source.name, self._file, self._who)

@@ -14,7 +14,6 @@ from app.reports.report import page
 from app.reports.summary import by_cause
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
-from tasks.store.sql.database import read_now
 from tasks.store.sql.transaction import Transaction
 
 FORMATS = {".html": "html", ".md": "md", ".csv": "csv", ".xlsx": "xlsx"}
@@ -99,7 +98,7 @@ def write_failed_report(conn: Transaction, form: str, out: IO[bytes]) -> int:
         (reason, site, of[0].suggestion, [(one, _of(rows, one.subtask_id)) for one in of])
         for reason, site, of in by_cause(waiting)
     ]
-    at = f"{read_now(conn):%Y-%m-%d %H:%M} UTC"
+    at = f"{conn.now:%Y-%m-%d %H:%M} UTC"
     if form == "html":
         text = page("failed_report.html", at=at, causes=causes, total=len(waiting))
     else:

@@ -23,7 +23,6 @@ from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import product_rows
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.queries.review_counts import counted
-from tasks.store.sql.database import read_now
 from tasks.store.sql.transaction import Transaction
 
 _SHOWN = 30
@@ -82,7 +81,7 @@ def report(conn: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> st
     told = sorted(listed, key=lambda row: (-counts.by_product[row.name], row.name))
     return page(
         "report.html",
-        at=read_now(conn).astimezone(CHINA),
+        at=conn.now.astimezone(CHINA),
         names=names,
         total=sum(counts.by_product.values()),
         dated=sum(counts.by_day.values()),

@@ -18,7 +18,7 @@ from splitter.errors import ReviewloopError
 from tasks.store.content.reviews import ReviewFilter, ReviewRow, review_rows
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 from tasks.worker.pseudonyms import Pseudonyms
@@ -96,7 +96,7 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         with store.read() as conn:
-            now = read_now(conn)
+            now = conn.now
             path = (folder or Path(own)) / f"{kind}-{taken.id}-{now:%Y%m%d-%H%M%S}.{form}"
             with whole_file(path) as out:
                 said = _write(conn, tools, taken, out)

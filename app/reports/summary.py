@@ -19,7 +19,7 @@ from tasks.store.queries.queues import HostQueue, HostsOf, Stored, Totals, host_
 from tasks.store.queue import manual, tasks, transitions
 from tasks.store.queue.manual import ManualRow
 from tasks.store.queue.tasks import UnplannedSite
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 SHORTEST_SAMPLE = 20
 _LOOKED_AT = 2_000
@@ -77,7 +77,7 @@ def summary(
 ) -> Summary:
     """The store now, at the end of a run that began at `begin`."""
     with store.read() as conn:
-        now = read_now(conn)
+        now = conn.now
         return Summary(
             queues=transitions.count_queues(conn),
             pairs=tuple(pairs.pairs(conn)),
@@ -171,7 +171,7 @@ def write_report(store: Store, file: str | None) -> None:
     if not file:
         return
     with store.read() as conn:
-        text = _report(manual.listed(conn), read_now(conn).isoformat(timespec="seconds"))
+        text = _report(manual.listed(conn), conn.now.isoformat(timespec="seconds"))
     path = Path(file)
     draft = path.with_name(path.name + ".new")
     draft.write_text(text, encoding="utf-8")

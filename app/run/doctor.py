@@ -28,7 +28,7 @@ from tasks.domain.errors import WrongRevision
 from tasks.fetching.chromium import find_chromium
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.sql import schema
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 _LEAST_FREE_BYTES = 1_000_000_000
 _MOST_SKEW_S = 10.0
@@ -180,7 +180,7 @@ def _check_database(settings: Settings, now: Callable[[], datetime]) -> Iterator
 def _revisions(settings: Settings) -> tuple[str | None, str, datetime]:
     """Return the revision of the store's schema, this version's, and the database's time."""
     with closing(Store.open(settings.database_url)) as store, store.read() as conn:
-        return schema.upgradable_revision(conn, MIGRATIONS), schema.newest(MIGRATIONS), read_now(conn)
+        return schema.upgradable_revision(conn, MIGRATIONS), schema.newest(MIGRATIONS), conn.now
 
 
 def _find_read_only(path: Path) -> Path | None:

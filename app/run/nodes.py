@@ -17,7 +17,7 @@ from splitter.errors import InputError, ReviewloopError
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue import added_nodes, nodes
 from tasks.store.queue.nodes import Node
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 OWN = "node1"
 """The node of this machine with the address that the system chooses. An added node of this name takes its place."""
@@ -167,7 +167,7 @@ def _route(family: socket.AddressFamily) -> str:
 def browser_obstacle(store: Store, settings: Settings) -> Obstacle | None:
     """Return the obstacle to pages made by script, or None if a live node has a browser or no node is there yet."""
     with store.read() as conn:
-        none = nodes.none_renders(conn, read_now(conn), settings.node_silent_after())
+        none = nodes.none_renders(conn, conn.now, settings.node_silent_after())
     return NO_NODE_HAS_BROWSER if none else None
 
 
@@ -178,7 +178,7 @@ def count_browsers(settings: Settings) -> tuple[int, int] | None:
         return None
     try:
         with closing(Store.open(settings.database_url)) as store, store.read() as conn:
-            live, rendering = nodes.browsers(conn, read_now(conn), settings.node_silent_after())
+            live, rendering = nodes.browsers(conn, conn.now, settings.node_silent_after())
     except (SQLAlchemyError, ReviewloopError, OSError):
         return None  # another check reports the database
     return (live, rendering) if live else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from research.tools.meter import peak_mb
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.verify.verify import verify
 
 _LONGEST_S = 600.0
@@ -58,7 +58,7 @@ def _verified(url: str) -> dict[str, Any]:
     store.patient = True
     began_s, cpu_s = time.monotonic(), time.process_time()
     with store.read() as conn:
-        found = verify(conn, read_now(conn))
+        found = verify(conn, conn.now)
     return {
         "seconds": round(time.monotonic() - began_s, 2),
         "cpu_s": round(time.process_time() - cpu_s, 2),

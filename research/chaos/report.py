@@ -12,7 +12,7 @@ from research.chaos.movement import Contents
 from tasks.domain.states import State
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queue import transitions
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.verify.verify import verify
 
 _SHOWN = 20
@@ -129,7 +129,7 @@ def make_report(
         to_a_person: by subtask that came to a person, why. There was nothing a person could mend.
     """
     with store.read() as conn:
-        found = verify(conn, read_now(conn))
+        found = verify(conn, conn.now)
         queues = transitions.count_queues(conn)
         recalls = queue_queries.totals(conn).recalls
     violations = [asdict(one) for one in found.violations]

@@ -25,7 +25,7 @@ from research.chaos.report import Difference, FaultRecord, Report, compare, make
 from research.chaos.watch import StallWatch, Watch
 from research.chaos.world import FAST_PER_S, PLENTY, Products, Supply, names, write_catalog
 from tasks.store.queue import manual, snapshot, transitions
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 log = logging.getLogger("reviewloop.chaos")
 
@@ -188,7 +188,7 @@ class ChaosRun:
         if self._watch.moved_s > asked_s:
             return True
         with self._store.read() as conn:
-            return not can_go_on(conn, read_now(conn), without)
+            return not can_go_on(conn, conn.now, without)
 
     def _is_back(self, fault: Fault, undone_s: float) -> bool:
         """Return True if the server that a fault took away answers again."""
@@ -277,7 +277,7 @@ class ChaosRun:
     def _retry(self) -> None:
         """Retry what came to a person, and note it: nothing was wrong that a person could have mended."""
         with self._store.begin() as conn:
-            now = read_now(conn)
+            now = conn.now
             for row in manual.listed(conn):
                 self.to_a_person[row.subtask_id] = (
                     f"{row.reason} at {row.site} on {', '.join(row.nodes)}: {row.why}"

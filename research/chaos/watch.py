@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from research.chaos.movement import can_go_on, movement
 from tasks.store.queue import transitions
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.postgres import open_transactions
 
 log = logging.getLogger("reviewloop.chaos")
@@ -106,7 +106,7 @@ class StallWatch:
         if now_s - quiet_s < _QUIET_S:
             return
         with self._store.read() as conn:
-            if not can_go_on(conn, read_now(conn), self._without):
+            if not can_go_on(conn, conn.now, self._without):
                 self._idle_s = now_s
             elif now_s - max(quiet_s, self._idle_s) > STALL_S:
                 queues = [f"{n} in {state}" for state, n in transitions.count_queues(conn).items() if n]

@@ -15,7 +15,7 @@ from app.actions.products import new_product
 from tasks.store.content import products
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queue import transitions
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 SITES = ("12315.com", "315ok.com", "315tousu.org", "cca.org.cn", "ccn.com.cn", "china315.com")
 
@@ -107,6 +107,6 @@ class Products:
         name = next(islice(names(), self.added, None))
         product = new_product(name)  # which loads a dictionary: not within a transaction
         with self._store.begin() as conn:
-            products.add(conn, read_now(conn), product)
+            products.add(conn, conn.now, product)
         # Once it is committed: an answer that is lost lets it be added again, which changes nothing.
         self.added += 1

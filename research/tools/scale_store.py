@@ -34,7 +34,7 @@ from tasks.jobs.ticks import tick
 from tasks.store.queue import nodes
 from tasks.store.queue.nodes import Node
 from tasks.store.sql import schema, tables
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import pair_stats, products, tasks, virtual_tasks
 from tasks.store.sql.transaction import Transaction
 
@@ -156,14 +156,14 @@ class _Loop:
     def turn(self, leases: int) -> _Turn:
         """Free slots for `leases`, then measure a turn of the scheduler, committed."""
         with self._store.begin() as conn:
-            now = read_now(conn)
+            now = conn.now
             self._queue(conn, conn.execute(text(_DONE)).rowcount)
             conn.execute(update(tables.nodes).values(seen_at=now, drained=True))
             open_ones = tables.nodes.c.name.in_(self._names[: -(-leases // self._slots)])
             conn.execute(update(tables.nodes).where(open_ones).values(drained=False))
         server_s, begin_cpu_s, begin_s = self._server.cpu_s(), time.process_time(), time.perf_counter()
         with self._store.begin() as conn:
-            given = tick(conn, read_now(conn), self._context, ("admit", "allocate"))
+            given = tick(conn, conn.now, self._context, ("admit", "allocate"))
         clock_s, used_s = time.perf_counter() - begin_s, time.process_time() - begin_cpu_s
         return _Turn(clock_s, used_s + self._server.cpu_s() - server_s, len(given))
 
@@ -175,7 +175,7 @@ class _Loop:
         if sqlite:  # WITH may not come before INSERT ... SELECT there, but within it may
             head, tail = _SUBTASKS.split("SELECT", 1)
             statement = f"{head} {numbers} SELECT {tail}"
-        now = read_now(conn)
+        now = conn.now
         told = now.replace(tzinfo=None).isoformat(" ") if sqlite else now.isoformat(" ")
         told_by = {"sites": self._sites, "least": self._made, "size": self._made + count, "now": told}
         if count:
@@ -193,7 +193,7 @@ def _context(sites: Sequence[str]) -> Context:
 
 def _begin(conn: Transaction, sites: Sequence[str], names: Sequence[str], slots: int) -> None:
     """Nodes, one product with a task a site, and statistics."""
-    rng, now = Random(1), read_now(conn)
+    rng, now = Random(1), conn.now
     for name in names:
         nodes.register(conn, now, Node(name, frozenset({Kind.META}), slots))
     row: Mapping[str, object] = {"keywords": [], "aliases": [], "created_at": now}

@@ -19,7 +19,6 @@ from tasks.jobs import runtime, ticks
 from tasks.jobs.queues import CLOCKS_S, CONTROL, crawl_queue
 from tasks.jobs.schedule import SWEEPS
 from tasks.store.queue.leases import Lease
-from tasks.store.sql.database import read_now
 from tasks.store.sql.outages import is_outage, is_transient
 
 log = logging.getLogger("reviewloop.sweeps")
@@ -86,7 +85,7 @@ def _tick(name: str) -> None:
         control.context.state.grants = runtime.opened.grants()
         try:
             with control.store.begin() as conn:
-                given = ticks.tick(conn, read_now(conn), control.context, (name,))
+                given = ticks.tick(conn, conn.now, control.context, (name,))
         except Exception as error:
             control.context.state.forget()  # its COMMIT may have failed
             if not is_transient(error):

@@ -20,7 +20,7 @@ from tasks.store.content import judging, page_links
 from tasks.store.content.judging import JudgedPage, StoredPage
 from tasks.store.content.refused import of_another_product
 from tasks.store.queue.upkeep import mark_of, set_mark
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 BATCH = 50
 """Pages of a transaction."""
@@ -129,7 +129,7 @@ def judge(
         after = batch[-1].row.id if batch else 0
         if not dry_run and (batch or again):
             with store.begin() as conn:
-                judging.save(conn, read_now(conn), found)
+                judging.save(conn, conn.now, found)
                 set_mark(conn, sweep, after)
         for one in found:
             done.add(one)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tasks.reading.near_duplicates import bands, plain, shingles, similarity_if_near
 from tasks.store.content import reposts
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 
@@ -53,7 +53,7 @@ def link_reposts(store: Store, write: Callable[[Operation[bool]], bool], cpu_s: 
     looked = 0
     while cpu_s() < end_s:
         with store.read() as conn:
-            step = find(conn, read_now(conn), COMPARED_AT_ONCE)
+            step = find(conn, conn.now, COMPARED_AT_ONCE)
         if step is None or not write(partial(_save, step)):
             break
         looked += step.looked

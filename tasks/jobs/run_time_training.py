@@ -17,7 +17,7 @@ from tasks.scheduling.balance.parameters import NodeParameters, Sample
 from tasks.store.queries.pairs import recorded_parameters, recorded_runs
 from tasks.store.queue import upkeep
 from tasks.store.queue.upkeep import StoredModel
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 
@@ -52,7 +52,7 @@ def train_run_times(
         On how many attempts it was trained; 0 where it was not.
     """
     with store.read() as conn:
-        found = training_set(conn, read_now(conn))
+        found = training_set(conn, conn.now)
     if found is None:
         return 0
     try:

@@ -23,7 +23,7 @@ from splitter.errors import InputError
 from tasks.scheduling.alerting import Alert
 from tasks.store.queue import notices
 from tasks.store.queue.notices import AlertRow
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECRET = "very-secret-token"
@@ -250,7 +250,7 @@ def test_the_test_message_says_of_each_receiver_whether_it_took_it(hook: Hook, r
 def test_what_is_on_is_listed_with_since_when(sqlite_url: str, reviewloop: Any) -> None:
     store = Store.open(sqlite_url)
     with store.begin() as conn:
-        notices.keep_alerts(conn, read_now(conn), [Alert("silent", "n1", "node n1 is away")])
+        notices.keep_alerts(conn, conn.now, [Alert("silent", "n1", "node n1 is away")])
     store.close()
     listed = json.loads(reviewloop("alerts", "list", "--db", sqlite_url, "--json").stdout)
     assert [(one["rule"], one["subject"]) for one in listed["on"]] == [("silent", "n1")]

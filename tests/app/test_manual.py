@@ -22,7 +22,6 @@ from tasks.store.queue.leases import Counters, Grant
 from tasks.store.queue.nodes import Node
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
-from tasks.store.sql.database import read_now
 from tasks.store.sql.tables import subtasks, targets
 from tasks.store.verify.verify import verify
 
@@ -34,7 +33,7 @@ URLS = tuple(f"http://www.baidu.com/s?wd=%E7%89%B9%E4%BB%91%E8%8B%8F&pn={n}" for
 def conn(store):
     """A store in which one subtask waits for a person after a failure on node1."""
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         products.add(conn, now, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
         for name, kind in (("node1", Kind.META), ("node2", Kind.MICROBLOG)):
             nodes.register(conn, now, Node(name, frozenset({kind}), 2))
@@ -65,41 +64,41 @@ def number(conn):
 
 
 def test_retry_begins_anew(conn, number):
-    assert manual.retry(conn, read_now(conn), number) == 2 * leases.HITS_UNREAD
+    assert manual.retry(conn, conn.now, number) == 2 * leases.HITS_UNREAD
     row = subtask_queries.subtask(conn, number)
     assert (row["state"], row["round"], row["recalls"], row["failed_on"]) == ("WAIT", 2, 0, [])
     assert (row["reason"], row["not_before"], row["assigned_node"]) == (None, None, None)
     assert [(t["state"], t["tries"]) for t in subtask_queries.targets_of(conn, number)] == [("todo", 0)] * 2
-    assert verify(conn, read_now(conn)).violations == ()
+    assert verify(conn, conn.now).violations == ()
     with pytest.raises(IllegalTransition, match="is in WAIT"):
-        manual.retry(conn, read_now(conn), number)
+        manual.retry(conn, conn.now, number)
     with pytest.raises(UnknownSubtask):
-        manual.retry(conn, read_now(conn), number + 1)
+        manual.retry(conn, conn.now, number + 1)
 
 
 def test_only_the_first_result_pages_are_asked_for(conn, number):
-    assert manual.retry(conn, read_now(conn), number, edit=manual.Edit(pages=1)) == leases.HITS_UNREAD
+    assert manual.retry(conn, conn.now, number, edit=manual.Edit(pages=1)) == leases.HITS_UNREAD
     told = [(one["url"], one["state"], one["reason"]) for one in subtask_queries.targets_of(conn, number)]
     assert told == [(URLS[0], "todo", None), (URLS[1], "refused", "left_out")]
-    assert verify(conn, read_now(conn)).violations == ()
+    assert verify(conn, conn.now).violations == ()
 
 
 def test_a_node_must_exist_and_be_of_the_kind(conn, number):
     with pytest.raises(UnknownNode):
-        manual.retry(conn, read_now(conn), number, node="node3")
+        manual.retry(conn, conn.now, number, node="node3")
     with pytest.raises(InputError, match="node2 takes microblog"):
-        manual.retry(conn, read_now(conn), number, node="node2")
+        manual.retry(conn, conn.now, number, node="node2")
     assert subtask_queries.subtask(conn, number)["state"] == "MANUAL"
-    manual.retry(conn, read_now(conn), number, node="node1")
+    manual.retry(conn, conn.now, number, node="node1")
     assert subtask_queries.subtask(conn, number)["assigned_node"] == "node1"
 
 
 def test_abandon(conn, number):
-    closing.cancel(conn, read_now(conn), number, "gone")
+    closing.cancel(conn, conn.now, number, "gone")
     assert subtask_queries.subtask(conn, number)["state"] == "CANCELLED"
     assert subtask_queries.events_of(conn, number)[-1]["detail"] == {"why": "gone"}
     with pytest.raises(IllegalTransition):
-        closing.cancel(conn, read_now(conn), number, "again")
+        closing.cancel(conn, conn.now, number, "again")
 
 
 def test_chosen(conn, number):
@@ -116,8 +115,6 @@ def test_what_people_ask(conn, number):
     assert queue_queries.waiting_summary(conn).oldest_at is None
     assert queue_queries.stored_since(conn, queue_queries.Stored()) == queue_queries.Stored()
     assert (
-        list(
-            review_rows(conn, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=read_now(conn)))
-        )
+        list(review_rows(conn, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=conn.now)))
         == []
     )

@@ -31,7 +31,7 @@ from splitter.errors import InputError
 from tasks.domain.proxy import Proxy
 from tasks.store.queue import added_nodes, nodes, notices
 from tasks.store.queue.nodes import Node
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 PASSWORD = "pa55-w0rd"
 SECRET_URL = f"http://user:{PASSWORD}@proxy.example:8080"
@@ -219,12 +219,12 @@ def test_what_runs_is_not_removed(reviewloop, db):
     store = Store.open(f"sqlite:///{db}")
     with store.begin() as conn:
         [node] = added_nodes.listed(conn, 2)
-        nodes.register(conn, read_now(conn), node)
+        nodes.register(conn, conn.now, node)
     refused = reviewloop("nodes", "remove", "second", "--db", db)
     assert (refused.exit_code, "runs" in refused.stderr) == (2, True)
     with store.begin() as conn:
         nodes.leave(conn, "second")
-        added_nodes.remove(conn, read_now(conn), "second", timedelta(seconds=1))
+        added_nodes.remove(conn, conn.now, "second", timedelta(seconds=1))
         assert nodes.find(conn, "second") is None
     store.close()
 
@@ -232,7 +232,7 @@ def test_what_runs_is_not_removed(reviewloop, db):
 def test_a_node_about_to_start_forgets_the_address_of_an_earlier_run(sqlite_url):
     store = Store.open(sqlite_url)
     with store.begin() as conn:
-        nodes.register(conn, read_now(conn), Node("node1", frozenset(Kind), 4, "127.0.0.2"))
+        nodes.register(conn, conn.now, Node("node1", frozenset(Kind), 4, "127.0.0.2"))
         nodes.set_addresses(conn, [Node("node1", frozenset(Kind), 4)])
         assert nodes.get(conn, "node1").address is None
     store.close()

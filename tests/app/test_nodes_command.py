@@ -20,7 +20,7 @@ from tasks.store.queue.leases import Grant, Renewal
 from tasks.store.queue.nodes import Node, NodeLoad, NodeRow
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def refused(sqlite_url):
     """node1 rests at one host after two refusals in a row, and may probe another."""
     store = Store.open(sqlite_url)
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         for number in (1, 2):
             nodes.register(conn, now, Node(f"node{number}", frozenset(Kind), 4, f"127.0.0.{number + 1}"))
         for earlier_s, host in ((900, "open.cn"), (0, "open.cn"), (900, "half.cn")):
@@ -62,7 +62,7 @@ def test_how_soon_a_node_begins_what_it_holds(sqlite_url, reviewloop):
     """Of 3 slots all are taken; 6 leases at 0.5 attempts a second are begun within 12 s."""
     store = Store.open(sqlite_url)
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         nodes.register(conn, now, Node("node1", frozenset(Kind), 3))
         nodes.register(conn, now, Node("node2", frozenset(Kind), 3))
         nodes.leave(conn, "node2")
@@ -82,7 +82,7 @@ def test_what_a_node_told_of_its_machine_is_listed(refused, reviewloop):
     told = NodeParameters(cpu_cores=8.0, cpu_ghz=2.5, memory_gb=32.0, net_mbps=None, disk_mbps=900.0)
     with store.begin() as conn:
         nodes.describe(conn, ["node2"], told)
-        nodes.register(conn, read_now(conn), Node("node2", frozenset(Kind), 4))
+        nodes.register(conn, conn.now, Node("node2", frozenset(Kind), 4))
     store.close()
     one, two = json.loads(reviewloop("nodes", "list", "--db", refused, "--json").stdout)["nodes"]
     assert one["parameters"] is None

@@ -14,7 +14,7 @@ from app.reports.scheduled_files import deliver_due
 from app.run.settings import load_settings
 from app.run.wiring import delivery_tools
 from tasks.store.queue import notices
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import schedules
 
 FIRST, SECOND = PRODUCTS[:2]
@@ -122,7 +122,7 @@ def test_a_runner_does_what_was_missed_once_and_goes_on_where_one_fails(crawled,
 
     def write(operation):
         with store.begin() as conn:
-            return operation(conn, read_now(conn))
+            return operation(conn, conn.now)
 
     tools = delivery_tools(load_settings({}, database_url=crawled.url))
     assert deliver_due(tools, store, write) == [], "not yet due"

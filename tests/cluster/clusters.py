@@ -20,7 +20,7 @@ from app.actions.products import new_product
 from app.run.setting_fields import Settings
 from app.run.settings import as_environment
 from tasks.store.content import products
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import pages
 from tasks.store.verify.verify import verify
 
@@ -41,14 +41,14 @@ def stored_pages(store: Store) -> Pages:
 
 def violations(store: Store) -> tuple[Any, ...]:
     with store.read() as conn:
-        return verify(conn, read_now(conn)).violations
+        return verify(conn, conn.now).violations
 
 
 def add_products(store: Store) -> None:
     wanted = [new_product(name) for name in PRODUCTS]  # which loads a dictionary: not within a transaction
     with store.begin() as conn:
         for one in wanted:
-            assert products.add(conn, read_now(conn), one)
+            assert products.add(conn, conn.now, one)
 
 
 @contextmanager

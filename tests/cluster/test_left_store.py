@@ -17,7 +17,7 @@ from app.run.version import MIGRATIONS
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.sql import schema
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def left() -> Iterator[Path]:
             store = Store.open(address)
             schema.upgrade(store, MIGRATIONS)
             with store.begin() as conn:
-                products.add(conn, read_now(conn), NewProduct(name="光明", keywords=("光明",)))
+                products.add(conn, conn.now, NewProduct(name="光明", keywords=("光明",)))
             store.close()
         yield folder
 

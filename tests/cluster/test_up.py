@@ -16,7 +16,6 @@ from sqlalchemy.exc import DBAPIError
 from app.actions.products import new_product
 from tasks.store.content import products
 from tasks.store.queue import nodes, snapshot, tasks
-from tasks.store.sql.database import read_now
 from tasks.store.sql.tables import events, pages, subtasks
 
 
@@ -68,9 +67,9 @@ def nothing_to_do(store):
     """A product without tasks: a cluster wants one to start."""
     product = new_product("牛奶")
     with store.begin() as conn:
-        products.add(conn, read_now(conn), product)
+        products.add(conn, conn.now, product)
         (wanted,) = tasks.unplanned(conn, 1)
-        tasks.plan(conn, read_now(conn), wanted, [])
+        tasks.plan(conn, conn.now, wanted, [])
 
 
 def nodes_seen(store):

@@ -33,7 +33,7 @@ from tasks.jobs import sweeps
 from tasks.jobs.queues import crawl_queue
 from tasks.store.queue import leases, nodes
 from tasks.store.queue.leases import Grant, Lease
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, subtasks
 from tasks.store.sql.tables import pages as page_rows
 
@@ -60,7 +60,7 @@ class Scheduler:
             ).all()
             assert len(waiting) == count
             grants = [Grant(subtask_id, NODE, 20, PATIENCE_S, {}) for subtask_id in waiting]
-            return leases.grant(conn, read_now(conn), grants, START_WITHIN)
+            return leases.grant(conn, conn.now, grants, START_WITHIN)
 
     def ring(self, lease: Lease, node: str = NODE) -> None:
         self.app.send_task("crawl", ([lease.as_message()],), queue=crawl_queue(node))
@@ -112,7 +112,7 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
         with open_control(settings.with_(address=None)) as parts:
             parts.control.plan()
             with store.begin() as conn:
-                sweeps.admit(conn, read_now(conn), wiring.context(settings, settings.catalog()))
+                sweeps.admit(conn, conn.now, wiring.context(settings, settings.catalog()))
         made = Scheduler(settings, store, app, worker)
         assert made.count(subtasks) == 3 * len(PRODUCTS)
         until(lambda: NODE in worker_names(store), what="the worker registered its node")

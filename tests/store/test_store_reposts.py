@@ -17,6 +17,7 @@ from tasks.reading.near_duplicates import SHORTEST, plain
 from tasks.store.content import reposts
 from tasks.store.content.reviews import review_rows
 from tasks.store.sql.tables import review_bands, review_links, reviews, sweep_marks
+from tasks.store.sql.transaction import Transaction
 
 FIRST = "蒙牛纯牛奶喝出活虫子，客服一直推脱，要求赔偿并公开道歉，以后再也不买了！"
 FORWARD = f"太过分了//@牛奶观察：{FIRST}"
@@ -109,7 +110,7 @@ def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
 ) -> None:
     monkeypatch.setattr(repost_linking, "COMPARED_AT_ONCE", 2)
     monkeypatch.setattr(repost_linking, "SHARE_S", 3.0)
-    monkeypatch.setattr(repost_linking, "read_now", lambda _conn: world.now)
+    monkeypatch.setattr(Transaction, "now", property(lambda _tx: world.now))
     crawled(world, FIRST, OTHER, FORWARD, EDITED, OTHER + "~")
     assert repost_linking.link_reposts(world.store, world.do, lambda: next(clock)) == looked
     assert len(linked(world)) == looked - 2

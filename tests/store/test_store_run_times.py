@@ -16,7 +16,7 @@ from tasks.jobs.run_time_training import MOST_RUNS, TRAIN_EVERY, train_run_times
 from tasks.scheduling.balance.learned import LEAST_RUNS
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store.queue import nodes, upkeep
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, subtasks
 
 SECONDS_PER_PAGE = {"swift": 0.5, "slow": 3.0, "unknown": 1.0}
@@ -72,7 +72,7 @@ def record(world: World, count: int, *names: str, outcome: str = "succeeded") ->
 def train(world: World) -> int:
     def write(operation):
         with world.store.begin() as conn:
-            return operation(conn, read_now(conn))
+            return operation(conn, conn.now)
 
     return train_run_times(world.store, write)
 

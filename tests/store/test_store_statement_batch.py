@@ -32,7 +32,7 @@ from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close, rele
 from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.sql.bulk import insert_rows, rows_with
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.outages import is_transient
 from tasks.store.sql.prepared import defer
 from tasks.store.sql.tables import hosts
@@ -175,7 +175,7 @@ def test_a_batch_of_any_size_takes_the_same_round_trips(
     given = items(scene)
     with store.begin() as conn:
         sent.clear()
-        read_now(conn)  # with BEGIN
+        conn.value("SELECT 1")  # with BEGIN
         kind.run(conn, scene.world.now, given)
     # The clock before, COMMIT behind.
     assert len(sent) == 1 + round_trips + 1, sent
@@ -225,7 +225,7 @@ def test_begin_travels_with_the_clock_and_what_is_left_with_commit(far: tuple[St
     store, sent = far
     with store.begin() as conn:
         sent.clear()
-        read_now(conn)
+        conn.value("SELECT 1")
         _add(conn, "a", "b")
         _add(conn, "c")
     assert [text.split()[0] for text in sent] == ["BEGIN;", "INSERT"]
@@ -276,7 +276,7 @@ def test_a_rollback_drops_what_was_deferred(far: tuple[Store, Sent]) -> None:
 
     def fail() -> None:
         with store.begin() as conn:
-            read_now(conn)
+            conn.value("SELECT 1")
             _add(conn, "a")
             sent.clear()
             raise ZeroDivisionError
@@ -361,7 +361,7 @@ def test_the_driver_is_left_as_it_was(far: tuple[Store, Sent]) -> None:
     """A batching connection goes back to the pool, and reads next in one consistent view."""
     store, _ = far
     with store.begin() as conn:
-        now: datetime = read_now(conn)
+        now: datetime = conn.now
     with store.read() as conn:
         level = conn.scalar(text("SHOW transaction_isolation"))
         began: Any = conn.scalar(text("SELECT now()"))

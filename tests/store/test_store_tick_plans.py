@@ -28,7 +28,7 @@ from tasks.jobs.ticks import tick
 from tasks.store.queries.pairs import recorded_parameters
 from tasks.store.queue import manual, nodes, snapshot, tasks, transitions, upkeep
 from tasks.store.queue.nodes import Node
-from tasks.store.sql.database import Store, read_now, unhurried
+from tasks.store.sql.database import Store, unhurried
 from tasks.store.sql.statement_batch import _BEGIN
 
 SIZE = int(os.environ.get("REVIEWLOOP_TEST_SUBTASKS", "40000"))
@@ -104,7 +104,7 @@ def _fill(store: Store, size: int) -> None:
         driver.patient = False
     with store.begin() as conn:
         for n in range(4):
-            nodes.register(conn, read_now(conn), Node(f"n{n}", frozenset(Kind), 8, None), {})
+            nodes.register(conn, conn.now, Node(f"n{n}", frozenset(Kind), 8, None), {})
 
 
 @contextmanager
@@ -182,15 +182,15 @@ def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
             begin_s = time.monotonic()
             with filled.begin() as conn, unhurried(conn):
                 for n in range(4):
-                    nodes.heartbeat(conn, read_now(conn), f"n{n}", nodes.NodeLoad(1.0, 0, 0))
-                tick(conn, read_now(conn), context, (name,))
+                    nodes.heartbeat(conn, conn.now, f"n{n}", nodes.NodeLoad(1.0, 0, 0))
+                tick(conn, conn.now, context, (name,))
             print(f"{name}: {time.monotonic() - begin_s:.3f} s")
     assert not found, _told(found)
 
 
 def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
     with _explained(filled) as found, filled.begin() as conn, unhurried(conn):
-        now = read_now(conn)
+        now = conn.now
         snapshot.all_settled(conn)
         assert sum(transitions.count_queues(conn).values()) >= SIZE
         manual.set_aside_unreadable_rows(conn, now, _context().most_waiting)

@@ -29,7 +29,7 @@ from tasks.store.queue.nodes import Node
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql import tables
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets
 from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
@@ -139,14 +139,14 @@ class World:
             (wanted,) = tasks.unplanned(conn, 1)
             planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), [urls]),))
             tasks.plan(conn, NOW, wanted, [planned])
-            nodes.register(conn, read_now(conn), Node("n1", frozenset(Kind), 1))
+            nodes.register(conn, conn.now, Node("n1", frozenset(Kind), 1))
             self.subtask_id = conn.scalar(select(subtasks.c.id))
             transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
 
     def other_node(self) -> None:
         """A live node that knows nothing against any host."""
         with self.store.begin() as conn:
-            nodes.register(conn, read_now(conn), Node("n2", frozenset(Kind), 1))
+            nodes.register(conn, conn.now, Node("n2", frozenset(Kind), 1))
 
     def run(self, *, quota: int = 100, budget_s: float = 100.0, during=None) -> bool:
         """One attempt, from grant to close; `during(attempt)` runs beside it."""

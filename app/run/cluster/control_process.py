@@ -25,7 +25,7 @@ from tasks.jobs.celery_tasks import request_turn
 from tasks.jobs.runtime import Opened
 from tasks.store.content.known_pages import page_count, page_keys
 from tasks.store.queue import tasks
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.writer import Operation, Writer
 from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.robots_cache import RobotsCache
@@ -67,7 +67,7 @@ def open_control(settings: Settings) -> Iterator[Opened]:
 
 def _write(store: Store, operation: Operation[T]) -> T:
     with store.begin() as conn:
-        return operation(conn, read_now(conn))
+        return operation(conn, conn.now)
 
 
 async def _fill_seen(settings: Settings, store: Store) -> None:

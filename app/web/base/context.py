@@ -23,7 +23,7 @@ from app.web.base.guard import visitor_of
 from app.web.base.rendering import rendered
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
@@ -69,14 +69,14 @@ class Context:
 
         def made() -> T:
             with self.store.read() as conn:
-                return read(conn, read_now(conn))
+                return read(conn, conn.now)
 
         return self.cached.get(key, made)
 
     def now(self) -> datetime:
         """The database's clock."""
         with self.store.read() as conn:
-            return read_now(conn)
+            return conn.now
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from tasks.jobs import planning, sweeps
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import tasks
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, pages, targets
 
 _TEMPLATE = "prepared"
@@ -41,7 +41,7 @@ class Databases:
             _store_known(store)
             _plan(store, [keyword(number) for number in range(results // SITES)])
             with store.begin() as conn:
-                sweeps.admit(conn, read_now(conn), wiring.context(settings, catalog()))
+                sweeps.admit(conn, conn.now, wiring.context(settings, catalog()))
 
     @contextmanager
     def copy(self, name: str) -> Iterator[URL]:
@@ -76,7 +76,7 @@ def attempts_of(store: Store) -> dict[str, int]:
 def _store_known(store: Store) -> None:
     """Store the known pages, as if they had been imported."""
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         urls = [
             (site(n), canonical(known_url(n, place))) for n in range(SITES) for place in range(POOL_OF_A_SITE)
         ]
@@ -89,7 +89,7 @@ def _store_known(store: Store) -> None:
 def _plan(store: Store, names: list[str]) -> None:
     wanted = catalog()
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         for name in names:
             products.add(conn, now, NewProduct(name=name, keywords=(name,)))
         for virtual_task in tasks.unplanned(conn, len(names)):

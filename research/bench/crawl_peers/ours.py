@@ -29,7 +29,7 @@ from splitter.catalog.model import Catalog
 from splitter.catalog.rules import PageRules
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import pages
 
 NODES = 4
@@ -68,7 +68,7 @@ async def _run(settings: Settings, store: Store, call: Call) -> None:
 
 def _add_products(store: Store, count: int) -> None:
     with store.begin() as conn:
-        now = read_now(conn)
+        now = conn.now
         for number in range(count):
             products.add(conn, now, NewProduct(name=keyword(number), keywords=(keyword(number),)))
 

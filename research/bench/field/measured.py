@@ -26,7 +26,7 @@ from research.tools.meter import BenchError
 from research.tools.processes import running
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State, Transition
-from tasks.store.sql.database import Store, read_now
+from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, events, pages, subtasks, targets, virtual_tasks
 from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.verify import verify
@@ -159,7 +159,7 @@ def run_once(
             rows = conn.execute(select(pages.c.url, pages.c.fetched_at)).all()
             times = sorted((at - begin).total_seconds() for page, at in rows if page in there)
             counted = _counts(conn)
-            violations = verify(conn, read_now(conn)).violations
+            violations = verify(conn, conn.now).violations
         return Measured(
             **stored_over_time(times, len(there), mark_s),
             **requests,

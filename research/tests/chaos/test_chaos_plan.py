@@ -17,7 +17,6 @@ from research.chaos.report import FaultRecord, Report, compare
 from research.chaos.watch import STALL_S, StallWatch
 from research.chaos.world import names
 from tasks.store.content import products
-from tasks.store.sql.database import read_now
 
 NODES = ("node1", "node2", "node3")
 
@@ -113,6 +112,6 @@ def test_a_stall_needs_work_that_can_go_on(postgres_store):
     idle_s = STALL_S + 3
     assert stalled_at(idle_s) is None  # there is nothing to do
     with postgres_store.begin() as conn:
-        products.add(conn, read_now(conn), new_product("光明高钙牛奶"))
+        products.add(conn, conn.now, new_product("光明高钙牛奶"))
     assert stalled_at(idle_s + STALL_S) is None
     assert stalled_at(idle_s + STALL_S + 1.5) is not None

@@ -197,11 +197,6 @@ class Store:
         self.engine.dispose()
 
 
-def read_now(conn: Transaction) -> datetime:
-    """The database's clock: the one clock of the loop, read once a tick and passed on."""
-    return conn.now
-
-
 def committed(conn: Transaction, number: int) -> bool | None:
     """Whether a transaction whose COMMIT got no answer was committed; None: that is not decided yet."""
     # After a failover the number may not have been reached yet, which PostgreSQL would call an error.
