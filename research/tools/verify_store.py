@@ -171,6 +171,6 @@ def _copied(conn: Transaction, table: Table, column: Column[Any], most: dict[str
         of = f"substr(url_key, 1, {15 - doubled}) || {{}} || substr(url_key, {17 - doubled})"
         sqlite = conn.dialect.name == "sqlite"
         return f"CAST({of.format(_OTHER)} AS BLOB)" if sqlite else of.format(f"{_OTHER}::bytea")
-    if (table.name, name) in (("products", "name"), ("pages", "url"), ("targets", "url"), ("reviews", "url")):
+    if name == "url" or (table.name == "products" and name in ("name", "name_key")):
         return f"{name} || '.{step}'"
     return f'"{name}"'
