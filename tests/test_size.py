@@ -29,10 +29,10 @@ DRIVERS = {
 }
 FOLDER_LIMIT = 15
 LIMITS = {
-    "code lines": 42_345,
-    "modules": 379,
+    "code lines": 42_328,
+    "modules": 376,
     "circles of packages": 0,
-    "circles of modules": 1,
+    "circles of modules": 0,
     "wide folders": 7,
     "doubled class names": 24,
     "modules outside the store that import a driver": 28,
