@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[\d.%+-]+")
 def word_traits(word: str) -> list[str]:
     """Traits of a word by itself."""
     known = title_role
-    found = ["all", f"role {known(word)}", f"seen {seen_as(word)}"]
+    found = ["all", f"role {known(word)}", f"seen {look_up_role(word)}"]
     if word.isascii():
         found += [f"shape {_shape(word)}{min(len(word), 5)}", f"latin {word.casefold()}"]
         return found
@@ -56,7 +56,7 @@ def opening_trait(word: str) -> str:
 def traits_beside(side: str, word: str) -> list[str]:
     """Return the traits that a word gives the word behind it ("before") or in front of it ("after")."""
     kind = neighbour_kind(word)
-    found = [f"{side} {kind}", f"{side} seen {seen_as(word)}"]
+    found = [f"{side} {kind}", f"{side} seen {look_up_role(word)}"]
     if not word.isascii():
         found += [f"{side} {kind} {word[-1]}", f"{side} word {word}"]
     return found
@@ -64,7 +64,7 @@ def traits_beside(side: str, word: str) -> list[str]:
 
 def pair_traits(before: str, word: str, after: str) -> tuple[str, str, str, str]:
     """Return the traits that a word has with its neighbours, which are words or marks, empty at an end."""
-    marks = [seen_as(one).partition(" ")[0] if one else "" for one in (before, word, after)]
+    marks = [look_up_role(one).partition(" ")[0] if one else "" for one in (before, word, after)]
     return (
         f"pair {before} {word}",
         f"{word} pair {after}",
@@ -190,7 +190,7 @@ UNSEEN = "none"
 """The mark of a word that is in none of those titles, or in few."""
 
 
-def seen_as(word: str) -> str:
+def look_up_role(word: str) -> str:
     """Return what people marked a word as, most often, in shop titles of another collection.
 
     ``data/title-words.txt``, made by `research.training.train_title_words`, has a line for each mark and how often of

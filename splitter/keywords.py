@@ -16,8 +16,8 @@ from operator import truediv
 from splitter.errors import ProductNameError
 from splitter.keyword_classifier import Odds, classifier
 from splitter.lexicon import Role, is_brand, lexicon, roles
-from splitter.normalize import normalize, without_amounts, without_asides
-from splitter.whole_words import LONGEST_NAME, YEAR, whole_words, with_models
+from splitter.normalize import drop_amounts, drop_asides, normalize
+from splitter.whole_words import LONGEST_NAME, YEAR, join_models, whole_words
 from splitter.word_weight import BRAND_RANK, PLACE_RANK, SINGLE_RANK, Look, look_of, names_model, rank_of
 from splitter.words import greatest_rarity, rarity, words_of
 
@@ -94,7 +94,7 @@ def keywords_of(name: str, *, override: Sequence[str] = ()) -> tuple[str, ...]:
     Raises:
         ProductNameError: the name is empty, over 200 characters, or leaves no keyword.
     """
-    return _overridden(_checked(name), override) if override else choose(name).queries[0]
+    return _overridden(_check_name(name), override) if override else choose(name).queries[0]
 
 
 def keyword_sets_of(name: str) -> tuple[tuple[str, ...], ...]:
@@ -115,9 +115,9 @@ def choose(name: str) -> Choice:
     Raises:
         ProductNameError: as `keywords_of`.
     """
-    shown = _checked(name)
+    shown = _check_name(name)
     text = normalize(shown)
-    chosen = _choose(without_asides(text))
+    chosen = _choose(drop_asides(text))
     if not chosen.queries:
         chosen = _choose(text)
     if not chosen.queries:
@@ -128,7 +128,7 @@ def choose(name: str) -> Choice:
     return chosen
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     """Return a name without blanks at its ends, if its length may be."""
     shown = name.strip()
     if not shown:
@@ -151,16 +151,16 @@ def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
 
 
 def _choose(text: str) -> Choice:
-    cut = parted_words(text)
-    words = without_forms(without_companies(cut))
+    cut = cut_words(text)
+    words = drop_forms(drop_companies(cut))
     ruled = [(words[place], rank) for place, rank in candidates(words).items() if rank is not None]
-    at_its_word = taken_at_its_word([word for word, _ in ruled])
+    at_its_word = is_taken_at_its_word([word for word, _ in ruled])
     odds = {} if at_its_word else odds_of(words)
     found = _once(ruled if at_its_word else _likely(words, odds))
     kinds = product_words(words, odds) & found.keys()
-    every = _with_brand(found, text)
-    queries = _by_product(every, kinds)
-    return Choice(text, cut, words, at_its_word, (*queries, *_by_second_name(found, every, queries[:1])))
+    every = _add_brands(found, text)
+    queries = _split_by_product(every, kinds)
+    return Choice(text, cut, words, at_its_word, (*queries, *_add_second_names(found, every, queries[:1])))
 
 
 def _likely(words: Sequence[str], odds: Mapping[int, Odds]) -> list[tuple[str, float]]:
@@ -175,9 +175,9 @@ def _likely(words: Sequence[str], odds: Mapping[int, Odds]) -> list[tuple[str, f
     ]
 
 
-def _by_product(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+def _split_by_product(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[str, ...], ...]:
     """The best of the words, with each of the product words (`kinds`) in a query of its own."""
-    ranked = _without_contained(every.copy())
+    ranked = _drop_contained(every.copy())
     products = [word for word in ranked if word in kinds and _is_long(word)]
     products = sorted(products, key=ranked.__getitem__)[:MAX_PRODUCTS]
     short = [
@@ -203,10 +203,10 @@ def _by_product(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[s
         rest = set(_best(others, MAX_KEYWORDS - 1))
         asked[: len(products)] = products
         queries = [tuple(word for word in every if word in rest or word == one) for one in asked]
-    return (*queries, *_by_more(queries, others, every, asked[:1]))
+    return (*queries, *_add_queries(queries, others, every, asked[:1]))
 
 
-def _by_more(
+def _add_queries(
     queries: Sequence[tuple[str, ...]],
     others: Mapping[str, float],
     every: Iterable[str],
@@ -222,7 +222,7 @@ def _by_more(
     return [tuple(word for word in every if word in (*kept, *product, one)) for one in more]
 
 
-def _by_second_name(
+def _add_second_names(
     found: Iterable[str], every: Mapping[str, float], queries: Iterable[tuple[str, ...]]
 ) -> list[tuple[str, ...]]:
     """Return the queries with the brand's second name, if the name has one: nestle & 奶粉 for 雀巢 & 奶粉."""
@@ -237,10 +237,10 @@ def _is_long(word: str) -> bool:
 
 def name_words(text: str) -> list[str]:
     """The whole words of a name (normalized) and the marks between them, amounts left out."""
-    return with_models(whole_words(words_of(without_amounts(text))))
+    return join_models(whole_words(words_of(drop_amounts(text))))
 
 
-def parted_words(text: str) -> list[str]:
+def cut_words(text: str) -> list[str]:
     """The words of a name, as `name_words`; of a shop's title, compounds that are less likely than their head are two
     words: of 水果罐头, people mark 水果 and 罐头."""
     words = name_words(text)
@@ -251,12 +251,12 @@ def parted_words(text: str) -> list[str]:
         word = words[place]
         compound = not word.isascii() and word[0].isalpha() and word not in roles()
         if compound and _LEAST_COMPOUND <= len(word) <= _LONGEST_COMPOUND:
-            words = _parted(words, place)
+            words = _cut_compound(words, place)
         place += 1
     return words
 
 
-def _parted(words: list[str], place: int) -> list[str]:
+def _cut_compound(words: list[str], place: int) -> list[str]:
     """Return the words with the one at a place cut in two if that names the goods better; else as they are."""
     whole = odds_of(words).get(place)
     if whole is None:
@@ -300,7 +300,7 @@ def product_words(words: Sequence[str], odds: Mapping[int, Odds]) -> frozenset[s
     return frozenset(found)
 
 
-def without_companies(words: Sequence[str]) -> Sequence[str]:
+def drop_companies(words: Sequence[str]) -> Sequence[str]:
     """Return the words without those that only mark a brand as a company, if more follow: 吉利汽车帝豪, 长城汽车H6."""
     company, role = lexicon().company, roles().get
     short: dict[int, str] = {}
@@ -313,7 +313,7 @@ def without_companies(words: Sequence[str]) -> Sequence[str]:
     return [short.get(place, word) for place, word in enumerate(words)] if short else words
 
 
-def without_forms(words: Sequence[str]) -> Sequence[str]:
+def drop_forms(words: Sequence[str]) -> Sequence[str]:
     """Return the words of a short name without its colour, edition, year and form: iPhone 17 Air 天蓝色, 豆包App.
 
     Colour, edition and year stay if only a brand is left otherwise.
@@ -389,7 +389,7 @@ def candidates(words: Sequence[str]) -> dict[int, int | None]:
     return found
 
 
-def taken_at_its_word(words: Sequence[str]) -> bool:
+def is_taken_at_its_word(words: Sequence[str]) -> bool:
     """Whether all candidates of a name are keywords: they are few, or our dictionary knows them all."""
     known = roles().get
     most = MAX_KEYWORDS if all(map(known, words)) else _FEW
@@ -466,7 +466,7 @@ def _once(ranked: Iterable[tuple[str, float]]) -> dict[str, float]:
 # --- the choice among them ----------------------------------------------------------------------------------
 
 
-def _with_brand(ranked: dict[str, float], text: str) -> dict[str, float]:
+def _add_brands(ranked: dict[str, float], text: str) -> dict[str, float]:
     """The words, after the brands that the name leaves out; of many, without a brand's second name."""
     known = lexicon()
     if len(ranked) > _FEW:
@@ -484,7 +484,7 @@ def _with_brand(ranked: dict[str, float], text: str) -> dict[str, float]:
     return {**missing, **ranked}
 
 
-def _without_contained(ranked: dict[str, float]) -> dict[str, float]:
+def _drop_contained(ranked: dict[str, float]) -> dict[str, float]:
     """The words without those that another one contains: a page with 纯牛奶 has 牛奶 too."""
     longer = [word for word in ranked if len(word) > 2 and not word.isascii()]
     if not longer:

@@ -141,7 +141,7 @@ _AMOUNTS = re.compile(
 )
 
 
-def without_amounts(text: str) -> str:
+def drop_amounts(text: str) -> str:
     """A name (normalized) with a comma wherever an amount, a stage or a date stood."""
     return _AMOUNTS.sub(",", text)
 
@@ -157,13 +157,13 @@ _BRACKETS = re.compile(r"【([^【】]*)】|\[([^\[\]]*)\]|\(([^()]*)\)|〔([^�
 _LATIN_NAME = re.compile(r"[A-Za-z][A-Za-z .'&-]+")
 
 
-def without_asides(text: str) -> str:
+def drop_asides(text: str) -> str:
     """Return a name without what stands in brackets, unless that is a brand (方正（Founder）)."""
     return _BRACKETS.sub(_aside, text) if _BRACKETS.search(text) else text
 
 
 def asides_in(text: str) -> list[str]:
-    """Return the asides that `without_asides` takes away, in order."""
+    """Return the asides that `drop_asides` takes away, in order."""
     return [_inside(found) for found in _BRACKETS.finditer(text) if _aside(found) == "," and _inside(found)]
 
 

@@ -45,10 +45,10 @@ def search_url(
     if engine.discover == "list":
         return list_url(engine, (keywords,), page)
     encoding = engine.encoding
-    words = [_quoted(word, encoding) for word in (*keywords, *engine.extra_words)]
-    query = _quoted(engine.join, encoding).join(words)
+    words = [_quote(word, encoding) for word in (*keywords, *engine.extra_words)]
+    query = _quote(engine.join, encoding).join(words)
     if site is not None:
-        query = _quoted_template(engine.site, encoding).replace("{words}", query).replace("{site}", site)
+        query = _quote_template(engine.site, encoding).replace("{words}", query).replace("{site}", site)
     found = _page_url(engine, page).replace("{query}", query)
     return found if span is None else found + _times(engine, span)
 
@@ -82,7 +82,7 @@ def _times(engine: Engine, span: Span) -> str:
     if engine.times is None:
         raise ValueError(f"{engine.url} cannot restrict a search to a range of time")
     return "".join(
-        f"&{_quoted(name, engine.encoding)}={_quoted(value, engine.encoding)}"
+        f"&{_quote(name, engine.encoding)}={_quote(value, engine.encoding)}"
         for name, value in time_params(engine.times, span).items()
     )
 
@@ -110,7 +110,7 @@ def _url_template(
 ) -> str:
     """A result page's URL with ``{query}``, ``{page}`` and ``{offset}`` to be filled in."""
     written = [
-        f"{_quoted(name, encoding)}={_quoted_template(value, encoding)}"
+        f"{_quote(name, encoding)}={_quote_template(value, encoding)}"
         for name, value in params
         if name not in left_out
     ]
@@ -118,14 +118,14 @@ def _url_template(
 
 
 @lru_cache(maxsize=1024)
-def _quoted_template(template: str, encoding: str) -> str:
+def _quote_template(template: str, encoding: str) -> str:
     """A template with all but its placeholders percent-encoded."""
     return "".join(
-        _quoted(text, encoding) + (f"{{{name}}}" if name is not None else "")
+        _quote(text, encoding) + (f"{{{name}}}" if name is not None else "")
         for text, name, _, _ in Formatter().parse(template)
     )
 
 
 @lru_cache(maxsize=65536)
-def _quoted(text: str, encoding: str) -> str:
+def _quote(text: str, encoding: str) -> str:
     return quote_plus(text, safe="", encoding=encoding, errors="xmlcharrefreplace")

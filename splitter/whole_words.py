@@ -139,7 +139,7 @@ YEAR = re.compile(r"20[1-4]\d")
 _PARTS = 5  # most parts of a model's name
 
 
-def with_models(words: Sequence[str]) -> list[str]:
+def join_models(words: Sequence[str]) -> list[str]:
     """The words of a name, the parts of a model's name as one, with blanks: iPhone 15 Pro Max, Model Y, V12 Detect.
 
     Letters follow letters and digits, a number follows letters; a brand that we know and a word that is never a keyword

@@ -33,19 +33,19 @@ def words_of(text: str) -> list[str]:
     cut = tokenizer().of(text).lcut
     for piece in _PIECE.findall(text):
         if piece.isascii():
-            words.append(_without_ends(piece) if len(piece) > 1 else piece)
+            words.append(_strip_ends(piece) if len(piece) > 1 else piece)
         else:
-            words += _joined(cut(piece))
+            words += _join_cut_words(cut(piece))
     return words
 
 
-def _joined(words: list[str]) -> list[str]:
+def _join_cut_words(words: list[str]) -> list[str]:
     """Join the parts of words in Latin or another script that were cut inside."""
     joined: list[str] = []
     for chinese, run in groupby(words, _has_chinese):
         if chinese:
             joined += run
-        elif letters := _without_ends("".join(run)):
+        elif letters := _strip_ends("".join(run)):
             if joined and joined[-1] + letters in user_words():
                 joined[-1] += letters  # jieba cuts before other letters: 茶π
             else:
@@ -53,7 +53,7 @@ def _joined(words: list[str]) -> list[str]:
     return joined
 
 
-def _without_ends(piece: str) -> str:
+def _strip_ends(piece: str) -> str:
     """Return a piece without the signs at its ends; the + of a model is no sign."""
     return piece if _ENDS_WITH_PLUS.fullmatch(piece) else piece.strip(_ENDS + "_")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from research.tools.titles import Title
 from research.training.logistic import fitted
 from research.training.public_titles import place_words, public_titles, run_training
-from splitter.normalize import normalize, without_amounts, without_asides
+from splitter.normalize import drop_amounts, drop_asides, normalize
 from splitter.whole_words import join_traits, may_join
 from splitter.words import words_of
 
@@ -42,7 +42,7 @@ _HEAD = """\
 def pairs(titles: Iterable[Title]) -> Iterator[tuple[str, str, bool]]:
     """Neighbours of titles that may be one word, and whether they are; what people did not mark is left out."""
     for title in titles:
-        words = words_of(without_amounts(without_asides(normalize(title.text))))
+        words = words_of(drop_amounts(drop_asides(normalize(title.text))))
         spans = [*((span.begin, span.end) for span in title.spans), *title.others]
         before = ("", -1, -1)
         for word, place in place_words(title.text, words):

@@ -23,7 +23,7 @@ from splitter.keyword_classifier import (
     word_traits,
 )
 from splitter.keywords import candidates, name_words
-from splitter.normalize import normalize, without_asides
+from splitter.normalize import drop_asides, normalize
 
 LEAST, PENALTY = 3, 1.5
 """A trait seen less often than the first gets no weight."""
@@ -58,7 +58,7 @@ def examples(titles: Iterable[Title]) -> list[Example]:
     """The words of titles that may be keywords, as the classifier sees them, with their gold parts."""
     found: list[Example] = []
     for title in titles:
-        words = name_words(without_asides(normalize(title.text)))
+        words = name_words(drop_asides(normalize(title.text)))
         places = list(candidates(words))
         placed = place_words(title.text, (words[place] for place in places))
         for (_, at), traits in zip(placed, traits_of(words, places), strict=True):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from research.training.public_titles import Marked, place_words, public_titles, run_training
 from splitter.keywords import name_words
-from splitter.normalize import normalize, without_asides
+from splitter.normalize import drop_asides, normalize
 
 ENOUGH = 3
 """A word seen less often is in the table without its share."""
@@ -37,7 +37,7 @@ def marks_of_words(titles: Iterable[Marked]) -> dict[str, Counter[str]]:
     """How often each word has each mark."""
     found: dict[str, Counter[str]] = {}
     for one in titles:
-        for word, place in place_words(one.title.text, name_words(without_asides(normalize(one.title.text)))):
+        for word, place in place_words(one.title.text, name_words(drop_asides(normalize(one.title.text)))):
             if place is not None:
                 found.setdefault(word.casefold(), Counter())[_mark(one, *place)] += 1
     return found

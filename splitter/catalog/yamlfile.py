@@ -38,7 +38,7 @@ class Problem:
     message: str
 
 
-def dotted(place: Place) -> str:
+def format_place(place: Place) -> str:
     """Return a place as people write it: ``engines.baidu.blocked[1]``."""
     text = ""
     for step in place:
@@ -76,7 +76,7 @@ class Document:
         near = place
         while near and near not in self.lines:
             near = near[:-1]
-        return Problem(self.lines.get(near, 1), dotted(place), message)
+        return Problem(self.lines.get(near, 1), format_place(place), message)
 
     def json(self) -> str:
         """Return the data as JSON, so that strict models take lists for tuples and text for enumerations."""
@@ -155,7 +155,7 @@ def _walk(node: yaml.Node, place: Place, document: Document, around: tuple[int, 
                 message = f"written twice, first in line {first[key]}; keep one of them"
             document.lines.setdefault((*place, key), line)
             if message:
-                document.problems.append(Problem(line, dotted((*place, key)), message))
+                document.problems.append(Problem(line, format_place((*place, key)), message))
             else:
                 first[key] = line
                 _walk(value_node, (*place, key), document, around)

@@ -94,7 +94,7 @@ def dense_text(page: Outline, description: str = "", *, end: int | None = None) 
         description: the page's own description. A paragraph above the text that repeats it belongs to the text.
         end: number of the first text that is not looked at.
     """
-    return _Density(page, len(page.texts) if end is None else end).found(description)
+    return _Density(page, len(page.texts) if end is None else end).find(description)
 
 
 class _Density:
@@ -107,27 +107,27 @@ class _Density:
             self._around.append(self._around[page.parents[element]] if inline else element)
         self._blocks = list(self._all_blocks())
 
-    def found(self, description: str) -> DenseText | None:
+    def find(self, description: str) -> DenseText | None:
         every = [block for block in self._blocks if block.sentence]
         every = every or [one for one in self._blocks if not one.links and one.chars >= _HEADLINE_CHARS]
         if not every:
             return None
-        noise = self._named(is_noise)
-        described = [one for one in self._described(description) if not noise[one.element]]
+        noise = self._are_called(is_noise)
+        described = [one for one in self._match_description(description) if not noise[one.element]]
         sentences = [block for block in every if not noise[block.element]]
         if _chars(sentences) < (1 - _MOST_NOISE) * _chars(every):
-            noise = noise if described else self._named(is_caption)
+            noise = noise if described else self._are_called(is_caption)
             sentences = [one for one in every if not noise[one.element]]
             sentences = [*sentences, *(one for one in described if not one.sentence)] or every
         best = self._text_element(sentences)
         lead: list[_Block] = []
-        if described and not self._in(best, described) and self._is_apart(best, sentences):
+        if described and not self._blocks_in(best, described) and self._is_apart(best, sentences):
             best = self._text_element(described)
         elif described and not self._is_apart(best, sentences):
             first_said = next((block for block in described if block.sentence), None)
-            if first_said is not None and not self._in(best, [first_said]):
-                lead = self._in(self._outer(first_said.element), sentences)
-        inside = self._in(best, self._blocks)
+            if first_said is not None and not self._blocks_in(best, [first_said]):
+                lead = self._blocks_in(self._outer(first_said.element), sentences)
+        inside = self._blocks_in(best, self._blocks)
         own = [one for one in inside if not noise[one.element] and one.link_chars < _MENU * one.chars]
         kept = _main_range(own, {one.first for one in (*every, *described)})
         kept = [*(one for one in lead if one.first < kept[0].first), *kept]
@@ -150,17 +150,18 @@ class _Density:
         if self._page.tags[best] == "p" and self._outer(best) > 0:  # more of its text is beside it
             best = self._outer(best)
         first_of_page = self._first_article(best, sentences)
-        return self._joined(best, sentences) if first_of_page is None else first_of_page
+        return self._widen(best, sentences) if first_of_page is None else first_of_page
 
     def _is_apart(self, best: int, sentences: list[_Block]) -> bool:
         """Whether an element holds little of the page's text, or abstracts of other pages."""
-        inside = self._in(best, sentences)
+        inside = self._blocks_in(best, sentences)
         return (
             _chars(inside) < _LEAST_SHARE * _chars(sentences)
-            or _headline_share(self._in(best, self._blocks), {one.first for one in inside}) >= _LEAST_SHARE
+            or _headline_share(self._blocks_in(best, self._blocks), {one.first for one in inside})
+            >= _LEAST_SHARE
         )
 
-    def _described(self, description: str) -> list[_Block]:
+    def _match_description(self, description: str) -> list[_Block]:
         """Return the blocks that are part of the page's description, or begin with it."""
         squeezed = "".join(description.split())
         beginning = squeezed[:_BEGINNING]
@@ -208,7 +209,7 @@ class _Density:
             and 2 * sum(map(str.isalpha, text)) >= _SENTENCE_CHARS,
         )
 
-    def _named(self, is_called: Callable[[str, str], bool]) -> list[bool]:
+    def _are_called(self, is_called: Callable[[str, str], bool]) -> list[bool]:
         """Return for each element whether it, or one around it, is called so."""
         page = self._page
         named: list[bool] = []
@@ -226,7 +227,7 @@ class _Density:
             yield element
             element = self._outer(element)
 
-    def _in(self, element: int, blocks: list[_Block]) -> list[_Block]:
+    def _blocks_in(self, element: int, blocks: list[_Block]) -> list[_Block]:
         end = self._page.ends[element]
         return [block for block in blocks if element <= block.element < end]
 
@@ -256,14 +257,14 @@ class _Density:
             outer = self._outer(one)
             if outer < 0 or not self._is_headed(one):
                 continue
-            beside = dict.fromkeys(self._child(block, outer) for block in self._in(outer, sentences))
-            least = _LEAST_ARTICLE * _chars(self._in(one, sentences))
+            beside = dict.fromkeys(self._child(block, outer) for block in self._blocks_in(outer, sentences))
+            least = _LEAST_ARTICLE * _chars(self._blocks_in(one, sentences))
             articles = [
                 other
                 for other in beside
                 if self._page.tags[other] == self._page.tags[one]
                 and self._is_headed(other)
-                and _chars(self._in(other, sentences)) >= least
+                and _chars(self._blocks_in(other, sentences)) >= least
             ]
             if len(articles) > 1:
                 return articles[0]
@@ -279,13 +280,13 @@ class _Density:
         heading = element + inside.index(rank)
         return page.link_chars(heading) == 0 and page.chars(heading) >= _HEADLINE_CHARS
 
-    def _joined(self, best: int, sentences: list[_Block]) -> int:
+    def _widen(self, best: int, sentences: list[_Block]) -> int:
         """Return the element around the best one that also holds the other sections of its text."""
         joined = best
-        inside = _chars(self._in(best, sentences))
+        inside = _chars(self._blocks_in(best, sentences))
         while (outer := self._outer(best)) >= 0:
             beside = 0
-            for block in self._in(outer, sentences):
+            for block in self._blocks_in(outer, sentences):
                 child = self._child(block, outer)
                 if child != best and self._is_section(child, best):
                     beside += block.chars

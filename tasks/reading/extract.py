@@ -13,7 +13,7 @@ from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.json_results import JsonRecords
 from tasks.reading.json_reviews import find_marked_reviews, find_script_reviews
 from tasks.reading.lists import is_feed, next_address, read_feed
-from tasks.reading.maintext import covered, read_main_text
+from tasks.reading.maintext import overlap, read_main_text
 from tasks.reading.markup import first, page_text, parse, text_of
 from tasks.reading.page import Page
 from tasks.reading.records import OTHER_FIELDS, Records, make_reviews, reviews_of
@@ -43,7 +43,7 @@ def read_page(
         return read_feed(text, url, now) if is_feed(text) else _read_json(text, url, rules, now)
     if rules.main_text:
         page = Page(text, url)
-        return _without_rules(page, now, read_thread) or read_main_text(page, rules, now)
+        return _read_marked_or_thread(page, now, read_thread) or read_main_text(page, rules, now)
     tree = parse(text)
     records = Records(tree, rules.review)
     reviews = reviews_of(records, rules, now)
@@ -75,7 +75,7 @@ def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead
     return PageRead(answer.first(rules.page_title), reviews, next_address(answer.first(rules.next), url))
 
 
-def _without_rules(page: Page, now: datetime, read_thread: ThreadReader) -> PageRead | None:
+def _read_marked_or_thread(page: Page, now: datetime, read_thread: ThreadReader) -> PageRead | None:
     """Return the reviews that a page marks, or those of a thread; `None` for a page of one text.
 
     Marked reviews come first, unless the page's tree shows them and more of them: many pages mark only the question,
@@ -83,7 +83,7 @@ def _without_rules(page: Page, now: datetime, read_thread: ThreadReader) -> Page
     """
     if is_feed(page.text):
         return None
-    marked = _structured(page, now)
+    marked = _read_marked(page, now)
     if marked is not None and any(review.rating is not None for review in marked.reviews):
         return marked
     shown = read_thread(page, now)
@@ -101,17 +101,17 @@ def _tells_more(shown: PageRead, marked: PageRead) -> bool:
     if len(shown.reviews) > len(marked.reviews):
         signed = {(review.author, review.date) for review in shown.reviews}
         same = sum((review.author, review.date) in signed for review in marked.reviews)
-        if covered(due, said) >= _ALL or same >= _ALL * len(marked.reviews):
+        if overlap(due, said) >= _ALL or same >= _ALL * len(marked.reviews):
             return True
     if len(shown.reviews) < len(marked.reviews) or len(said) < _MORE * len(due):
         return False
     authors = {review.author for review in shown.reviews} & {review.author for review in marked.reviews} - {
         ""
     }
-    return covered(due, said) >= _SAME or bool(authors)
+    return overlap(due, said) >= _SAME or bool(authors)
 
 
-def _structured(page: Page, now: datetime) -> PageRead | None:
+def _read_marked(page: Page, now: datetime) -> PageRead | None:
     """Return the reviews that a page marks by schema.org, or `None`."""
     if "schema.org" not in page.text and "data-vocabulary.org" not in page.text:
         return None

@@ -128,7 +128,7 @@ def main_text(page: Page) -> MainText:
     tree, metadata, dense = page.tree, page.metadata, page.dense
     text, choice = _chosen(page)
     above, beginning, after = (dense.before, dense.beginning, dense.after) if dense else ((), (), ())
-    whole = strip_controls(_without_title(text, metadata.title))
+    whole = strip_controls(_drop_title(text, metadata.title))
     body = strip_controls(strip_site_lines(whole))
     author = _author(page, (*above, *beginning[:4]), after, whole)
     if not author.isascii():  # the publisher's name may follow the title
@@ -168,9 +168,9 @@ def _chosen(page: Page) -> tuple[str, Choice]:
     """Return the text that holds the page's own description; the densest one if both do, or neither."""
     metadata, densest = page.metadata, page.dense.text if page.dense else ""
     if len(metadata.body) >= _LEAST_CHARS:
-        described = covered(metadata.description, metadata.body) >= _THERE
-        missed = described and covered(metadata.description, densest) < _MISSING
-        if missed or not densest or covered(densest, metadata.body) >= _THERE:
+        described = overlap(metadata.description, metadata.body) >= _THERE
+        missed = described and overlap(metadata.description, densest) < _MISSING
+        if missed or not densest or overlap(densest, metadata.body) >= _THERE:
             return metadata.body, Choice.JSON_LD
     return (densest, Choice.DENSITY) if len(densest) >= _LEAST_CHARS else ("", Choice.NONE)
 
@@ -223,7 +223,7 @@ def _is_list(page: Page, text: str, *, signed: bool) -> bool:
         outline = page.outline
         chars = outline.chars(0) if outline.nodes else 0
         return outline.link_chars(0) > _LIST_LINKS * chars
-    if metadata.description and covered(metadata.description, text) >= _THERE:
+    if metadata.description and overlap(metadata.description, text) >= _THERE:
         return False
     if len(text) < 2 * _LIST_TEXT and _TEASER.search(text):
         return True
@@ -242,7 +242,7 @@ def _title_share(title: str, text: str) -> float:
     return sum(pair in text for pair in pairs) / len(pairs) if pairs else 0.0
 
 
-def _without_title(text: str, title: str) -> str:
+def _drop_title(text: str, title: str) -> str:
     """Return a text without the page's title above it, also if a word (原创) follows the title."""
     first, _, rest = text.partition("\n")
     squeezed, title = _BLANKS.sub("", first), _BLANKS.sub("", title)
@@ -250,7 +250,7 @@ def _without_title(text: str, title: str) -> str:
     return rest if again and len(rest) >= _LEAST_CHARS else text
 
 
-def covered(part: str, text: str) -> float:
+def overlap(part: str, text: str) -> float:
     """Share of a text's shingles (five characters, blanks apart) that another holds: 0 to 1."""
     part, text = _BLANKS.sub("", part), _BLANKS.sub("", text)
     starts = range(0, max(1, len(part) - _SHINGLE + 1), max(1, len(part) // _MOST_SHINGLES))

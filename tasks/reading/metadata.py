@@ -148,18 +148,20 @@ def read_metadata(tree: LexborHTMLParser) -> Metadata:
     element = tree.css_first("title")
     page_title = collapse(element.text())[:_PAGE_TITLE_CHARS] if element is not None else ""
     sites = _site_names(metas, json_ld, page_title)
-    said = [json_ld.get("author", ""), *_named(metas, _META_AUTHORS)]
+    said = [json_ld.get("author", ""), *_meta_values(metas, _META_AUTHORS)]
     said += [metas.get("twitter:data1", "")] if metas.get("twitter:label1") == "Written by" else []
     authors = list(filter(None, map(person, said)))
-    descriptions = (text for text in _named(metas, _META_DESCRIPTIONS) if len(text) >= _DESCRIPTION_CHARS)
+    descriptions = (
+        text for text in _meta_values(metas, _META_DESCRIPTIONS) if len(text) >= _DESCRIPTION_CHARS
+    )
     return Metadata(
-        title=_title(tree, page_title, [json_ld.get("title", ""), *_named(metas, _META_TITLES)], sites),
+        title=_title(tree, page_title, [json_ld.get("title", ""), *_meta_values(metas, _META_TITLES)], sites),
         page_title=page_title,
         body=json_ld.get("body", ""),
         author=next((name for name in authors if not _is_site(name, sites)), ""),
         publisher=next(iter(authors), ""),
         changed=_meta_date(metas, _CHANGED),
-        date_text=json_ld.get("date", "") or _meta_date(metas, _META_DATES) or _marked_date(tree),
+        date_text=json_ld.get("date", "") or _meta_date(metas, _META_DATES) or _read_marked_date(tree),
         description=next(descriptions, "").rstrip(".…"),
         article=bool(json_ld.get("article")),
         home=_is_home(tree, metas),
@@ -176,7 +178,7 @@ def _metas(tree: LexborHTMLParser) -> dict[str, str]:
     return metas
 
 
-def _named(metas: dict[str, str], names: tuple[str, ...]) -> list[str]:
+def _meta_values(metas: dict[str, str], names: tuple[str, ...]) -> list[str]:
     return [metas[name] for name in names if name in metas]
 
 
@@ -192,12 +194,12 @@ def _meta_date(metas: dict[str, str], kinds: tuple[re.Pattern[str], ...]) -> str
 
 def _is_home(tree: LexborHTMLParser, metas: dict[str, str]) -> bool:
     link = tree.css_first('link[rel="canonical"]')
-    said = [link.attributes.get("href") or "" if link is not None else "", *_named(metas, ("og:url",))]
+    said = [link.attributes.get("href") or "" if link is not None else "", *_meta_values(metas, ("og:url",))]
     own = [match[1] for one in said if (match := _PATH.match(one.strip()))]
     return bool(own) and not any(own)
 
 
-def _marked_date(tree: LexborHTMLParser) -> str:
+def _read_marked_date(tree: LexborHTMLParser) -> str:
     """Return the day in the first element for a day outside comments and lists of other pages."""
     for node in tree.css('[itemprop="datePublished"], time[datetime]')[:_MOST_TIMES]:
         attributes = node.attributes
@@ -208,14 +210,14 @@ def _marked_date(tree: LexborHTMLParser) -> str:
 
 
 def _site_names(metas: dict[str, str], json_ld: dict[str, str], page_title: str) -> set[str]:
-    """Return the names that a page gives its site, squeezed as `_squeezed` does."""
-    said = [*_named(metas, _META_SITES), json_ld.get("publisher", ""), *_BAR.split(page_title)[1:]]
+    """Return the names that a page gives its site, squeezed as `_squeeze` does."""
+    said = [*_meta_values(metas, _META_SITES), json_ld.get("publisher", ""), *_BAR.split(page_title)[1:]]
     said += [part for part in _DASH.split(page_title)[1:] if _SITE.search(part)]
-    return {name for one in said if (name := _squeezed(one))}
+    return {name for one in said if (name := _squeeze(one))}
 
 
 def _is_site(name: str, sites: set[str]) -> bool:
-    name = _squeezed(name)
+    name = _squeeze(name)
     return any(site == name or (_HAN.search(name) and site.startswith(name)) for site in sites)
 
 
@@ -227,23 +229,23 @@ def _title(tree: LexborHTMLParser, page_title: str, candidates: list[str], sites
     """
     headings = [_EDIT.sub("", collapse(node.text())) for tag in ("h1", "h2") for node in tree.css(tag)[:5]]
     least, most = _HEADING_CHARS
-    squeezed = _squeezed(page_title)
-    own = _without_site(page_title, sites)
-    said = [*headings, *(one for one in candidates if _without_site(one, sites) == one)]
+    squeezed = _squeeze(page_title)
+    own = _drop_site(page_title, sites)
+    said = [*headings, *(one for one in candidates if _drop_site(one, sites) == one)]
     likely = [text for text in said if least <= len(text) <= most and not _is_called(text, sites)]
-    parts = [text for text in likely if _squeezed(text) in squeezed and len(_squeezed(text)) < len(squeezed)]
+    parts = [text for text in likely if _squeeze(text) in squeezed and len(_squeeze(text)) < len(squeezed)]
     if parts:  # the first words of the title, unless they are few, and as many as any place has
         few = max(map(len, parts)) / 2
         best = max(parts, key=lambda text: (len(text) >= few and _begins(own, text), len(text)))
         if 2 * len(best) >= len(own) or _begins(own, best):
             return best
-    if any(_squeezed(own) == _squeezed(text) for text in likely):
+    if any(_squeeze(own) == _squeeze(text) for text in likely):
         return own
     named = "" if _is_called(own.strip(" -–—_|"), sites) else _longest_parts(own)
     return named or next(iter(likely), "")
 
 
-def _without_site(title: str, sites: set[str]) -> str:
+def _drop_site(title: str, sites: set[str]) -> str:
     """Return a title without the parts behind a | or _, and without the site's name at a dash.
 
     A part that is no site's name, and longer than the one before it, is the title itself behind a section's name.
@@ -274,15 +276,15 @@ def _longest_parts(title: str) -> str:
 
 def _is_called(part: str, sites: set[str]) -> bool:
     """Whether a part of a title is the name of a site or of a section of one."""
-    squeezed = _squeezed(part)
+    squeezed = _squeeze(part)
     return squeezed in sites or _SITE.search(part) is not None
 
 
 def _begins(title: str, part: str) -> bool:
-    return _squeezed(title).startswith(_squeezed(part))
+    return _squeeze(title).startswith(_squeeze(part))
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return "".join(text.split()).lower()
 
 
@@ -297,7 +299,7 @@ def _json_ld(tree: LexborHTMLParser) -> dict[str, str]:
     }
     for thing in things:
         if _TEXT_TYPES.search(str(thing.get("@type", ""))):
-            for key, value in _of_thing(thing, names):
+            for key, value in _read_thing(thing, names):
                 if value:
                     found.setdefault(key, value)
     return found
@@ -327,7 +329,7 @@ def _things(data: Any, depth: int) -> Iterator[dict[str, Any]]:
             yield from _things(inner, depth + 1)
 
 
-def _of_thing(thing: dict[str, Any], names: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _read_thing(thing: dict[str, Any], names: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key, keys in (("title", _TITLES), ("body", _BODIES), ("date", _DATES)):
         yield key, plain_string(next((thing[name] for name in keys if thing.get(name)), ""))
     yield (
@@ -336,12 +338,12 @@ def _of_thing(thing: dict[str, Any], names: dict[str, Any]) -> Iterator[tuple[st
     )
     authors = thing.get("author")
     every = authors if isinstance(authors, list) else [authors]
-    yield "author", ", ".join(name for one in every[:_MOST_AUTHORS] if (name := _named_person(one, names)))
+    yield "author", ", ".join(name for one in every[:_MOST_AUTHORS] if (name := _person_name(one, names)))
     publisher = thing.get("publisher")
     yield "publisher", plain_string(publisher.get("name") if isinstance(publisher, dict) else publisher)
 
 
-def _named_person(author: Any, names: dict[str, Any]) -> str:
+def _person_name(author: Any, names: dict[str, Any]) -> str:
     """Return the name of an author, or the one of the object that it refers to by its id."""
     if isinstance(author, dict):
         name = author.get("name") or names.get(str(author.get("@id")))

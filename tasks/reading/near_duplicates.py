@@ -90,13 +90,13 @@ def plain(text: str) -> str:
 def _read(text: str) -> str:
     text = _URL.sub(" ", text)
     if "//" in text:
-        reposted = _without_names(_REPOSTED.split(text)[-1])
+        reposted = _drop_names(_REPOSTED.split(text)[-1])
         if len(reposted) >= SHORTEST:
             return reposted
-    return _without_names(text)
+    return _drop_names(text)
 
 
-def _without_names(text: str) -> str:
+def _drop_names(text: str) -> str:
     return _letters(_EMOTICON.sub(" ", _NAME.sub(" ", text)))
 
 

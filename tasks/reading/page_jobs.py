@@ -23,7 +23,7 @@ from tasks.reading.extract import ThreadReader, read_page
 from tasks.reading.lists import read_list
 from tasks.reading.results import read_results
 from tasks.reading.thread_pages import read_thread_page
-from tasks.reading.voice import voiced
+from tasks.reading.voice import add_voices
 
 _SMALL_BYTES = 65_536
 
@@ -85,7 +85,7 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
     def read(self) -> tuple[PageRead, str]:
         text, encoding, _ = decode(self.body, self.headers, self.hint)
         read = read_page(text, self.url, self.rules, now=self.now, read_thread=self.read_thread)
-        return replace(read, reviews=voiced(read.reviews, self.group)), encoding
+        return replace(read, reviews=add_voices(read.reviews, self.group)), encoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class ResultJob(ReadingJob[ResultPage]):
         read = read_results(text, self.url, self.rules, now=self.now)
         if self.rules.post is None:
             return read
-        hits = (replace(hit, post=voiced([hit.post])[0]) if hit.post else hit for hit in read.hits)
+        hits = (replace(hit, post=add_voices([hit.post])[0]) if hit.post else hit for hit in read.hits)
         return replace(read, hits=tuple(hits))
 
 

@@ -12,7 +12,7 @@ from tasks.domain.pages import PageRead, Review
 from tasks.reading.dates import DATE
 from tasks.reading.days import LONGEST_BYLINE, read_dates
 from tasks.reading.density import dense_text
-from tasks.reading.maintext import MainText, covered, is_home, main_text
+from tasks.reading.maintext import MainText, is_home, main_text, overlap
 from tasks.reading.metadata import Metadata, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import signer
@@ -137,24 +137,24 @@ def _is_article_above(opening: Opening, thread: Thread, page: Page) -> bool:
 
 def _is_article(thread: Thread, found: MainText) -> bool:
     """Return True if a record holds the text of an article by the page's JSON-LD: only its layout is a thread's."""
-    return found.metadata.article and any(covered(found.body, one.text) >= _THERE for one in thread.records)
+    return found.metadata.article and any(overlap(found.body, one.text) >= _THERE for one in thread.records)
 
 
 def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
     """Return the text in front of the records; None if the first of them opens the page."""
     body, title = found.body, found.metadata.title
     apart = (
-        bool(body) and not found.listing and covered(body, thread.text) < _MISSING and not is_site_text(body)
+        bool(body) and not found.listing and overlap(body, thread.text) < _MISSING and not is_site_text(body)
     )
-    elsewhere = apart and covered(body[:_BEGINNING], thread.before) < _THERE
+    elsewhere = apart and overlap(body[:_BEGINNING], thread.before) < _THERE
     apart = apart and not elsewhere
     description = found.metadata.description
-    if not apart and description and covered(description, thread.records[0].text) >= _THERE:
+    if not apart and description and overlap(description, thread.records[0].text) >= _THERE:
         return None  # the page describes its first record
     heading = thread.heading_end(title) if title else -1
     if not apart:
         body = _densest_before(thread, heading)
-    if width(body) < HEADLINE_CHARS or covered(body[:_BEGINNING], thread.before) < _THERE:
+    if width(body) < HEADLINE_CHARS or overlap(body[:_BEGINNING], thread.before) < _THERE:
         return None
     if _is_byline(body, thread) or thread.is_notice(body):
         return None
@@ -168,11 +168,11 @@ def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
         moments = {record.date_text for record in thread.records if ":" in record.date_text}
         date_text = "" if date_text in moments and not opening.date_text else date_text
         return Opening(body, author, date_text)
-    said = found.author if covered(body, found.body) >= _THERE else found.metadata.author
+    said = found.author if overlap(body, found.body) >= _THERE else found.metadata.author
     author = _not_replying(said, thread, body) or opening.author
     opening = Opening(body, "" if author == title else author, found.metadata.date_text or opening.date_text)
     headed = heading >= 0 or (bool(title) and title in thread.before)
-    about = bool(description) and covered(description, body) >= _THERE
+    about = bool(description) and overlap(description, body) >= _THERE
     sure = about if elsewhere else headed or (opening.author and opening.date_text)
     return opening if sure else None
 
@@ -203,7 +203,7 @@ def _densest_before(thread: Thread, heading: int) -> str:
     if (
         dense is not None
         and dense.sentences
-        and covered(dense.text, between) >= _THERE
+        and overlap(dense.text, between) >= _THERE
         and not is_site_text(dense.text)
     ):
         return dense.text

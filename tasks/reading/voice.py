@@ -137,7 +137,7 @@ def judgement(review: Review, group: Group | None = None) -> VoiceJudgement:
     return voices_of([review], group)[0]
 
 
-def voiced(reviews: Iterable[Review], group: Group | None = None) -> tuple[Review, ...]:
+def add_voices(reviews: Iterable[Review], group: Group | None = None) -> tuple[Review, ...]:
     """Return reviews of a page, each with its voice; arguments as of `judgement`."""
     there = tuple(reviews)
     found = voices_of(there, group)

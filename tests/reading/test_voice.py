@@ -15,10 +15,10 @@ from tasks.reading.voice import (
     ORDERS,
     TAIL,
     VOICES,
+    add_voices,
     judgement,
     network,
     runs_of,
-    voiced,
     voices_of,
 )
 
@@ -158,7 +158,7 @@ def test_traditional_characters_are_read_as_simplified_ones():
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=5))
 def test_any_texts_together_are_as_each_alone(texts):
-    together = [one for page in [voiced(map(review, texts))] for one in page]
+    together = [one for page in [add_voices(map(review, texts))] for one in page]
     for one, text in zip(together, texts, strict=True):
         assert one.voice[1:4] == pytest.approx(voice_of(text)[1:4], abs=1e-5)
 

@@ -21,7 +21,7 @@ from research.training.train_keywords import halves
 from splitter.errors import ProductNameError
 from splitter.keywords import MAX_KEYWORDS, keyword_sets_of, keywords_of, product_query
 from splitter.lexicon import Role, lexicon, roles
-from splitter.normalize import normalize, without_amounts
+from splitter.normalize import drop_amounts, normalize
 from splitter.words import jieba_tokenizer
 
 OURS, FIRST, ALL, PLAIN = "ours", "ours_first_query", "jieba_all", "jieba_no_stop_words"
@@ -113,7 +113,7 @@ def peers() -> dict[str, Choose]:
         return [word for word in dict.fromkeys(tokenizer.cut(name)) if any(char.isalnum() for char in word)]
 
     def plain(name: str) -> Sequence[str]:
-        kept = words(without_amounts(normalize(name)))
+        kept = words(drop_amounts(normalize(name)))
         return [w for w in kept if len(w) > 1 and w.lower() not in noise and not w.isdigit()]
 
     def top(count: int) -> Choose:

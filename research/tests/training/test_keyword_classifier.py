@@ -11,7 +11,7 @@ from research.tools.titles import dairy
 from research.training.train_keywords import traits_of
 from splitter.keyword_classifier import classifier
 from splitter.keywords import candidates
-from splitter.normalize import normalize, without_amounts
+from splitter.normalize import drop_amounts, normalize
 from splitter.words import words_of
 
 
@@ -32,7 +32,7 @@ def agree(words, places):
 
 def test_use_and_training_describe_words_alike():
     for title in dairy(SAMPLES / "titles.jsonl"):
-        words = words_of(without_amounts(normalize(title.text)))
+        words = words_of(drop_amounts(normalize(title.text)))
         agree(words, list(candidates(words)))
 
 

@@ -1,4 +1,4 @@
-"""The one module that executes SQL: a statement is text with named values, the same for SQLite and PostgreSQL.
+"""Executes SQL: a statement is text with named values, the same for SQLite and PostgreSQL.
 
 `:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. `FOR UPDATE`, `FOR NO KEY UPDATE` and
 `SKIP LOCKED` are for PostgreSQL: SQLite, which has one writer at a time, gets the text without them. A text is prepared
