@@ -159,8 +159,8 @@ def _choose(text: str) -> Choice:
     found = _once(ruled if at_its_word else _likely(words, odds))
     kinds = product_words(words, odds) & found.keys()
     every = _add_brands(found, text)
-    queries = _split_by_product(every, kinds)
-    return Choice(text, cut, words, at_its_word, (*queries, *_add_second_names(found, every, queries[:1])))
+    queries = _by_goods(every, kinds)
+    return Choice(text, cut, words, at_its_word, (*queries, *_add_second(found, every, queries[:1])))
 
 
 def _likely(words: Sequence[str], odds: Mapping[int, Odds]) -> list[tuple[str, float]]:
@@ -175,7 +175,7 @@ def _likely(words: Sequence[str], odds: Mapping[int, Odds]) -> list[tuple[str, f
     ]
 
 
-def _split_by_product(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+def _by_goods(every: dict[str, float], kinds: frozenset[str]) -> tuple[tuple[str, ...], ...]:
     """The best of the words, with each of the product words (`kinds`) in a query of its own."""
     ranked = _drop_contained(every.copy())
     products = [word for word in ranked if word in kinds and _is_long(word)]
@@ -222,7 +222,7 @@ def _add_queries(
     return [tuple(word for word in every if word in (*kept, *product, one)) for one in more]
 
 
-def _add_second_names(
+def _add_second(
     found: Iterable[str], every: Mapping[str, float], queries: Iterable[tuple[str, ...]]
 ) -> list[tuple[str, ...]]:
     """Return the queries with the brand's second name, if the name has one: nestle & 奶粉 for 雀巢 & 奶粉."""

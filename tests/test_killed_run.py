@@ -83,7 +83,7 @@ def committed(url: str) -> int:
     store = Store.open(url)
     try:
         with store.read() as conn:
-            known = conn.dialect.has_table(conn, "pages")
+            known = conn.dialect.has_table(conn.engine_connection, "pages")
             return conn.scalar(select(func.count()).select_from(pages)) if known else 0
     finally:
         store.close()

@@ -113,7 +113,7 @@ class _Density:
         if not every:
             return None
         noise = self._are_called(is_noise)
-        described = [one for one in self._match_description(description) if not noise[one.element]]
+        described = [one for one in self._find_described(description) if not noise[one.element]]
         sentences = [block for block in every if not noise[block.element]]
         if _chars(sentences) < (1 - _MOST_NOISE) * _chars(every):
             noise = noise if described else self._are_called(is_caption)
@@ -121,13 +121,13 @@ class _Density:
             sentences = [*sentences, *(one for one in described if not one.sentence)] or every
         best = self._text_element(sentences)
         lead: list[_Block] = []
-        if described and not self._blocks_in(best, described) and self._is_apart(best, sentences):
+        if described and not self._inner(best, described) and self._is_apart(best, sentences):
             best = self._text_element(described)
         elif described and not self._is_apart(best, sentences):
             first_said = next((block for block in described if block.sentence), None)
-            if first_said is not None and not self._blocks_in(best, [first_said]):
-                lead = self._blocks_in(self._outer(first_said.element), sentences)
-        inside = self._blocks_in(best, self._blocks)
+            if first_said is not None and not self._inner(best, [first_said]):
+                lead = self._inner(self._outer(first_said.element), sentences)
+        inside = self._inner(best, self._blocks)
         own = [one for one in inside if not noise[one.element] and one.link_chars < _MENU * one.chars]
         kept = _main_range(own, {one.first for one in (*every, *described)})
         kept = [*(one for one in lead if one.first < kept[0].first), *kept]
@@ -154,14 +154,13 @@ class _Density:
 
     def _is_apart(self, best: int, sentences: list[_Block]) -> bool:
         """Whether an element holds little of the page's text, or abstracts of other pages."""
-        inside = self._blocks_in(best, sentences)
+        inside = self._inner(best, sentences)
         return (
             _chars(inside) < _LEAST_SHARE * _chars(sentences)
-            or _headline_share(self._blocks_in(best, self._blocks), {one.first for one in inside})
-            >= _LEAST_SHARE
+            or _headline_share(self._inner(best, self._blocks), {one.first for one in inside}) >= _LEAST_SHARE
         )
 
-    def _match_description(self, description: str) -> list[_Block]:
+    def _find_described(self, description: str) -> list[_Block]:
         """Return the blocks that are part of the page's description, or begin with it."""
         squeezed = "".join(description.split())
         beginning = squeezed[:_BEGINNING]
@@ -227,7 +226,7 @@ class _Density:
             yield element
             element = self._outer(element)
 
-    def _blocks_in(self, element: int, blocks: list[_Block]) -> list[_Block]:
+    def _inner(self, element: int, blocks: list[_Block]) -> list[_Block]:
         end = self._page.ends[element]
         return [block for block in blocks if element <= block.element < end]
 
@@ -257,14 +256,14 @@ class _Density:
             outer = self._outer(one)
             if outer < 0 or not self._is_headed(one):
                 continue
-            beside = dict.fromkeys(self._child(block, outer) for block in self._blocks_in(outer, sentences))
-            least = _LEAST_ARTICLE * _chars(self._blocks_in(one, sentences))
+            beside = dict.fromkeys(self._child(block, outer) for block in self._inner(outer, sentences))
+            least = _LEAST_ARTICLE * _chars(self._inner(one, sentences))
             articles = [
                 other
                 for other in beside
                 if self._page.tags[other] == self._page.tags[one]
                 and self._is_headed(other)
-                and _chars(self._blocks_in(other, sentences)) >= least
+                and _chars(self._inner(other, sentences)) >= least
             ]
             if len(articles) > 1:
                 return articles[0]
@@ -283,10 +282,10 @@ class _Density:
     def _widen(self, best: int, sentences: list[_Block]) -> int:
         """Return the element around the best one that also holds the other sections of its text."""
         joined = best
-        inside = _chars(self._blocks_in(best, sentences))
+        inside = _chars(self._inner(best, sentences))
         while (outer := self._outer(best)) >= 0:
             beside = 0
-            for block in self._blocks_in(outer, sentences):
+            for block in self._inner(outer, sentences):
                 child = self._child(block, outer)
                 if child != best and self._is_section(child, best):
                     beside += block.chars

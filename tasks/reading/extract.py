@@ -43,7 +43,7 @@ def read_page(
         return read_feed(text, url, now) if is_feed(text) else _read_json(text, url, rules, now)
     if rules.main_text:
         page = Page(text, url)
-        return _read_marked_or_thread(page, now, read_thread) or read_main_text(page, rules, now)
+        return _read_records(page, now, read_thread) or read_main_text(page, rules, now)
     tree = parse(text)
     records = Records(tree, rules.review)
     reviews = reviews_of(records, rules, now)
@@ -75,7 +75,7 @@ def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead
     return PageRead(answer.first(rules.page_title), reviews, next_address(answer.first(rules.next), url))
 
 
-def _read_marked_or_thread(page: Page, now: datetime, read_thread: ThreadReader) -> PageRead | None:
+def _read_records(page: Page, now: datetime, read_thread: ThreadReader) -> PageRead | None:
     """Return the reviews that a page marks, or those of a thread; `None` for a page of one text.
 
     Marked reviews come first, unless the page's tree shows them and more of them: many pages mark only the question,

@@ -148,14 +148,12 @@ def read_metadata(tree: LexborHTMLParser) -> Metadata:
     element = tree.css_first("title")
     page_title = collapse(element.text())[:_PAGE_TITLE_CHARS] if element is not None else ""
     sites = _site_names(metas, json_ld, page_title)
-    said = [json_ld.get("author", ""), *_meta_values(metas, _META_AUTHORS)]
+    said = [json_ld.get("author", ""), *_values(metas, _META_AUTHORS)]
     said += [metas.get("twitter:data1", "")] if metas.get("twitter:label1") == "Written by" else []
     authors = list(filter(None, map(person, said)))
-    descriptions = (
-        text for text in _meta_values(metas, _META_DESCRIPTIONS) if len(text) >= _DESCRIPTION_CHARS
-    )
+    descriptions = (text for text in _values(metas, _META_DESCRIPTIONS) if len(text) >= _DESCRIPTION_CHARS)
     return Metadata(
-        title=_title(tree, page_title, [json_ld.get("title", ""), *_meta_values(metas, _META_TITLES)], sites),
+        title=_title(tree, page_title, [json_ld.get("title", ""), *_values(metas, _META_TITLES)], sites),
         page_title=page_title,
         body=json_ld.get("body", ""),
         author=next((name for name in authors if not _is_site(name, sites)), ""),
@@ -178,7 +176,7 @@ def _metas(tree: LexborHTMLParser) -> dict[str, str]:
     return metas
 
 
-def _meta_values(metas: dict[str, str], names: tuple[str, ...]) -> list[str]:
+def _values(metas: dict[str, str], names: tuple[str, ...]) -> list[str]:
     return [metas[name] for name in names if name in metas]
 
 
@@ -194,7 +192,7 @@ def _meta_date(metas: dict[str, str], kinds: tuple[re.Pattern[str], ...]) -> str
 
 def _is_home(tree: LexborHTMLParser, metas: dict[str, str]) -> bool:
     link = tree.css_first('link[rel="canonical"]')
-    said = [link.attributes.get("href") or "" if link is not None else "", *_meta_values(metas, ("og:url",))]
+    said = [link.attributes.get("href") or "" if link is not None else "", *_values(metas, ("og:url",))]
     own = [match[1] for one in said if (match := _PATH.match(one.strip()))]
     return bool(own) and not any(own)
 
@@ -211,7 +209,7 @@ def _read_marked_date(tree: LexborHTMLParser) -> str:
 
 def _site_names(metas: dict[str, str], json_ld: dict[str, str], page_title: str) -> set[str]:
     """Return the names that a page gives its site, squeezed as `_squeeze` does."""
-    said = [*_meta_values(metas, _META_SITES), json_ld.get("publisher", ""), *_BAR.split(page_title)[1:]]
+    said = [*_values(metas, _META_SITES), json_ld.get("publisher", ""), *_BAR.split(page_title)[1:]]
     said += [part for part in _DASH.split(page_title)[1:] if _SITE.search(part)]
     return {name for one in said if (name := _squeeze(one))}
 

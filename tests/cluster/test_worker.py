@@ -71,7 +71,7 @@ class Scheduler:
 
     def row(self) -> nodes.NodeRow:
         with self.store.read() as conn:
-            return next(row for row in nodes.listed(conn) if row.node.name == NODE)
+            return next(row for row in nodes.listed(conn) if row.name == NODE)
 
     def outcomes(self, given: list[Lease]) -> list[str | None]:
         ids = [lease.attempt_id for lease in given]
@@ -121,11 +121,13 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
 
 def worker_names(store: Store) -> set[str]:
     with store.read() as conn:
-        return {row.node.name for row in nodes.listed(conn) if row.seen_at is not None}
+        return {row.name for row in nodes.listed(conn) if row.seen_at is not None}
 
 
 def test_a_doubled_or_late_notification_does_nothing(scheduler, redis_url):
-    assert scheduler.row().node == nodes.Node(NODE, frozenset({Kind.META}), 2, "127.0.0.9", platform.node())
+    row = scheduler.row()
+    shown = (row.name, row.kinds, row.slots, row.address, row.machine)
+    assert shown == (NODE, frozenset({Kind.META}), 2, "127.0.0.9", platform.node())
     given = scheduler.grant(3)
     for lease in [*given, *given]:
         scheduler.ring(lease)

@@ -17,7 +17,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page
 from tasks.reading.lists import is_feed
-from tasks.reading.maintext import Choice, covered, main_text
+from tasks.reading.maintext import Choice, main_text, overlap
 from tasks.reading.metadata import read_metadata
 from tasks.reading.outline import outline_of
 from tasks.reading.page import Page
@@ -232,8 +232,8 @@ def test_feeds_are_told_by_their_root(text, expected):
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_coverage_is_a_share(part, text):
-    assert 0.0 <= covered(part, text) <= 1.0
-    assert covered(text, part + text) == (1.0 if text.split() else 0.0)
+    assert 0.0 <= overlap(part, text) <= 1.0
+    assert overlap(text, part + text) == (1.0 if text.split() else 0.0)
 
 
 @given(
