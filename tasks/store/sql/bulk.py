@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -32,11 +32,10 @@ from sqlalchemy.types import Text, TypeEngine
 
 from tasks.store.sql.prepared import defer, executed, executed_many, insertion
 from tasks.store.sql.statement_batch import DEFERRED
-from tasks.store.sql.transaction import Transaction
+from tasks.store.sql.transaction import Transaction, sqlite_time
 
 _ROWS_A_STATEMENT = 1000
 _VALUES_A_STATEMENT = 10_000
-_ZONE_AT = len("2013-05-06 12:30:00.000000")
 
 
 def insert_rows(
@@ -71,9 +70,7 @@ def time_writer(conn: Transaction) -> Callable[[datetime | None], Any]:
 
 
 def _as_text(time: datetime | None) -> str | None:
-    if time is None:
-        return None
-    return (time if time.tzinfo is UTC else time.astimezone(UTC)).isoformat(" ", "microseconds")[:_ZONE_AT]
+    return None if time is None else sqlite_time(time)
 
 
 @cache
