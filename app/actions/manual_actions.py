@@ -15,9 +15,6 @@ from tasks.store.queue.manual import Edit
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
 
-MOST_URL = 2000
-"""Characters of an address that a person gives."""
-
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -45,20 +42,8 @@ def assign(node: str) -> Action:
 
 
 def edit(wanted: Edit) -> Action:
-    """Try it again with other addresses, fewer result pages, another quota.
-
-    Raises:
-        InputError: an address can't be one.
-    """
-    if wrong := next((url for url in wanted.urls.values() if len(url) > MOST_URL or "\0" in url), None):
-        raise InputError(
-            f"{wrong[:60]!r} is no address: it has {len(wrong)} characters, or one that none may have"
-        )
-    detail: dict[str, Any] = {
-        name: n for name in ("pages", "quota") if (n := getattr(wanted, name)) is not None
-    }
-    if wanted.urls:
-        detail["addresses"] = {str(number): url for number, url in wanted.urls.items()}
+    """Try it again with fewer result pages, another quota."""
+    detail = {name: n for name in ("pages", "quota") if (n := getattr(wanted, name)) is not None}
     return Action("edit", partial(manual.retry, edit=wanted), detail)
 
 

@@ -35,6 +35,7 @@ from app.files.harmless import shown
 from app.reports.summary import by_cause
 from app.views.durations import seconds
 from tasks.domain.errors import UnknownSubtask
+from tasks.domain.states import State
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 
@@ -69,7 +70,7 @@ def list_(db: str | None, as_json: bool) -> None:
       reviewloop failed list --json
     """
     with store_there(settings_of(db)) as store, store.read() as conn:
-        rows = manual.listed(conn)
+        rows = manual.list_manual(conn)
     if not as_json:
         print_manual(printed(), rows, f" --db {db}" if db else "")
         return
@@ -107,7 +108,7 @@ def show(
             raise UnknownSubtask(f"there is no subtask {subtask}")
         attempts = subtask_queries.attempts_of(conn, subtask)
         targets = subtask_queries.targets_of(conn, subtask)
-        waiting = [r for r in manual.listed(conn) if r.subtask_id == subtask]
+        waiting = manual.list_manual(conn, after=subtask - 1, most=1) if row["state"] == State.MANUAL else []
     again = None
     if refetch:
         from app.sites.rendered_answer import asked_again  # slow to import, with what reads pages

@@ -57,7 +57,7 @@ def retry(
     with store_there(settings) as store:
         with store.read() as conn:
             check_site(conn, settings, site)
-            ids = manual.chosen(conn, reason=reason, site=site) if wide else list(subtasks)
+            ids = manual.list_ids(conn, reason=reason, site=site) if wide else list(subtasks)
         if dry_run:
             _print_dry_run(store, ids, "would be tried again", as_json)
         else:
@@ -88,48 +88,28 @@ def assign(subtask: int, node: str, db: str | None, as_json: bool) -> None:
     type=click.IntRange(1, 1_000),
     help="Ask only for the first N of its result pages that are to do.",
 )
-@click.option(
-    "--address",
-    "addresses",
-    metavar="TARGET=URL",
-    multiple=True,
-    help="Another address of a target (its number: `failed show`), at the same host; empty: leave it out. Repeatable.",
-)
 @db_option
 @json_option
 def edit(
     subtask: int,
     quota: int | None,
     pages: int | None,
-    addresses: tuple[str, ...],
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Change SUBTASK, and try it again: a quota, fewer result pages, other addresses.
+    """Change SUBTASK, and try it again: a quota, fewer result pages.
 
     \b
     Examples:
       reviewloop failed edit 40 --quota 5
       reviewloop failed edit 40 --pages 1
-      reviewloop failed edit 40 --address 117=http://12315.com/tousu/117.html --address 118=
     """
-    wanted = Edit(urls=dict(map(_address, addresses)), pages=pages, quota=quota)
+    wanted = Edit(pages=pages, quota=quota)
     if wanted == Edit():
-        raise InputError(
-            f"nothing to change: --quota, --pages or --address; or reviewloop failed retry {subtask}"
-        )
+        raise InputError(f"nothing to change: --quota or --pages; or reviewloop failed retry {subtask}")
     action = manual_actions.edit(wanted)
     with store_there(settings_of(db)) as store:
         _each(store, [subtask], action, "changed and tried again", as_json)
-
-
-def _address(text: str) -> tuple[int, str]:
-    number, equals, url = text.partition("=")
-    if not equals or not (number.isascii() and number.isdigit()):
-        raise InputError(
-            f"{text[:80]!r}: a target's number, =, and an address: 117=http://12315.com/tousu/117.html"
-        )
-    return int(number[:18]), url.strip()
 
 
 @click.command()

@@ -11,7 +11,7 @@ from typing import IO
 from app.files.exporting import write_rows
 from app.files.harmless import one_line, shown
 from app.reports.report import page
-from app.reports.summary import by_cause
+from app.reports.summary import by_cause, cause_of
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 from tasks.store.sql.transaction import Transaction
@@ -54,7 +54,7 @@ class FailedAttempt:
 
 def failed_attempts(conn: Transaction) -> Iterator[FailedAttempt]:
     """Every attempt of every subtask that waits for a person, by cause."""
-    for row in manual.listed(conn):
+    for row in sorted(manual.list_manual(conn), key=cause_of):
         untried = FailedAttempt(
             reason=row.reason,
             site=row.site,
@@ -90,7 +90,7 @@ def write_failed_report(conn: Transaction, form: str, out: IO[bytes]) -> int:
     Args:
         form: one of the values of `FORMATS`.
     """
-    rows, waiting = list(failed_attempts(conn)), manual.listed(conn)
+    rows, waiting = list(failed_attempts(conn)), manual.list_manual(conn)
     if form in ("csv", "xlsx"):
         write_rows(rows, FailedAttempt, form, out)
         return len(waiting)

@@ -83,7 +83,7 @@ def summary(
             pairs=tuple(pairs.pairs(conn)),
             totals=queue_queries.totals(conn),
             added=queue_queries.stored_since(conn, begin),
-            manual=tuple(manual.listed(conn)),
+            manual=tuple(sorted(manual.list_manual(conn), key=cause_of)),
             seconds=round(seconds, 2),
             settings=settings,
             waits=tuple(host_waits(conn, hosts_of, timedelta(seconds=15))),
@@ -146,9 +146,14 @@ def pair_document(pair: PairRow) -> dict[str, Any]:
     return {"product": pair.product, **told} if pair.product else told
 
 
+def cause_of(row: ManualRow) -> tuple[str, str]:
+    """Return the reason and the site."""
+    return row.reason, row.site
+
+
 def by_cause(rows: Iterable[ManualRow]) -> Iterator[tuple[str, str, list[ManualRow]]]:
-    """Reason, site and subtasks of each cause, in the order of the rows."""
-    for (reason, site), group in groupby(rows, key=lambda row: (row.reason, row.site)):
+    """Yield reason, site and subtasks of each cause."""
+    for (reason, site), group in groupby(sorted(rows, key=cause_of), key=cause_of):
         yield reason, site, list(group)
 
 
@@ -171,7 +176,7 @@ def write_report(store: Store, file: str | None) -> None:
     if not file:
         return
     with store.read() as conn:
-        text = _report(manual.listed(conn), conn.now.isoformat(timespec="seconds"))
+        text = _report(manual.list_manual(conn), conn.now.isoformat(timespec="seconds"))
     path = Path(file)
     draft = path.with_name(path.name + ".new")
     draft.write_text(text, encoding="utf-8")

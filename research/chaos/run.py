@@ -278,7 +278,7 @@ class ChaosRun:
         """Retry what came to a person, and note it: nothing was wrong that a person could have mended."""
         with self._store.begin() as conn:
             now = conn.now
-            for row in manual.listed(conn):
+            for row in manual.list_manual(conn):
                 self.to_a_person[row.subtask_id] = (
                     f"{row.reason} at {row.site} on {', '.join(row.nodes)}: {row.why}"
                 )

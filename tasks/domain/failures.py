@@ -101,7 +101,7 @@ class FailureReason(StrEnum):
     BAD_URL = "bad_url"  # scheme or address refused, or 404 for the search itself
     NODE_ERROR = "node_error"  # the node itself failed (a defect, out of disk, ...)
     UNKNOWN_SITE = "unknown_site"  # the catalog has no such site any more
-    UNREADABLE = "unreadable"  # its row in the database can't be read
+    UNREADABLE = "unreadable"  # only in stores of 0.10.0 and older: its row in the database could not be read
 
     @property
     def curable(self) -> bool:

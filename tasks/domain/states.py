@@ -48,9 +48,7 @@ class Transition(StrEnum):
     WAKE = "wake"
     RETRY = "retry"
     CANCEL = "cancel"
-    SET_ASIDE = (
-        "set_aside"  # nobody can do anything with it: its site left the catalog, its row can't be read
-    )
+    SET_ASIDE = "set_aside"  # no sweep can do anything with it: its site left the catalog
 
 
 _CANCELLABLE = (State.PRIORITY, State.WAIT, State.CRAWL, State.SLEEP, State.FAILED, State.MANUAL)

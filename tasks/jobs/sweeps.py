@@ -12,6 +12,7 @@ from splitter.catalog.model import Site
 
 from tasks.domain.backoff import backoff_s
 from tasks.domain.batches import LANES
+from tasks.domain.failures import FailureReason
 from tasks.domain.states import State, Transition
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
@@ -174,7 +175,9 @@ def _decide(
         waiting = sorted([*waiting, *returned], key=lambda one: (-one.priority, one.id))
     gone = {view.id: view.site for view in waiting if view.site not in context.catalog.sites}
     if gone and not keep:
-        manual.set_aside_unknown_sites(conn, now, context.catalog, gone)
+        name = context.catalog.name
+        whys = {number: f"{name} has no site {site} (any more)" for number, site in gone.items()}
+        manual.set_aside(conn, now, FailureReason.UNKNOWN_SITE, whys)
     waiting = [view for view in waiting if view.id not in gone]
     if not waiting:
         return []

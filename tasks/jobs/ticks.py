@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
-from tasks.store.queue import manual, schedules, transitions, upkeep
+from tasks.store.queue import schedules, transitions, upkeep
 from tasks.store.queue.leases import Lease
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
@@ -57,8 +57,6 @@ def tick(conn: Transaction, now: datetime, context: Context, names: Sequence[str
         if state.marked_at is None or abs(now - state.marked_at) >= upkeep.longest_lapse(silent_after) / 3:
             upkeep.mark_look(conn, now)
             state.marked_at = now
-        if state.unreadable:
-            _set_aside_unreadable(conn, now, context)
         for name in names:
             began_s = time.monotonic()
             if name in _LEASING:
@@ -66,17 +64,7 @@ def tick(conn: Transaction, now: datetime, context: Context, names: Sequence[str
             else:
                 _SWEEPS[name](conn, now, context)
             state.sweep_times[name].add(time.monotonic() - began_s)
-    except BaseException as error:
-        state.unreadable = isinstance(error, manual.UNREADABLE)
+    except BaseException:
         state.forget()  # it read what is now rolled back
         raise
     return given
-
-
-def _set_aside_unreadable(conn: Transaction, now: datetime, context: Context) -> None:
-    """After a tick that met what it could not read: set aside the rows that can't be read, so that this one goes on."""
-    state = context.state
-    state.unreadable = False
-    if state.checked_rows_at is None or abs(now - state.checked_rows_at) >= manual.AGAIN:
-        manual.set_aside_unreadable_rows(conn, now, context.most_waiting)
-        state.checked_rows_at = now

@@ -102,8 +102,8 @@ def test_abandon(conn, number):
 
 
 def test_chosen(conn, number):
-    assert manual.chosen(conn) == manual.chosen(conn, reason="blocked", site="12315.com") == [number]
-    assert manual.chosen(conn, reason="silent") == manual.chosen(conn, site="cca.org.cn") == []
+    assert manual.list_ids(conn) == manual.list_ids(conn, reason="blocked", site="12315.com") == [number]
+    assert manual.list_ids(conn, reason="silent") == manual.list_ids(conn, site="cca.org.cn") == []
 
 
 def test_what_people_ask(conn, number):

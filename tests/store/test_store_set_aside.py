@@ -5,13 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from random import Random
 
-import pytest
-from sqlalchemy import text, update
-from world import CATALOG, SITE, World, hit
+from sqlalchemy import update
+from world import CATALOG, SITE, World
 
 from splitter.catalog.entries import catalog_hash, entries_of, entries_without_browser
 from splitter.catalog.names import Kind
-from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import recalling, sweeps
@@ -45,7 +43,7 @@ class TestSitesThatLeaveTheCatalog:
         world.context = without(SITE)
         turn(world)
         assert world.state(gone) is State.MANUAL
-        (row,) = world.look(manual.listed)
+        (row,) = world.look(manual.list_manual)
         assert (row.subtask_id, row.reason) == (gone, "unknown_site")
         assert SITE in row.why
         assert "sites.yaml" in row.suggestion
@@ -144,61 +142,6 @@ class TestNodesWithoutABrowser:
         world.pass_s(60)
         self.register(world, "n1", entries_without_browser(self.SCRIPTED))
         assert world.do(nodes.none_renders, self.SILENT), "the only node with one is silent"
-
-
-SPOILT = (
-    ("FAILED", "reason = 'of a newer version'"),
-    ("FAILED", "reason = NULL"),
-    ("WAIT", "failed_on = '7'"),
-    ("WAIT", "kind = 'video'"),
-    ("SLEEP", "failed_on = '{}'"),
-)
-
-
-@pytest.mark.parametrize(("state", "spoilt"), SPOILT)
-def test_one_row_that_cannot_be_read_stops_no_sweep(world: World, state: str, spoilt: str) -> None:
-    bad = in_state(world, "特仑苏", state)
-    good = in_state(world, "早餐奶", state)
-    world.node("n1")
-    with world.store.begin() as conn:
-        conn.execute(text(f"UPDATE subtasks SET {spoilt} WHERE id = {bad}"))
-    for _ in range(4):
-        try:
-            world.do(tick, world.context, ("recall", "wake", "allocate"))
-        except (ValueError, TypeError):
-            continue
-        finally:
-            world.pass_s(5)
-            world.node("n1")
-    assert world.state(good) is not State(state)
-    if spoilt.startswith("kind"):  # no node takes it, which `explain` tells
-        assert world.state(bad) is State.WAIT
-        with world.store.begin() as conn:
-            conn.execute(update(subtasks).where(subtasks.c.id == bad).values(kind="meta"))
-    elif state == "SLEEP":  # no sweep reads that of what sleeps; `verify` sees it
-        with world.store.begin() as conn:
-            conn.execute(update(subtasks).where(subtasks.c.id == bad).values(failed_on=[]))
-    else:
-        assert world.state(bad) is State.MANUAL
-        (row,) = world.look(manual.listed)
-        assert (row.subtask_id, row.reason) == (bad, "unreadable")
-        assert "can't be read" in row.why
-
-
-def in_state(world: World, name: str, state: str) -> int:
-    """A subtask in this state."""
-    subtask_id = world.waiting(name)
-    if state == "WAIT":
-        return subtask_id
-    lease, work = world.begin(subtask_id)
-    if state == "FAILED":
-        world.pass_s(60)
-        world.do(closing.silence, {lease: FailureReason.SILENT})
-        return subtask_id
-    (target,) = world.read_results(lease, work.targets[0], [hit(name)]).todo
-    world.save(lease, target)
-    assert world.close(lease, Counters(offered=1, tried=1, collected=1))
-    return subtask_id
 
 
 class TestTakenBack:

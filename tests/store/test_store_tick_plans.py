@@ -193,7 +193,9 @@ def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
         now = conn.now
         snapshot.all_settled(conn)
         assert sum(transitions.count_queues(conn).values()) >= SIZE
-        manual.set_aside_unreadable_rows(conn, now, _context().most_waiting)
+        manual.list_causes(conn)
+        manual.list_manual(conn, most=10, reason="blocked")
+        manual.list_ids(conn)
         tasks.unplanned(conn, 100)
         tasks.late_sites(conn)
         repost_linking.find(conn, now, 100)

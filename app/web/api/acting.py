@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from app.actions import manual_actions, product_actions, schedule_actions
-from app.actions.manual_actions import MOST_URL
 from app.actions.product_actions import period_or_never
 from app.actions.products import named_products
 from app.web.api.reading import PROBLEMS, Id
@@ -105,27 +104,18 @@ def act(page: Here, wanted: FailedAction) -> FailedDone:
     return FailedDone(done=outcome.done, refused=refused)
 
 
-class OtherAddress(_Strict):
-    """A target's new address, at the same host; empty: the target is left out."""
-
-    target: Annotated[int, Field(ge=1, le=MOST_ID)]
-    url: Annotated[str, Field(max_length=MOST_URL, pattern=r"^[^\x00]*$")]
-
-
 class Edited(_Strict):
-    """What is changed of a subtask: addresses of targets that are to do or given up, how many of its result pages are
-    asked for, most hits of an attempt; what is left out stays."""
+    """What is changed of a subtask: how many of its result pages are asked for, most hits of an attempt; what is left
+    out stays."""
 
-    addresses: Annotated[list[OtherAddress], Field(max_length=MOST_AT_ONCE)] = []
     pages: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] | None = None
     quota: Annotated[int, Field(ge=1, le=MOST_QUOTA)] | None = None
 
 
 @router.post("/failed/{subtask}/edit", responses=PROBLEMS, dependencies=_CHANGE)
 def edit_failed(page: Here, subtask: Id, wanted: Edited) -> FailedDone:
-    """Try a subtask again with other addresses, fewer result pages, or another quota."""
-    urls = {one.target: one.url.strip() for one in wanted.addresses}
-    action = edit_or_retry(Edit(urls=urls, pages=wanted.pages, quota=wanted.quota))
+    """Try a subtask again with fewer result pages, or another quota."""
+    action = edit_or_retry(Edit(pages=wanted.pages, quota=wanted.quota))
     outcome = manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
     page.context.cached.clear()
     return FailedDone(done=outcome.done, refused=[Refusal(subtask=n, why=why) for n, why in outcome.refused])

@@ -222,7 +222,7 @@ class CauseOfMany(BaseModel):
 def causes(page: Here) -> list[CauseOfMany]:
     """Subtasks that wait for a person, by cause."""
     with page.context.store.read() as conn:
-        return [CauseOfMany(cause=one, suggestion=suggestion(one.reason)) for one in manual.causes(conn)]
+        return [CauseOfMany(cause=one, suggestion=suggestion(one.reason)) for one in manual.list_causes(conn)]
 
 
 @router.get("/failed", responses=PROBLEMS)
@@ -231,7 +231,7 @@ def failed(
 ) -> list[ManualRow]:
     """Subtasks that wait for a person; go on with `after` = the last one's subtask_id."""
     with page.context.store.read() as conn:
-        return manual.manual_page(conn, after=after, most=limit, reason=reason or None, site=site or None)
+        return manual.list_manual(conn, after=after, most=limit, reason=reason or None, site=site or None)
 
 
 @router.get("/audit", responses=PROBLEMS)

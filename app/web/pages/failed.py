@@ -43,10 +43,10 @@ def suggestion(reason: str) -> str:
 def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Response:
     """The causes, and the subtasks of all or of one of them."""
     context = page.context
-    causes = context.read("causes", lambda conn, _now: manual.causes(conn))
+    causes = context.read("causes", lambda conn, _now: manual.list_causes(conn))
     names = context.read("node names", lambda conn, _now: [row.name for row in nodes.listed(conn)])
     with context.store.read() as conn:
-        rows = manual.manual_page(
+        rows = manual.list_manual(
             conn,
             after=min(max(after, 0), MOST_ID),
             most=_ROWS + 1,
@@ -72,7 +72,7 @@ def story(page: Here, subtask: SubtaskId) -> Response:
         row = subtask_queries.subtask(conn, subtask)
         if row is None:
             raise UnknownSubtask(page.t("There is no subtask {n}.", n=subtask))
-        waiting = manual.manual_page(conn, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
+        waiting = manual.list_manual(conn, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
         attempts = subtask_queries.attempts_of(conn, subtask)
         targets = [one for one in subtask_queries.targets_of(conn, subtask) if one["state"] != "stored"]
         events = subtask_queries.events_of(conn, subtask)
@@ -142,15 +142,12 @@ def act(
 
 @router.post("/failed/{subtask}/edit")
 async def edit(page: Change, subtask: SubtaskId) -> Response:
-    """Try a subtask again with other addresses, fewer result pages, or another quota."""
+    """Try a subtask again with fewer result pages, or another quota."""
     form = await page.request.form()
     given = {name: str(text).strip() for name, text in form.items()}
 
     def act() -> manual_actions.Outcome:
-        with page.context.store.read() as conn:
-            now = {one["id"]: one["url"] for one in subtask_queries.targets_of(conn, subtask)}
-        urls = {n: given[f"url{n}"] for n, url in now.items() if given.get(f"url{n}", url) != url}
-        wanted = Edit(urls=urls, pages=_number(given.get("pages", "")), quota=_number(given.get("quota", "")))
+        wanted = Edit(pages=_number(given.get("pages", "")), quota=_number(given.get("quota", "")))
         return manual_actions.act_on_each(page.context.store, [subtask], edit_or_retry(wanted), page.who)
 
     return page.redirect_with(f"/failed/{subtask}", _notice(page, "edit", await run_in_threadpool(act), 0))
@@ -171,7 +168,7 @@ def _number(text: str) -> int | None:
 
 
 def _of_cause(conn: Transaction, reason: str, site: str) -> list[int]:
-    return manual.chosen(conn, reason=reason, site=site)
+    return manual.list_ids(conn, reason=reason, site=site)
 
 
 _SAID = {

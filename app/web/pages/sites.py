@@ -11,7 +11,6 @@ from fastapi import APIRouter, Form
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from app.actions.manual_actions import MOST_URL
 from app.web.base.context import Change, Context, Here
 from app.web.base.phrases import Translate
 from app.web.pages.matrix import read_matrix, words
@@ -27,6 +26,9 @@ from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums
 from tasks.store.queue import hosts
 from tasks.store.sql.transaction import Transaction
+
+_MOST_URL = 2000
+"""Maximum number of characters of an address that a person gives."""
 
 router = APIRouter()
 
@@ -119,7 +121,7 @@ def site(page: Here, name: str, url: str = "") -> Response:
         entry=page.context.catalog.sites.get(name),
         most=_ROBOTS_SHOWN,
         rules=sorted(page.context.catalog.rules),
-        url=url[:MOST_URL],
+        url=url[:_MOST_URL],
     )
 
 
@@ -127,7 +129,7 @@ def site(page: Here, name: str, url: str = "") -> Response:
 def try_rules(
     page: Change,
     name: str,
-    url: Annotated[str, Form(max_length=MOST_URL)] = "",
+    url: Annotated[str, Form(max_length=_MOST_URL)] = "",
     text: Annotated[str, Form(max_length=_MOST_TEXT)] = "",
     rules: Annotated[str, Form(max_length=200)] = "",
     read_as: Annotated[Literal["", "page", "result"], Form()] = "",

@@ -28,13 +28,13 @@ READS: dict[str, Callable[[Transaction], object]] = {
     "counts of reviews": review_search.counts,
     "search URLs": lambda conn: product_queries.search_urls(conn, 1),
     "confidence of a site": lambda conn: queue_queries.confidence_of_site(conn, "site1.cn"),
-    "causes": manual.causes,
-    "failed tasks": lambda conn: manual.manual_page(conn, most=10),
-    "failed tasks, the second page": lambda conn: manual.manual_page(conn, after=30, most=10),
-    "failed tasks of a cause": lambda conn: manual.manual_page(
+    "causes": manual.list_causes,
+    "failed tasks": lambda conn: manual.list_manual(conn, most=10),
+    "failed tasks, the second page": lambda conn: manual.list_manual(conn, after=30, most=10),
+    "failed tasks of a cause": lambda conn: manual.list_manual(
         conn, most=10, reason="blocked", site="site1.cn"
     ),
-    "all of a cause": lambda conn: manual.chosen(conn, reason="blocked", site="site1.cn"),
+    "all of a cause": lambda conn: manual.list_ids(conn, reason="blocked", site="site1.cn"),
     "the oldest that waits": lambda conn: queue_queries.waiting_summary(conn),
 }
 
