@@ -14,7 +14,7 @@ from typing import Any
 
 from app.cli.options import settings_of, store_there
 from tasks.domain.voices import voices_of
-from tasks.store.content.reviews import ReviewFilter, review_rows
+from tasks.store.queries.reviews import ReviewFilter, review_rows
 
 
 def reviews(

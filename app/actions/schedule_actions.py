@@ -13,7 +13,7 @@ from app.sending.delivery import checked_destination, shown_destination
 from splitter.errors import InputError
 from tasks.domain.recurrence import Recurrence, cron_rule
 from tasks.store.content import products
-from tasks.store.content.reviews import check_products
+from tasks.store.queries.reviews import check_products
 from tasks.store.queue import notices, schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
 from tasks.store.sql.database import Store

@@ -31,7 +31,7 @@ from splitter.keywords import product_query
 from tasks.store.verify.verify import Verification, verify
 
 if TYPE_CHECKING:
-    from tasks.store.content.reviews import ReviewRow
+    from tasks.store.queries.reviews import ReviewRow
 
 PRODUCTS = ("光明高钙牛奶", "特仑苏", "蒙牛早餐奶", "雀巢中老年奶粉")
 NODES = 4
@@ -104,7 +104,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
     from app.run.embedded import crawl
     from app.run.open_store import open_store
     from app.run.process import Until
-    from tasks.store.content.reviews import review_rows
+    from tasks.store.queries.reviews import review_rows
 
     with ExitStack() as stack:
         lab = stack.enter_context(running_lab(settings.catalog(), "demo", reviews=None))

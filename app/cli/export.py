@@ -24,9 +24,9 @@ from app.files.exporting import (
 from splitter.errors import InputError
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice, voices_of
-from tasks.store.content.reviews import ReviewFilter, ReviewRow, review_rows
 from tasks.store.queries import export_cursor
 from tasks.store.queries.export_cursor import Cursor, cursor_of
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows
 
 
 @click.group()

@@ -16,9 +16,9 @@ from app.reports.summary import Summary, by_cause
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_text
 from app.views.permit_worth import PermitWorth
-from tasks.store.content.reviews import ReviewRow
 from tasks.store.queries.pairs import PairRow
 from tasks.store.queries.products import Coverage, ProductRow
+from tasks.store.queries.reviews import ReviewRow
 from tasks.store.queue.manual import ManualRow
 
 if TYPE_CHECKING:

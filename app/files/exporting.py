@@ -20,7 +20,7 @@ from typing import IO, Any, get_args, get_type_hints
 
 from app.files.xlsx import write_workbook
 from splitter.errors import InputError
-from tasks.store.content.reviews import ReviewRow
+from tasks.store.queries.reviews import ReviewRow
 from tasks.worker.pseudonyms import Pseudonyms
 
 _OWNER_ONLY = 0o600

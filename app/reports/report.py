@@ -18,11 +18,10 @@ from app.reports.summary import SHORTEST_SAMPLE
 from splitter.catalog.model import Catalog
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice
-from tasks.store.content.reviews import ReviewFilter, ReviewRow, check_products, review_rows
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import product_rows
 from tasks.store.queries.queues import NOT_JUDGED
-from tasks.store.queries.review_counts import counted
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, check_products, count_reviews, review_rows
 from tasks.store.sql.transaction import Transaction
 
 _SHOWN = 30
@@ -67,7 +66,7 @@ def report(conn: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> st
     """
     wanted = ReviewFilter(products=tuple(names))
     check_products(conn, wanted.products)
-    counts = counted(conn, wanted, CHINA)
+    counts = count_reviews(conn, wanted)
     listed = [row for row in product_rows(conn) if not names or row.name in names]
     covered = product_queries.product_coverages(conn, catalog.most_hits)
     label = _period(counts.by_day)

@@ -15,7 +15,7 @@ from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
-from tasks.store.content.reviews import ReviewFilter, ReviewRow, review_rows
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
 from tasks.store.sql.database import Store

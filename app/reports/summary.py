@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tasks.domain.pair_stats import SUMS
-from tasks.store.content.reviews import ReviewRow, review_rows
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums, PairRow
 from tasks.store.queries.products import ProductRow, product_rows
 from tasks.store.queries.queues import HostQueue, HostsOf, Stored, Totals, host_waits
+from tasks.store.queries.reviews import ReviewRow, review_rows
 from tasks.store.queue import manual, tasks, transitions
 from tasks.store.queue.manual import ManualRow
 from tasks.store.queue.tasks import UnplannedSite

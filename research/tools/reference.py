@@ -26,7 +26,7 @@ from app.run.setting_values import PREFIX
 from app.run.version import ROOT
 from splitter.catalog.load import builtin_text
 from splitter.catalog.model import Catalog
-from tasks.store.content.reviews import ReviewRow
+from tasks.store.queries.reviews import ReviewRow
 
 _MADE = "<!-- Made by `make reference` from the code: change the texts there. -->\n"
 _EXAMPLES = ("today", "lab-login", "paper-2014")

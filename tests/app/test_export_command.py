@@ -17,7 +17,7 @@ from app.files import xlsx
 from app.files.exporting import FORMATS, format_of, whole_file, write_rows
 from splitter.errors import InputError
 from splitter.spans import CHINA
-from tasks.store.content.reviews import ReviewRow, review_rows
+from tasks.store.queries.reviews import ReviewRow, review_rows
 from tasks.store.sql.database import Store
 
 COLUMNS = [

@@ -12,10 +12,10 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import Transition
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
-from tasks.store.content.reviews import ReviewFilter, review_rows
 from tasks.store.queries import pairs as pair_queries
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries import subtask as subtask_queries
+from tasks.store.queries.reviews import ReviewFilter, review_rows
 from tasks.store.queue import closing, leases, manual, nodes, schedules, tasks, transitions
 from tasks.store.queue.closing import AttemptReport
 from tasks.store.queue.leases import Counters, Grant

@@ -11,13 +11,12 @@ from world import World, hit, review
 
 from splitter.errors import InputError
 from tasks.domain.product_match import Verdict
-from tasks.store.content import page_links, products, reviews
-from tasks.store.content import reviews as review_store
+from tasks.store.content import page_links, products
 from tasks.store.content.page_links import Link
 from tasks.store.content.products import NewProduct
-from tasks.store.content.reviews import ALL, ReviewFilter
 from tasks.store.queries import export_cursor
 from tasks.store.queries.export_cursor import Cursor, cursor_of
+from tasks.store.queries.reviews import ALL, ReviewFilter, ReviewRow, review_rows
 from tasks.store.sql.tables import page_products, pages
 from tasks.store.sql.tables import products as product_table
 from tasks.store.sql.tables import reviews as table
@@ -61,7 +60,7 @@ class Story:
         self.world.do(lambda conn, _: page_links.judge_again(conn, [Link(page, self.other, Verdict.REVIEW)]))
 
     def every(self, wanted: ReviewFilter = ALL) -> list[Exported]:
-        return self.world.look(lambda conn: ids(review_store.review_rows(conn, wanted)))
+        return self.world.look(lambda conn: ids(review_rows(conn, wanted)))
 
     def export(self, cursor: Cursor | None, wanted: ReviewFilter = ALL) -> tuple[list[Exported], Cursor]:
         """The rows of an export, and its cursor, that was in a file."""
@@ -69,14 +68,14 @@ class Story:
         def both(conn: Transaction) -> tuple[list[Exported], Cursor]:
             after = export_cursor.new_cursor(conn, wanted, self.world.now)
             if cursor is None:
-                return ids(review_store.review_rows(conn, wanted)), cursor_of(after.text(), "file")
+                return ids(review_rows(conn, wanted)), cursor_of(after.text(), "file")
             export_cursor.check(conn, wanted, cursor, "file")
             return ids(export_cursor.rows_after(conn, wanted, cursor)), cursor_of(after.text(), "file")
 
         return self.world.look(both)
 
 
-def ids(rows: Iterator[reviews.ReviewRow]) -> list[Exported]:
+def ids(rows: Iterator[ReviewRow]) -> list[Exported]:
     return [(row.product, row.review) for row in rows]
 
 

@@ -9,7 +9,7 @@ from tasks.domain.pages import Review
 from tasks.store.content import imports, products
 from tasks.store.content.imports import ImportedReview, Source, page_of, review_key
 from tasks.store.content.products import NewProduct
-from tasks.store.content.reviews import ReviewFilter, review_rows
+from tasks.store.queries.reviews import ReviewFilter, review_rows
 from tasks.store.queue import tasks
 from tasks.store.sql import tables
 from tasks.store.sql.database import Store

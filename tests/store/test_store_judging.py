@@ -20,7 +20,7 @@ from tasks.store.content.imports import ImportedReview, Source, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.pages import PageToStore, save_pages
 from tasks.store.content.products import NewProduct, ProductEdit, edit
-from tasks.store.content.reviews import review_rows
+from tasks.store.queries.reviews import review_rows
 from tasks.store.queue import upkeep
 from tasks.store.sql.tables import page_products, page_refusals, refused_reviews, reviews
 from tasks.store.sql.tables import pages as page_table

@@ -15,7 +15,7 @@ from tasks.domain.page_key import page_key
 from tasks.domain.product_match import matchable_text
 from tasks.store.content import page_links, pages
 from tasks.store.content.pages import PageToStore, TargetEnd, TargetEndToStore
-from tasks.store.content.reviews import review_rows
+from tasks.store.queries.reviews import review_rows
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.result_pages import StoredHits
 from tasks.store.sql.tables import page_products, reviews

@@ -13,7 +13,7 @@ from tasks.domain.product_match import matchable_text
 from tasks.store.content import known_pages, page_links, pages
 from tasks.store.content.page_links import RefusalCount
 from tasks.store.content.pages import NewPage, PageToStore
-from tasks.store.content.reviews import review_rows
+from tasks.store.queries.reviews import review_rows
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.sql.tables import page_products, page_refusals, reviews

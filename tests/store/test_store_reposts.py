@@ -15,7 +15,7 @@ from world import World, hit, review
 from tasks.jobs import repost_linking
 from tasks.reading.near_duplicates import SHORTEST, plain
 from tasks.store.content import reposts
-from tasks.store.content.reviews import review_rows
+from tasks.store.queries.reviews import review_rows
 from tasks.store.sql.tables import review_bands, review_links, reviews, sweep_marks
 from tasks.store.sql.transaction import Transaction
 

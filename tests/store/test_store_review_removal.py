@@ -15,8 +15,8 @@ from tasks.store.content import imports, pages, products, reposts, review_remova
 from tasks.store.content.page_links import Link, judge_again
 from tasks.store.content.pages import PageToStore
 from tasks.store.content.products import NewProduct
-from tasks.store.content.reviews import ReviewFilter, review_rows
 from tasks.store.queries import products as product_queries
+from tasks.store.queries.reviews import ReviewFilter, review_rows
 from tasks.store.queue.leases import WorkTarget
 from tasks.store.queue.result_pages import known_pages
 from tasks.store.sql import tables

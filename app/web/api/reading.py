@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from typing import Annotated, Any
 
@@ -15,15 +16,16 @@ from app.web.pages.failed import MOST_ID, suggestion
 from app.web.pages.matrix import read_matrix
 from app.web.pages.nodes import read_nodes
 from app.web.pages.overview import read_overview
+from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import read_sites
 from tasks.domain.pair_stats import PairStats
 from tasks.domain.voices import Voice
-from tasks.store.queries import pairs, review_search
+from tasks.store.queries import pairs
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.pairs import AttemptSums, PairAttempt
 from tasks.store.queries.products import ProductRow, SiteProgress
-from tasks.store.queries.review_search import FoundReview, Wanted
+from tasks.store.queries.reviews import ReviewRow, search
 from tasks.store.queue import manual, notices
 from tasks.store.queue.manual import Cause, ManualRow
 from tasks.store.queue.notices import AuditRow
@@ -241,6 +243,19 @@ def audit_log(page: Here, before: Number = 0, limit: Limit = _ROWS) -> list[Audi
         return list(notices.list_audit_rows(conn, before=before or None, most=limit))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundReview(ReviewRow):
+    """A review, once, under one of its products.
+
+    Attributes:
+        id: the same as `review`.
+        original: number of the review that this one repeats, word by word or nearly; None: of none.
+    """
+
+    id: int
+    original: int | None
+
+
 class Reviews(BaseModel):
     """Reviews, and where to go on.
 
@@ -265,10 +280,11 @@ def reviews(
     limit: Limit = _ROWS,
 ) -> Reviews:
     """Reviews, the newest first: words of `q` must be in title or text; `first` and `last` are days of China."""
-    wanted = Wanted(tuple(q.split())[:8], site or None, product or None, first, last, voice)
-    with page.context.store.read() as conn:
-        found = review_search.search(conn, wanted, before=before or None, most=limit)
-    return Reviews(reviews=list(found.rows), before=found.before)
+    wanted = search_filter(tuple(q.split())[:8], site, product or None, first, last, voice)
+    with page.context.store.read() as tx:
+        found = search(tx, wanted, before=before or None, most=limit)
+    rows = [FoundReview(**asdict(row), id=row.review, original=row.original) for row in found.rows]
+    return Reviews(reviews=rows, before=found.before)
 
 
 class Site(BaseModel):

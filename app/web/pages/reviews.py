@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
+from collections import Counter
+from datetime import date, datetime, time, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -15,21 +16,44 @@ from app.web.base.context import Context, Here
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
 from splitter.keywords import product_query
+from splitter.spans import CHINA
 from tasks.domain.voices import Voice
-from tasks.store.queries import review_search
-from tasks.store.queries.review_search import Wanted
+from tasks.store.queries.products import product_names
+from tasks.store.queries.reviews import ReviewCounts, ReviewFilter, count_reviews, origin, search
 
 router = APIRouter()
 
+NEWEST = 20_000
+"""Reviews in a chart."""
 _ROWS = 30
 _NAMES = 500
 _BARS = 15
+_DAYS = 60
 _MOST_WORDS = 8
 
 
-def read_counts(context: Context) -> review_search.Counts:
-    """Counts of the newest reviews."""
-    return context.read("review counts", lambda conn, _now: review_search.counts(conn))
+def read_counts(context: Context) -> ReviewCounts:
+    """Return counts of the newest reviews."""
+    return context.read("review counts", lambda tx, _now: count_reviews(tx, ReviewFilter(newest=NEWEST)))
+
+
+def search_filter(
+    words: tuple[str, ...],
+    site: str,
+    product: int | None,
+    first: date | None,
+    last: date | None,
+    voice: Voice | None,
+) -> ReviewFilter:
+    """Return the filter of a search; `first` and `last` are days of China."""
+    return ReviewFilter(
+        words=words,
+        product=product,
+        sites=(site,) if site else (),
+        dated_from=datetime.combine(first, time.min, CHINA) if first else None,
+        dated_before=datetime.combine(last, time.min, CHINA) + timedelta(days=1) if last else None,
+        voices=(voice,) if voice else (),
+    )
 
 
 @router.get("/reviews")
@@ -47,20 +71,21 @@ def reviews(
     """A page of a search; without one, the newest reviews."""
     context = page.context
     words = words_of(q, split=split)
-    wanted = Wanted(
+    wanted = search_filter(
         words,
-        site or None,
+        site,
         int(product) if product.isascii() and product.isdigit() and len(product) < 19 else None,
         day_of(first),
         day_of(last),
         Voice(voice) if voice in tuple(Voice) else None,
     )
-    with context.store.read() as conn:
-        found = review_search.search(
-            conn, wanted, before=before if 0 < before <= MOST_ID else None, most=_ROWS
-        )
-    names = context.read("product names", lambda conn, _now: review_search.names_of_products(conn, _NAMES))
+    with context.store.read() as tx:
+        found = search(tx, wanted, before=before if 0 < before <= MOST_ID else None, most=_ROWS)
+    names = context.read("product names", lambda tx, _now: product_names(tx, _NAMES))
     counted = read_counts(context)
+    by_day = Counter[date]()
+    for (_, day), n in counted.by_day.items():
+        by_day[day] += n
     t = page.t
     return page.html(
         "reviews.html",
@@ -76,16 +101,22 @@ def reviews(
         split=split,
         may_split=bool(q) and not split and words_of(q, split=True) != words if not found.rows else False,
         names=names,
-        sites=sorted(counted.sites),
+        sites=sorted(counted.by_site),
         searched=bool(words or site or product or first or last or voice),
-        newest=review_search.NEWEST,
+        newest=NEWEST,
         more=str(page.request.url.include_query_params(before=found.before).query) if found.before else "",
         charts=[
-            charts.bars([(t(one), n) for one, n in counted.voices.items()], t("Reviews by voice"), width=520),
-            charts.bars(list(counted.products.items())[:_BARS], t("Reviews by product"), width=520),
-            charts.bars(list(counted.sites.items())[:_BARS], t("Reviews by site"), width=520),
+            charts.bars(
+                [(t(one), counted.by_voice[one]) for one in Voice if counted.by_voice[one]],
+                t("Reviews by voice"),
+                width=520,
+            ),
+            charts.bars(counted.by_product.most_common(_BARS), t("Reviews by product"), width=520),
+            charts.bars(counted.by_site.most_common(_BARS), t("Reviews by site"), width=520),
             charts.columns(
-                [(f"{day:%m-%d}", n) for day, n in counted.days.items()], t("Reviews by day"), width=520
+                [(f"{day:%m-%d}", by_day[day]) for day in sorted(by_day)[-_DAYS:]],
+                t("Reviews by day"),
+                width=520,
             ),
         ],
         titles=[t("Reviews by voice"), t("Reviews by product"), t("Reviews by site"), t("Reviews by day")],
@@ -115,8 +146,8 @@ def day_of(text: str) -> date | None:
 @router.get("/reviews/{number}")
 def review(page: Here, number: Annotated[int, InPath(ge=1, le=MOST_ID)]) -> Response:
     """One review with where it came from."""
-    with page.context.store.read() as conn:
-        found = review_search.origin(conn, number)
+    with page.context.store.read() as tx:
+        found = origin(tx, number)
     if found is None:
         raise HTTPException(404, page.t("There is no review {n}.", n=number))
-    return page.html("review.html", found=found, one=found.review)
+    return page.html("review.html", one=found)

@@ -12,7 +12,7 @@ from research.tools import verify_store
 from tasks.store.queries import pairs as pair_queries
 from tasks.store.queries import products as product_queries
 from tasks.store.queries import queues as queue_queries
-from tasks.store.queries import review_search
+from tasks.store.queries.reviews import ReviewFilter, count_reviews
 from tasks.store.queue import manual
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
@@ -25,7 +25,7 @@ WAITING = 24
 
 READS: dict[str, Callable[[Transaction], object]] = {
     "recent attempts": pair_queries.recent_attempts,
-    "counts of reviews": review_search.counts,
+    "counts of reviews": lambda conn: count_reviews(conn, ReviewFilter(newest=NEWEST)),
     "search URLs": lambda conn: product_queries.search_urls(conn, 1),
     "confidence of a site": lambda conn: queue_queries.confidence_of_site(conn, "site1.cn"),
     "causes": manual.list_causes,
@@ -82,6 +82,5 @@ def test_four_times_the_rows_take_no_more_steps(
 ) -> None:
     monkeypatch.setattr(pair_queries, "NEWEST_ATTEMPTS", NEWEST)
     monkeypatch.setattr(queue_queries, "NEWEST_PAGES", NEWEST)
-    monkeypatch.setattr(review_search, "NEWEST", NEWEST)
     small, large = (_steps(store, READS[name]) for store in stores)
     assert 0 < large < 1.3 * small

@@ -20,10 +20,10 @@ from itertools import accumulate, groupby, pairwise
 from typing import TypeVar
 
 from splitter.errors import InputError
-from sqlalchemy import ColumnElement, func, not_, or_, select
+from sqlalchemy import func, select
 
 from tasks.domain.product_match import Verdict
-from tasks.store.content.reviews import ReviewFilter, ReviewRow, review_rows, review_rows_where
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows, review_rows_where
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.transaction import Transaction
 
@@ -123,15 +123,14 @@ def check(conn: Transaction, wanted: ReviewFilter, cursor: Cursor, origin: str) 
 
 def rows_after(conn: Transaction, wanted: ReviewFilter, cursor: Cursor) -> Iterator[ReviewRow]:
     """The rows that were not there when the cursor was taken: late ones first, then in the order they were stored."""
-    r = reviews.c
     for some in _batches(cursor.missing):
         yield from review_rows_where(conn, wanted, _within(some))
-    was_there = [r.id <= cursor.upto, *(not_(_within(some)) for some in _batches(cursor.missing))]
+    was_there = [f"r.id <= {cursor.upto}", *(f"NOT {_within(some)}" for some in _batches(cursor.missing))]
     for product, pages in _links(conn):
         known = set(_unpacked(cursor.pages[product])) if product in cursor.pages else set()
         for new in _batches([page for page in pages if page not in known]):
-            linked = (page_products.c.product_id == product, page_products.c.page_id.in_(new))
-            yield from review_rows_where(conn, wanted, *linked, *was_there)
+            linked = f"p.id = {product} AND r.page_id IN ({', '.join(map(str, new))})"
+            yield from review_rows_where(conn, wanted, linked, *was_there)
     yield from review_rows(conn, wanted, after=cursor.upto)
 
 
@@ -140,8 +139,8 @@ def _as_json(wanted: ReviewFilter) -> str:
     return json.dumps(given, ensure_ascii=False, default=datetime.isoformat)
 
 
-def _within(ranges: Sequence[Range]) -> ColumnElement[bool]:
-    return or_(*(reviews.c.id.between(first, last) for first, last in ranges))
+def _within(ranges: Sequence[Range]) -> str:
+    return f"({' OR '.join(f'r.id BETWEEN {first} AND {last}' for first, last in ranges)})"
 
 
 def _batches(of: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -47,6 +47,11 @@ class ProductRow:
     looked_for: bool
 
 
+def product_names(tx: Transaction, most: int) -> list[tuple[int, str]]:
+    """Return numbers and names of products by name, at most `most`."""
+    return tx.rows("SELECT id, name FROM products ORDER BY name LIMIT :most", most=most)
+
+
 def product_rows(
     tx: Transaction, *, after: int = 0, most: int = sys.maxsize, contains: str = "", only: int | None = None
 ) -> list[ProductRow]:

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache, partial
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 _Convert = Callable[[Any], Any]
 
@@ -20,12 +20,13 @@ def reader_of(row_type: Any, columns: tuple[str, ...], *, sqlite: bool) -> Calla
     """Return the function that makes a `row_type` of a row.
 
     Args:
-        row_type: a dataclass or a named tuple; `dict`: the columns by name, as the driver has them.
+        row_type: a dataclass or a named tuple; `dict`: the columns by name, as the driver has them. A field that is
+            `Annotated[T, function]` has the function's value for the JSON in its column.
         columns: names of the row's columns, in order; each is a field of `row_type`.
     """
     if row_type is dict:
         return lambda row: dict(zip(columns, row, strict=True))
-    hints = get_type_hints(row_type)
+    hints = get_type_hints(row_type, include_extras=True)
     conversions = [
         (name, convert)
         for name in columns
@@ -51,6 +52,9 @@ def read_time(text: str) -> datetime:
 
 def _conversion(hint: Any, *, sqlite: bool) -> _Convert | None:
     """Return what turns the driver's value into the one of an annotation; `None` if it is that value."""
+    if get_origin(hint) is Annotated:
+        function = hint.__metadata__[0]
+        return (lambda text: function(json.loads(text))) if sqlite else function
     if get_origin(hint) in (UnionType, Union):
         (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
     kind: Any = get_origin(hint) or hint

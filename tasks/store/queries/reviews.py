@@ -1,0 +1,344 @@
+"""Reviews for people: exported, searched, counted, and one with where it came from. Reads only.
+
+A search is bounded: it looks at `_WINDOWS` times `_WINDOW` numbers, returns where it stopped, and continues from there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from typing import Annotated, Any, NamedTuple
+
+from splitter.errors import InputError
+from splitter.spans import CHINA
+
+from tasks.domain.product_match import Verdict
+from tasks.domain.voices import Voice
+from tasks.store.queries.queues import NOT_JUDGED
+from tasks.store.sql.transaction import Transaction, contained
+
+_AT_ONCE = 2_000
+_WINDOW = 10_000
+_WINDOWS = 5
+_NAMES_COMPARED = 10_000
+_COPIES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRow:
+    """A review, as it serves one product.
+
+    Attributes:
+        product: name of the product it serves; a review of several has a row for each.
+        site: where it was found, or the site an imported file named.
+        url: of its page.
+        page_title: of that page.
+        title: its own; empty where it has none.
+        body: its text.
+        author: as written, or the pseudonym; empty where nobody is named.
+        published_at: when it was written, where its date could be read.
+        date_text: the date as written.
+        rating: as the site gives it; scales differ by site.
+        collected_at: when it was stored.
+        node: that collected it; empty where it was imported.
+        attempt: number of the attempt that collected it; None where it was imported.
+        provenance: "crawled" or "imported".
+        source: what it was imported from; None where it was crawled.
+        review: its number, which `same_as` and `near_of` name.
+        same_as: number of the first review with an equal text; None where it is that one.
+        near_of: number of an earlier review with nearly the same text, if this one (or the one it equals) is a repost.
+        found_by: words of the search that its page was first found by for this product, fewer than all of its keywords
+            where that search was relaxed; None: another product's search found it.
+        day: of `published_at` in China: 2026-05-01; empty where its date could not be read.
+        confidence: how surely its page was read, 0 to 1; None if it was imported, or stored by version 0.9.0.
+        similarity: how near that text is, 0 to 1 (`tasks.reading.near_duplicates`).
+        variant: which one of the product it is of, as written (an app's version); empty where it does not say.
+        voice: who speaks: complaint or praise (a buyer's), question, news, company, other; None: not judged.
+        voice_probability: that it is this one, 0 to 1.
+        sentiment: -1 (bad) to 1 (good), whoever speaks.
+    """
+
+    product: str
+    site: str
+    url: str
+    page_title: str
+    title: str
+    body: str
+    author: str
+    published_at: datetime | None
+    date_text: str
+    rating: float | None
+    collected_at: datetime
+    node: str
+    attempt: int | None
+    same_as: int | None
+    near_of: int | None
+    similarity: float | None
+    review: int
+    provenance: str = "crawled"
+    source: str | None = None
+    variant: str = ""
+    voice: str | None = None
+    voice_probability: float | None = None
+    sentiment: float | None = None
+    found_by: Annotated[str | None, " ".join] = None
+    day: str = ""
+    confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.published_at is not None:
+            object.__setattr__(self, "day", self.published_at.astimezone(CHINA).date().isoformat())
+
+    @property
+    def original(self) -> int | None:
+        """The number of the review that this one repeats, word by word or nearly."""
+        return self.near_of if self.same_as is None else self.same_as
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewFilter:
+    """A filter of reviews: all of it must hold; what is empty or `None` asks nothing.
+
+    Attributes:
+        words: each is somewhere in title or body, whatever its case.
+        product: number of the product.
+        products: exact names; one of them.
+        sites: one of them.
+        since: collected at this time or later.
+        written_from, written_before: a half-open range of `published_at`; reviews without a readable date are outside.
+        dated_from, dated_before: the same; a review without a readable date has the time it was collected.
+        voices: one of them.
+        newest: only the newest reviews, at most this number.
+    """
+
+    words: tuple[str, ...] = ()
+    product: int | None = None
+    products: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    since: datetime | None = None
+    written_from: datetime | None = None
+    written_before: datetime | None = None
+    dated_from: datetime | None = None
+    dated_before: datetime | None = None
+    voices: tuple[Voice, ...] = ()
+    newest: int | None = None
+
+
+ALL = ReviewFilter()
+
+_DATED = "coalesce(r.published_at, r.collected_at)"
+_CONDITIONS = {
+    "product": "p.id = :product",
+    "products": "p.name IN :products",
+    "sites": "r.site IN :sites",
+    "since": "r.collected_at >= :since",
+    "written_from": "r.published_at >= :written_from",
+    "written_before": "r.published_at < :written_before",
+    "dated_from": f"{_DATED} >= :dated_from",
+    "dated_before": f"{_DATED} < :dated_before",
+    "voices": "r.voice IN :voices",
+    "newest": "r.id >= (SELECT min(id) FROM (SELECT id FROM reviews ORDER BY id DESC LIMIT :newest) newest)",
+}
+"""What each field of a filter asks."""
+
+_HAS_WORD = (
+    "(lower(r.body) LIKE lower(:word_{0}) ESCAPE '/' OR lower(r.title) LIKE lower(:word_{0}) ESCAPE '/')"
+)
+
+_REVIEWS = f"""
+    FROM reviews r JOIN pages g ON g.id = r.page_id
+    LEFT JOIN page_products l ON l.page_id = r.page_id AND l.verdict = '{Verdict.REVIEW}'
+    LEFT JOIN products p ON p.id = l.product_id
+"""
+_CAME_BY = f"""{_REVIEWS}
+    LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN subtasks s ON s.id = a.subtask_id
+    LEFT JOIN task_parts t ON t.id = s.part_id
+    LEFT JOIN review_links x ON x.review_id = coalesce(r.same_as, r.id)
+"""
+_COLUMNS = """coalesce(p.name, '') AS product, r.site, r.url, g.title AS page_title, r.title, r.body, r.author,
+    r.published_at, r.date_text, r.rating, r.collected_at, r.node, r.attempt_id AS attempt, r.same_as,
+    x.original_id AS near_of, x.similarity, r.id AS review, g.source, g.confidence, r.variant, r.voice,
+    r.voice_probability, r.sentiment, CASE WHEN g.source IS NULL THEN 'crawled' ELSE 'imported' END AS provenance,
+    CASE WHEN s.product_id = p.id THEN t.keywords END AS found_by"""
+_SELECT = f"SELECT {_COLUMNS} {_CAME_BY}"
+_IS_FIRST_PRODUCT = f"""NOT EXISTS (
+    SELECT 1 FROM page_products e
+    WHERE e.page_id = r.page_id AND e.verdict = '{Verdict.REVIEW}' AND e.product_id < l.product_id
+)"""
+
+
+def _where(wanted: ReviewFilter, *more: str) -> tuple[str, dict[str, Any]]:
+    """Return what a filter asks as a WHERE, and its values; only reviews that serve a product."""
+    values = {name: given for name in _CONDITIONS if (given := getattr(wanted, name)) not in (None, ())}
+    asked = ["p.id IS NOT NULL", *more, *(_CONDITIONS[name] for name in values)]
+    for n, word in enumerate(wanted.words):
+        values[f"word_{n}"] = contained(word)
+        asked.append(_HAS_WORD.format(n))
+    return f"WHERE {' AND '.join(asked)}", values
+
+
+def check_products(tx: Transaction, names: Collection[str]) -> None:
+    """Check that there are products of these names. Raises InputError."""
+    for name in names:
+        if tx.value("SELECT id FROM products WHERE name = :name", name=name) is None:
+            known = [one for (one,) in tx.rows("SELECT name FROM products LIMIT :n", n=_NAMES_COMPARED)]
+            raise InputError.unknown("product", name, known, "`reviewloop product list`")
+
+
+def review_rows(tx: Transaction, wanted: ReviewFilter = ALL, *, after: int = 0) -> Iterator[ReviewRow]:
+    """Return reviews in the order they were stored, read in blocks: memory does not grow with them.
+
+    Args:
+        after: only those with a higher number than this.
+
+    Raises:
+        InputError: there is no product of a name.
+    """
+    check_products(tx, wanted.products)
+    where, values = _where(wanted, "r.id > :after", "r.id <= :last")
+    return _read_blocks(tx, f"{_SELECT} {where} ORDER BY r.id, p.id", values, after)
+
+
+def review_rows_where(tx: Transaction, wanted: ReviewFilter, *conditions: str) -> list[ReviewRow]:
+    """Return few reviews in the order they were stored."""
+    where, values = _where(wanted, *conditions)
+    return tx.records(ReviewRow, f"{_SELECT} {where} ORDER BY r.id, p.id", **values)
+
+
+def _read_blocks(tx: Transaction, statement: str, values: dict[str, Any], after: int) -> Iterator[ReviewRow]:
+    """Yield rows block by block: sorting all would take memory, and no index has them by review and product."""
+    while (last := tx.value(_BLOCK_END, after=after, most=_AT_ONCE)) is not None:
+        yield from tx.records(ReviewRow, statement, after=after, last=last, **values)
+        after = last
+
+
+_BLOCK_END = "SELECT max(id) FROM (SELECT id FROM reviews WHERE id > :after ORDER BY id LIMIT :most) block"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search's result.
+
+    Attributes:
+        rows: each review once, under one of its products.
+        before: continue with reviews before this number; `None`: all were looked at.
+        looked_at: the number of numbers that were looked at.
+    """
+
+    rows: Sequence[ReviewRow]
+    before: int | None
+    looked_at: int
+
+
+def search(tx: Transaction, wanted: ReviewFilter, *, before: int | None = None, most: int) -> Search:
+    """Return the newest reviews that are wanted, at most `most`, among the next 50,000 before a number.
+
+    Args:
+        before: only reviews with lower numbers; `None`: from the newest on.
+    """
+    last = tx.value("SELECT max(id) FROM reviews") or 0
+    top = last + 1 if before is None else min(before, last + 1)
+    begin, found = top, list[ReviewRow]()
+    once = () if wanted.product is not None else (_IS_FIRST_PRODUCT,)
+    where, values = _where(wanted, "r.id < :top", "r.id >= :least", *once)
+    statement = f"{_SELECT} {where} ORDER BY r.id DESC LIMIT :more"
+    for _ in range(_WINDOWS):
+        more = most + 1 - len(found)
+        found += tx.records(ReviewRow, statement, top=top, least=top - _WINDOW, more=more, **values)
+        if len(found) > most:
+            end = found[most - 1].review
+            return Search(found[:most], end, begin - end)
+        top -= _WINDOW
+        if top <= 1:
+            return Search(found, None, begin - 1)
+    return Search(found, top, begin - top)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin(ReviewRow):
+    """A review with where it came from.
+
+    Attributes:
+        page_url: the page it was read from; `url` may be its own.
+        products: products its page is about: (number, name).
+        subtask, attempt_no: the attempt that collected it, and its number in its subtask; `None`: it was imported.
+        searched: words of the search that found its page, whichever product's.
+        copies: reviews that repeat it: (number, site, similarity; 1: equal).
+    """
+
+    page_url: str
+    fetched_at: datetime
+    subtask: int | None
+    attempt_no: int | None
+    searched: Annotated[str | None, " ".join]
+    products: Sequence[tuple[int, str]] = ()
+    copies: Sequence[tuple[int, str, float]] = ()
+
+
+def origin(tx: Transaction, number: int) -> Origin | None:
+    """Return a review with where it came from; `None` if no review has that number."""
+    found = tx.record(Origin, _ORIGIN, number=number)
+    if found is None:
+        return None
+    copies = [*tx.rows(_EQUAL, number=number, most=_COPIES), *tx.rows(_NEAR, number=number, most=_COPIES)]
+    return replace(found, products=tx.rows(_PRODUCTS, number=number), copies=copies)
+
+
+_ORIGIN = f"""
+    SELECT {_COLUMNS}, g.url AS page_url, g.fetched_at, a.subtask_id AS subtask, a.no AS attempt_no,
+        t.keywords AS searched
+    {_CAME_BY} WHERE r.id = :number ORDER BY p.id LIMIT 1
+"""
+_PRODUCTS = f"SELECT p.id, p.name {_REVIEWS} WHERE r.id = :number AND p.id IS NOT NULL ORDER BY p.id"
+_EQUAL = """
+    SELECT id, site, 1.0 FROM reviews
+    WHERE text_hash = (SELECT text_hash FROM reviews WHERE id = :number) AND same_as = :number
+    ORDER BY id LIMIT :most
+"""
+_NEAR = """
+    SELECT r.id, r.site, x.similarity FROM reviews r JOIN review_links x ON x.review_id = r.id
+    WHERE x.original_id = :number ORDER BY r.id LIMIT :most
+"""
+
+
+@dataclass(slots=True)
+class ReviewCounts:
+    """Numbers of reviews, each counted for every product it is about.
+
+    Attributes:
+        by_voice: by voice or `NOT_JUDGED`.
+        by_day: by site and day (of China) of those with a readable date.
+        complaints: buyers' complaints among these.
+    """
+
+    by_product: Counter[str] = field(default_factory=Counter)
+    by_site: Counter[str] = field(default_factory=Counter)
+    by_voice: Counter[str] = field(default_factory=Counter)
+    by_day: Counter[tuple[str, date]] = field(default_factory=Counter)
+    complaints: Counter[tuple[str, date]] = field(default_factory=Counter)
+
+
+class _Counted(NamedTuple):
+    product: str
+    site: str
+    voice: str | None
+    published_at: datetime | None
+
+
+def count_reviews(tx: Transaction, wanted: ReviewFilter) -> ReviewCounts:
+    """Count the reviews of a filter."""
+    where, values = _where(wanted)
+    statement = f"SELECT p.name AS product, r.site, r.voice, r.published_at {_REVIEWS} {where}"
+    counts = ReviewCounts()
+    for product, site, voice, written in tx.stream(_Counted, statement, **values):
+        counts.by_product[product] += 1
+        counts.by_site[site] += 1
+        counts.by_voice[voice or NOT_JUDGED] += 1
+        if written is not None:
+            day = site, written.astimezone(CHINA).date()
+            counts.by_day[day] += 1
+            if voice == Voice.COMPLAINT:
+                counts.complaints[day] += 1
+    return counts
