@@ -3,7 +3,7 @@
 - A lease is in force while now < deadline; from the exact deadline on it may be taken back, and may not be begun. One
   that nobody has taken back yet can still be renewed and closed.
 - Silence counts only while a scheduler looks: after an absence of the database, Redis or the scheduler, or a step of
-  the database's clock, every lease gets a new time (`tasks.store.queue.upkeep`).
+  the database's clock, the deadlines of leases move (`tasks.store.queue.upkeep`).
 - Progress renews it to now + `silent_after_s`. A granted send time counts as progress if it is at most half
   of that ahead: as one request may last the other half, a lease that is kept never runs out. A longer wait
   is no progress: the attempt has to end by itself.

@@ -1,4 +1,4 @@
-"""A time in which no scheduler looked is held against nobody; one that looks late all the time still takes back."""
+"""A time in which no scheduler looked counts for a quarter of a lease; one that always looks late still recalls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from world import SILENT, World
 from tasks.domain.states import State
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store.queue import leases, upkeep
+from tasks.store.queue import leases, transitions, upkeep
 from tasks.store.queue.leases import Counters, Lease, Renewal
 
 LATE_S = upkeep.longest_lapse(SILENT).total_seconds() + 1
@@ -30,11 +30,11 @@ def test_nobody_is_silent_while_no_scheduler_looks(world: World, begun: Lease) -
     world.pass_s(600)
     look(world)
     assert world.state(begun.subtask_id) is State.CRAWL
-    for _ in range(6):
-        world.pass_s(9)
+    for _ in range(4):
+        world.pass_s(11)
         look(world)
     assert world.state(begun.subtask_id) is State.CRAWL
-    world.pass_s(9)
+    world.pass_s(1)  # a quarter of the lease counted
     look(world)
     assert world.subtask(begun.subtask_id).recalls == 1
 
@@ -68,13 +68,41 @@ def test_a_long_time_after_a_short_one_is_held_against_nobody(world: World, begu
 
 def test_what_another_scheduler_saw_counts(world: World, begun: Lease) -> None:
     settings = world.context.settings
-    for _ in range(2):
+    for _ in range(6):
+        assert world.subtask(begun.subtask_id).recalls == 0
         object.__setattr__(world.context, "state", SchedulerState(settings.strategy))
-        world.pass_s(LATE_S)
+        world.pass_s(SILENT.total_seconds() / 6)
         look(world)
-    world.pass_s(SILENT.total_seconds() - LATE_S)
-    look(world)
     assert world.subtask(begun.subtask_id).recalls == 1
+
+
+@pytest.mark.parametrize("back_s", [2, 30, 3600])
+def test_a_lease_lasts_as_long_after_the_clock_was_set_back(
+    world: World, begun: Lease, back_s: float
+) -> None:
+    look(world)
+    world.pass_s(-back_s)
+    look(world)
+    assert world.subtask(begun.subtask_id).lease_deadline == world.now + SILENT
+    for passed_s in (SILENT.total_seconds() / 6,) * 5:
+        world.pass_s(passed_s)
+        look(world)
+    assert world.state(begun.subtask_id) is State.CRAWL
+
+
+def test_what_was_renewed_after_the_clock_was_set_back_does_not_move(world: World, begun: Lease) -> None:
+    world.pass_s(-3600)
+    world.do(lambda tx, now: transitions.renew(tx, {begun.token: begun.subtask_id}, now, now + SILENT))
+    deadline = world.subtask(begun.subtask_id).lease_deadline
+    look(world)
+    assert world.subtask(begun.subtask_id).lease_deadline == deadline
+
+
+def test_no_lapse_makes_a_lease_longer_than_a_new_one(world: World, begun: Lease) -> None:
+    world.pass_s(3600)
+    assert world.do(leases.progress_many, [Renewal(begun, SILENT, Counters())]) == [True]
+    look(world)
+    assert world.subtask(begun.subtask_id).lease_deadline == world.now + SILENT
 
 
 @pytest.mark.parametrize(("began", "level"), [(True, "INFO"), (False, "WARNING")])

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import psycopg2
 import pytest
@@ -23,6 +23,7 @@ from tasks.jobs.ticks import tick
 from tasks.store.content.known_pages import STORE_RESULT_PAGES
 from tasks.store.queue import leases
 from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
+from tasks.store.queue.upkeep import longest_lapse
 from tasks.store.sql.database import Store, committed, try_lock
 from tasks.store.sql.outages import is_outage, is_transient
 from tasks.store.sql.postgres import AnswerWatch
@@ -191,13 +192,13 @@ def test_recall_passes_over_what_another_transaction_has_locked(postgres_world: 
 class TestLapses:
     """Silence counts only while somebody looks."""
 
-    def test_after_an_absence_leases_get_a_new_time(self, world: World) -> None:
+    def test_after_an_absence_leases_have_lost_a_quarter(self, world: World) -> None:
         lease, _ = world.begin(world.waiting())
         self.look(world)
         world.pass_s(200)
         self.look(world)
         assert world.state(lease.subtask_id) is State.CRAWL
-        assert world.subtask(lease.subtask_id).lease_deadline == world.now + SILENT
+        assert world.subtask(lease.subtask_id).lease_deadline == world.now + SILENT * 3 / 4
         assert world.progress(lease, Counters())
 
     def test_who_stays_silent_is_taken_back_then(self, world: World) -> None:
@@ -211,7 +212,7 @@ class TestLapses:
         assert world.state(lease.subtask_id) is not State.CRAWL
 
     def test_another_scheduler_that_looked_meanwhile_counts(self, world: World) -> None:
-        """A spare that comes to look every 20 s gives no lease a new time."""
+        """A spare that comes to look every 20 s prolongs no lease."""
         lease, _ = world.begin(world.waiting())
         usual = world.context
         spare = replace(usual, state=SchedulerState(usual.settings.strategy))
@@ -231,14 +232,17 @@ class TestLapses:
         self.look(world)
         assert [row.outcome for row in world.rows(attempts)] == ["silent"]
 
-    @pytest.mark.parametrize("step_s", [120, -120])
-    def test_a_step_of_the_databases_clock_costs_no_recall(self, world: World, step_s: int) -> None:
+    @pytest.mark.parametrize(("step_s", "counts"), [(120, longest_lapse(SILENT)), (-120, timedelta())])
+    def test_a_step_of_the_databases_clock_costs_no_recall(
+        self, world: World, step_s: int, counts: timedelta
+    ) -> None:
         lease, _ = world.begin(world.waiting())
         self.look(world)
         world.pass_s(step_s)
         self.look(world)
         row = world.subtask(lease.subtask_id)
-        assert (row.state, row.recalls, row.lease_deadline) == (State.CRAWL, 0, world.now + SILENT)
+        assert (row.state, row.recalls) == (State.CRAWL, 0)
+        assert row.lease_deadline == world.now + SILENT - counts
 
     @staticmethod
     def look(world: World) -> None:

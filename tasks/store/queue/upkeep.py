@@ -8,9 +8,9 @@ CANCELLED; its row records this (`log_dropped`), so that `verify` knows what it 
 subtasks, attempts, targets and pages stay.
 
 Silence counts only while a scheduler looks. If the database, Redis or the scheduler was away, or a clock was set, the
-time between two looks is long or negative. Leases that seem to have run out then get a new time, and each node that
-lives renews its own. A scheduler that only looks late, again and again, must not keep the leases of dead nodes for
-ever: after such a time, a short one soon after it gives no new time. Each node that lives has renewed its lease since.
+time between two looks is long or negative. At most a quarter of a lease counts: each deadline moves by the rest, or by
+all of it if the clock was set back, but never beyond the deadline of a lease that is renewed now. So a scheduler that
+only looks late, again and again, does not keep leases of dead nodes for ever.
 
 The module also stores single values: marks of sweeps, measurements of the scheduler's process for metrics, and the
 trained run-time model of the 2019 balance paper, one row a strategy.
@@ -172,89 +172,67 @@ log = logging.getLogger("reviewloop.store")
 _LEAST = timedelta(seconds=5)
 """Delay of a tick that a busy machine may cause."""
 _SHARE = 4
-"""Looks lie no further apart than this share of the silence after which work is taken back."""
 _SET_BACK = timedelta(seconds=1)
-_LOOKED, _BRIDGED = "looked", "bridged"
-"""Names of the marks of a look, and of a new time for leases; their numbers are milliseconds since 1970."""
-_APART = 2
-"""Short lapses give leases a new time no more often than this, in times of the silence that a lease lasts."""
+_LOOKED = "looked"
+"""Name of the mark of a look; its number is milliseconds since 1970."""
 
 
 def longest_lapse(silent_after: timedelta) -> timedelta:
-    """Return the maximum time between two looks. `silent_after`: how long a lease lasts without a renewal."""
+    """Return how much of the time between two looks counts. `silent_after`: how long a lease lasts unrenewed."""
     return max(_LEAST, silent_after / _SHARE)
 
 
 def mark_look(tx: Transaction, now: datetime) -> None:
     """Leave a mark of this look for other schedulers."""
-    _mark(tx, _LOOKED, now)
+    set_mark(tx, _LOOKED, int(now.timestamp() * 1000))
 
 
-def _mark(tx: Transaction, name: str, now: datetime) -> None:
-    set_mark(tx, name, int(now.timestamp() * 1000))
-
-
-def _marked(tx: Transaction, name: str) -> datetime | None:
-    at = mark_of(tx, name)
-    return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
-
-
-def bridge_lapse(tx: Transaction, now: datetime, last: datetime | None, silent_after: timedelta) -> bool:
-    """Give every lease a new deadline if no scheduler has looked for too long; return True if it did.
+def bridge_lapse(tx: Transaction, now: datetime, last: datetime | None, silent_after: timedelta) -> None:
+    """Move the deadline of every lease if no scheduler has looked for too long, see the module.
 
     Args:
         last: the last look of this scheduler; `None` if it has just begun. If that is too long ago, another scheduler
             may have looked (`mark_look`).
         silent_after: how long a lease lasts without a renewal.
     """
-    if _near(now, last, silent_after):
-        return False
-    other = _marked(tx, _LOOKED)
-    if _near(now, other, silent_after) or _is_late_again(tx, now, last, other, silent_after):
-        return False
-    just_begun = last is None  # as after the end of a run: nothing to warn of
-    last = last if last is not None else other
-    if last is not None and now < last:
-        back = last - now
+    limit = longest_lapse(silent_after)
+    if last is not None and -_SET_BACK <= now - last <= limit:
+        return
+    mark = mark_of(tx, _LOOKED)
+    other = datetime.fromtimestamp(mark / 1000, UTC) if mark is not None else None
+    gaps = [now - at for at in (last, other) if at is not None]
+    gap = min(gaps, key=abs, default=timedelta())
+    if gap < -_SET_BACK:
         log.warning(
-            "the database's clock was set back by %.0f s: leases get a new time", back.total_seconds()
+            "the database's clock was set back by %.0f s: leases end as much earlier", -gap.total_seconds()
         )
-    elif last is not None:
-        away_s = (now - last).total_seconds()
-        level = logging.INFO if just_begun else logging.WARNING
-        said = "no scheduler looked for %.0f s, or the database's clock was set: leases get a new time"
-        log.log(level, said, away_s)
-    tx.later(_RENEW, until=now + silent_after, set_back=last is not None and last > now)
-    _mark(tx, _BRIDGED, now)
-    return True
+    elif gap > limit:
+        level = logging.INFO if last is None else logging.WARNING  # a new run has nothing to warn of
+        said = "no scheduler looked for %.0f s, or the database's clock was set: leases last longer"
+        log.log(level, said, gap.total_seconds())
+    else:
+        return
+    move = gap if gap < timedelta() else gap - limit
+    latest = now + silent_after  # of a lease that was renewed at this moment
+    for lease in tx.records(_OpenLease, _OPEN_LEASES):
+        deadline = min(lease.lease_deadline + move, latest)
+        if deadline > lease.lease_deadline or lease.lease_deadline > latest:
+            tx.later(
+                "UPDATE subtasks SET lease_deadline = :deadline WHERE id = :id",
+                id=lease.id,
+                deadline=deadline,
+            )
+
+
+class _OpenLease(NamedTuple):
+    id: int
+    lease_deadline: datetime
 
 
 # A locked lease is being renewed or closed by whoever locked it.
-_RENEW = f"""
-    UPDATE subtasks SET lease_deadline = :until WHERE id IN (
-        SELECT id FROM subtasks
-        WHERE state = '{State.CRAWL}' AND lease_deadline <> :until AND (:set_back OR lease_deadline < :until)
-        FOR UPDATE SKIP LOCKED
-    )
+_OPEN_LEASES = f"""
+    SELECT id, lease_deadline FROM subtasks WHERE state = '{State.CRAWL}' ORDER BY id FOR UPDATE SKIP LOCKED
 """
-
-
-def _is_late_again(
-    tx: Transaction, now: datetime, last: datetime | None, other: datetime | None, silent_after: timedelta
-) -> bool:
-    """Return True if a scheduler looked within a lease's time, and leases got a new deadline not long ago."""
-    looks = [now - at for at in (last, other) if at is not None]
-    bridged = _marked(tx, _BRIDGED)
-    return (
-        bool(looks)
-        and timedelta() <= min(looks) < silent_after
-        and bridged is not None
-        and timedelta() <= now - bridged < _APART * silent_after
-    )
-
-
-def _near(now: datetime, last: datetime | None, silent_after: timedelta) -> bool:
-    return last is not None and -_SET_BACK <= now - last <= longest_lapse(silent_after)
 
 
 def mark_of(tx: Transaction, sweep: str) -> int | None:

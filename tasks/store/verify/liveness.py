@@ -113,7 +113,7 @@ def overdue_violations(
             yield Violation("overdue", None, f"{kind}: {one.n} are overdue at {live.as_of}, {by}")
     for subtask_id, deadline, *signs in tx.records(_RunningLease, _LEASES):
         sign = max(at for at in signs if at is not None)
-        # After a lapse of the scheduler leases get a new time (`tasks.store.queue.upkeep`).
+        # After a lapse of the scheduler the deadlines of leases move (`tasks.store.queue.upkeep`).
         if not sign <= deadline <= max(sign, live.as_of or sign) + bounds["lease_ahead"]:
             message = f"its lease runs until {deadline}, the last sign of life was at {sign}"
             yield Violation("lease", subtask_id, message)
