@@ -108,6 +108,21 @@ def product_match(keyword_sets: Sequence[Sequence[str]], text: str) -> ProductMa
     return ProductMatch(share >= LEAST_SHARE, missing)
 
 
+def page_verdict(
+    keyword_sets: Sequence[Sequence[str]], text: str, n_reviews: int
+) -> tuple[Verdict, tuple[str, ...]]:
+    """Return what a page is to a product, and the words that it lacks if it is about another one.
+
+    Args:
+        text: of the page (`matchable_text`).
+        n_reviews: its number of reviews.
+    """
+    if not n_reviews:
+        return Verdict.NO_REVIEW, ()
+    found = product_match(keyword_sets, text)
+    return (Verdict.REVIEW, ()) if found.matches else (Verdict.WRONG_PRODUCT, found.missing)
+
+
 def _tells(words: Sequence[str], first: Sequence[str], text: str) -> bool:
     """Whether a further keyword set may tell what a text is about.
 

@@ -11,7 +11,7 @@ from splitter.catalog.model import Catalog
 
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, PageRead, Response, Review
-from tasks.domain.product_match import matchable_text
+from tasks.domain.product_match import matchable_text, page_verdict
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.page_jobs import PageJob
 from tasks.reading.relevance import screen_reviews
@@ -31,6 +31,9 @@ class PageCollector:
     Args:
         timing: measures requests and reading as active time.
         note_error: called with the error of a later part of a list, which costs no page.
+
+    Attributes:
+        keyword_sets: of the product that pages are collected for; set before the first page.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class PageCollector:
         self._rules = catalog.rules_of(site)
         self._is_made_by_script = catalog.renders(site)
         self._site = catalog.sites[site]
+        self.keyword_sets: Sequence[Sequence[str]] = ()
 
     async def results(self, url: str) -> SearchResult:
         """A result page. Raises FetchError, WaitTooLong."""
@@ -126,13 +130,14 @@ class PageCollector:
         encoding: str,
         headers: Mapping[str, str] = MappingProxyType({}),
     ) -> NewPage:
-        reviews, text = read.reviews, None
+        reviews, verdict, missing = read.reviews, None, tuple[str, ...]()
         refused: Mapping[str, int] = {}
         refused_records: Sequence[tuple[str, Review]] = ()
         if self._site.judge:
             screened = screen_reviews(read, reviews, main_text=self._rules.main_text)
             reviews, refused, refused_records = screened
             text = matchable_text(read.title, ((review.title, review.body) for review in reviews))
+            verdict, missing = page_verdict(self.keyword_sets, text, len(reviews))
         digest = blake2b(digest_size=16)
         for body in bodies:
             digest.update(body)
@@ -150,7 +155,8 @@ class PageCollector:
             refused=refused,
             refused_records=tuple(refused_records),
             confidence=read.confidence,
-            text=text,
+            verdict=verdict,
+            missing=missing,
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:

@@ -203,7 +203,7 @@ def _plain(result: Any) -> Any:
     match result:
         case StoredHits(todo, known):
             return [(t.url, t.tries, t.etag) for t in todo], sorted(known)
-        case Work(_, _, chunk, targets):
+        case Work(_, _, chunk, targets, _):
             return chunk, [(t.kind, t.url, t.tries) for t in targets]
     return result
 

@@ -11,7 +11,6 @@ from world import CATALOG, World, hit, page_of, review
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Group
 from tasks.domain.pages import Review
-from tasks.domain.product_match import matchable_text
 from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import judging
 from tasks.jobs.judging import Judged, judge, page_judge
@@ -46,12 +45,9 @@ def save(
     lease, work = world.begin(world.waiting(name or "".join(words), words=words))
     (target,) = world.read_results(lease, work.targets[0], [url]).todo
     read = [review(str(n), body) for n, body in enumerate(bodies)]
-    text = matchable_text("", ((one.title, one.body) for one in read))
-    page = replace(
-        page_of(target, read), text=text, refused_records=tuple(refused),
-        refused={reason: 1 for reason, _ in refused},
-    )  # fmt: skip
-    world.do(save_pages, [PageToStore(lease, page)])
+    records = {"refused_records": tuple(refused), "refused": {reason: 1 for reason, _ in refused}}
+    page = replace(page_of(target, read), **records)
+    world.do(save_pages, [PageToStore(lease, world.judged(lease, page))])
 
 
 def judged(

@@ -12,7 +12,6 @@ from world import World, review
 
 from app.actions import product_actions
 from tasks.domain.page_key import page_key
-from tasks.domain.product_match import matchable_text
 from tasks.store.content import page_links, pages
 from tasks.store.content.pages import PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.queries.reviews import review_rows
@@ -43,8 +42,7 @@ def save(
     world: World, lease: Lease, target: WorkTarget, title: str, bodies: Sequence[str], **changed: str
 ) -> None:
     read = [review(str(n), body) for n, body in enumerate(bodies)]
-    text = matchable_text(title, [("", body) for body in bodies])
-    new = _page(target, read, title=title, text=text, **changed)
+    new = world.judged(lease, _page(target, read, title=title, **changed))
     world.do(pages.save_pages, [PageToStore(lease, new)])
 
 

@@ -223,7 +223,8 @@ class Story:
         lease, work = world.begin(world.waiting("已知", words=("光明", "牛奶")))
         (other,) = self.read(lease, work.targets[0], ["1", "w"], found=None, judge=True)
         page = replace(
-            page_of(other, [review("a", "别的"), review("b", "东西")]), text="别的东西", refused={"list": 2}
+            world.judged(lease, page_of(other, [review("a", "别的"), review("b", "东西")])),
+            refused={"list": 2},
         )
         page = replace(page, refused_records=(("login", review("c", "请先登录")),))
         world.do(pages.save_pages, [PageToStore(lease, page)])

@@ -9,7 +9,6 @@ from world import World, hit, review
 
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
-from tasks.domain.product_match import matchable_text
 from tasks.store.content import known_pages, page_links, pages
 from tasks.store.content.page_links import RefusalCount
 from tasks.store.content.pages import NewPage, PageToStore
@@ -52,7 +51,6 @@ def _page(target: WorkTarget, read: Sequence[Review], **changed: object) -> NewP
     values: dict[str, object] = {
         "title": "帖子",
         "content_hash": "0",
-        "text": matchable_text("帖子", [(one.title, one.body) for one in read]),
         **changed,
     }
     return NewPage(
@@ -67,8 +65,18 @@ def _page(target: WorkTarget, read: Sequence[Review], **changed: object) -> NewP
     )
 
 
-def _save(world: World, lease: Lease, target: WorkTarget, read: Sequence[Review], **changed: object) -> bool:
-    (new,) = world.do(pages.save_pages, [PageToStore(lease, _page(target, read, **changed))])
+def _save(
+    world: World,
+    lease: Lease,
+    target: WorkTarget,
+    read: Sequence[Review],
+    *,
+    judge: bool = True,
+    **changed: object,
+) -> bool:
+    page = _page(target, read, **changed)
+    saved = PageToStore(lease, world.judged(lease, page) if judge else page)
+    (new,) = world.do(pages.save_pages, [saved])
     return bool(new)
 
 
@@ -131,8 +139,8 @@ def test_whoever_comes_first_the_same_is_stored(world: World) -> None:
     one, milk = _begun(world, MILK)
     other, yogurt = _begun(world, YOGURT)
     saved = [
-        PageToStore(one, _page(milk.todo[0], OF_YOGURT)),
-        PageToStore(other, _page(yogurt.todo[0], OF_YOGURT)),
+        PageToStore(lease, world.judged(lease, _page(hits.todo[0], OF_YOGURT)))
+        for lease, hits in ((one, milk), (other, yogurt))
     ]
     assert world.do(pages.save_pages, saved) == [True, False]
     assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
@@ -153,7 +161,7 @@ def test_what_is_no_review_is_counted_with_the_page_once(world: World) -> None:
 
 def test_a_site_that_is_not_judged_gives_what_it_has(world: World) -> None:
     lease, hits = _begun(world, MILK, judge=False)
-    _save(world, lease, hits.todo[0], OF_YOGURT, text=None)
+    _save(world, lease, hits.todo[0], OF_YOGURT, judge=False)
     _begun(world, PLAIN, judge=False)
     assert [verdict for _, verdict, *_ in _links(world)] == ["review", "review"]
     assert len(_exported(world)) == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from test_store_imports import SOURCE, imported
 from test_store_reposts import EDITED, FIRST, FORWARD, OTHER, linked, step
@@ -73,7 +72,7 @@ def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
     crawl(world, OURS, {"own": FIRST})
     lease, work = world.begin(world.waiting("别的", words=("别的",)))
     (target,) = world.read_results(lease, work.targets[0], [hit("refused")]).todo
-    page = replace(page_of(target, [review("0", FORWARD)]), text="no such product")
+    page = world.judged(lease, page_of(target, [review("0", FORWARD)]))
     world.do(pages.save_pages, [PageToStore(lease, page)])
     world.do(lambda conn, _: judge_again(conn, [Link(1, 1, Verdict.WRONG_PRODUCT, ("光明",), 1)]))
     assert (len(world.rows(tables.reviews)), len(world.rows(tables.refused_reviews))) == (1, 1)

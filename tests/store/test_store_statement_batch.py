@@ -106,10 +106,6 @@ class Scene:
             for item, url in zip(self.results(), urls, strict=True)
         ]
 
-    def compared_pages(self) -> list[PageToStore]:
-        """Pages that have to be compared with the product."""
-        return [replace(saved, page=replace(saved.page, text="蒙牛 牛奶")) for saved in self.pages()]
-
     def pages(self) -> list[PageToStore]:
         return [
             PageToStore(lease, page_of(target, [review("a", target.url), review("b", target.url)]))
@@ -157,7 +153,6 @@ def _scene(store: Store, n: int) -> Scene:
         pytest.param(STORE_RESULT_PAGES, Scene.results, 5, id="results"),
         pytest.param(STORE_RESULT_PAGES, Scene.known_results, 7, id="results with known hits"),
         pytest.param(STORE_PAGES, Scene.pages, 4, id="pages"),
-        pytest.param(STORE_PAGES, Scene.compared_pages, 4, id="pages that are compared"),
         pytest.param(STORE_TARGET_ENDS, Scene.ends, 1, id="ends"),
         pytest.param(RENEW_LEASES, Scene.progresses, 1, id="progress"),
         pytest.param(CLOSE_ATTEMPTS, Scene.closes, 5, id="close"),

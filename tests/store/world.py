@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from splitter.catalog.load import builtin
 from splitter.catalog.names import Kind
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
+from tasks.domain.product_match import matchable_text, page_verdict
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import sweeps
@@ -24,7 +26,7 @@ from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEnd
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import closing, leases, nodes, tasks
 from tasks.store.queue.closing import AttemptReport, Close
-from tasks.store.queue.leases import Counters, Grant, Lease, Renewal, Work, WorkTarget
+from tasks.store.queue.leases import Counters, Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.queue.tasks import NewTask
@@ -84,6 +86,7 @@ class World:
     def __init__(self, store: Store, settings: LoopSettings | None = None) -> None:
         self.store = store
         self.now = START
+        self.keyword_sets: dict[str, KeywordSets] = {}
         loop = settings or LoopSettings()
         self.context = Context(CATALOG, loop, HostCatalog(CATALOG), Random(0), SchedulerState(loop.strategy))
 
@@ -172,6 +175,7 @@ class World:
         assert lease is not None
         work = self.start(lease)
         assert work is not None
+        self.keyword_sets[lease.token] = work.keyword_sets
         return lease, work
 
     def read_results(
@@ -202,6 +206,12 @@ class World:
         """Store the page of a hit."""
         (stored,) = self.do(pages.save_pages, [PageToStore(lease, page_of(target, reviews))])
         return stored
+
+    def judged(self, lease: Lease, page: NewPage) -> NewPage:
+        """The page with its verdict, as a node judges it for the product of its lease."""
+        text = matchable_text(page.title, [(one.title, one.body) for one in page.reviews])
+        verdict, missing = page_verdict(self.keyword_sets[lease.token], text, len(page.reviews))
+        return replace(page, verdict=verdict, missing=missing)
 
     def end_target(self, lease: Lease, end: TargetEnd) -> None:
         self.do(pages.end_targets, [TargetEndToStore(lease, end)])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tasks.domain.product_match import Verdict
 from tasks.store.content.page_links import Link
-from tasks.store.queue.tasks import LEAST_WORDS, KeywordSets
+from tasks.store.queue.leases import LEAST_WORDS, KeywordSets
 from tasks.store.sql.transaction import Transaction
 
 

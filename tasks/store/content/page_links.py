@@ -17,9 +17,9 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, FromClause, Select, delete, func, select
 
 from tasks.domain.near_products import outdone
-from tasks.domain.product_match import Verdict, matchable_text, product_match
+from tasks.domain.product_match import Verdict, matchable_text, page_verdict
+from tasks.store.queue.leases import KeywordSets
 from tasks.store.queue.result_pages import KnownPage, PagesToLink
-from tasks.store.queue.tasks import KeywordSets
 from tasks.store.sql.bulk import insert_rows, time_writer
 from tasks.store.sql.prepared import defer, update_each
 from tasks.store.sql.tables import (
@@ -60,12 +60,8 @@ def judged(page_id: int, product_id: int, sets: KeywordSets, text: str | None, n
     """
     if text is None:
         return Link(page_id, product_id)
-    if not n_reviews:
-        return Link(page_id, product_id, Verdict.NO_REVIEW)
-    found = product_match(sets, text)
-    if found.matches:
-        return Link(page_id, product_id)
-    return Link(page_id, product_id, Verdict.WRONG_PRODUCT, found.missing, n_reviews)
+    verdict, missing = page_verdict(sets, text, n_reviews)
+    return Link(page_id, product_id, verdict, missing, n_reviews if verdict is Verdict.WRONG_PRODUCT else 0)
 
 
 def settled(

@@ -23,9 +23,8 @@ from tasks.store.content.page_links import Link
 from tasks.store.content.refused import Refused
 from tasks.store.content.reviews import OfPage, save_new_reviews, save_reviews
 from tasks.store.queue import transitions
-from tasks.store.queue.leases import Lease, in_force
+from tasks.store.queue.leases import KEYWORDS, KeywordSets, Lease, in_force, keyword_sets
 from tasks.store.queue.result_pages import ASKED, KnownPage, known_pages
-from tasks.store.queue.tasks import KEYWORDS, KeywordSets, keyword_sets
 from tasks.store.sql.database import later_of
 from tasks.store.sql.prepared import Prepared, defer, new_rows
 from tasks.store.sql.tables import attempts, pages, subtasks, targets
@@ -46,7 +45,8 @@ class NewPage:
         refused: records that are no review, by reason; `reviews` holds none of them.
         refused_records: these records, each with its reason, as far as they are kept.
         confidence: as in `tasks.domain.pages.PageRead`.
-        text: what it is judged by (`tasks.domain.product_match.matchable_text`); None: not judged.
+        verdict: what it is to the product that it was found for; None: pages of its site are not judged.
+        missing: keywords of the product that it lacks, if it is about another one.
     """
 
     target_id: int
@@ -62,7 +62,8 @@ class NewPage:
     refused: Mapping[str, int] = field(default_factory=dict)
     refused_records: tuple[Refused, ...] = ()
     confidence: float = 1.0
-    text: str | None = None
+    verdict: Verdict | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def save_pages(conn: Transaction, now: datetime, items: Sequence[PageToStore]) -
     A page whose lease is over is stored all the same and marked late. Of a page that was stored already, what is new
     is stored.
     """
-    columns = (subtasks.c.product_id, subtasks.c.site, subtasks.c.lease_token, *KEYWORDS)
+    columns = (subtasks.c.product_id, subtasks.c.site, subtasks.c.lease_token)
     locked = transitions.locked(conn, {item.lease.subtask_id for item in items}, *columns)
     came = [_arrival(item, locked[item.lease.subtask_id]) for item in items]
     ids = _insert_pages(conn, now, came)
@@ -149,8 +150,8 @@ _ARE_STORED = Prepared(
 
 def _arrival(item: PageToStore, subtask: _Row) -> _Arrival:
     page = item.page
-    sets = keyword_sets(subtask) if page.text is not None else ()
-    link = page_links.judged(0, subtask.product_id, sets, page.text, len(page.reviews))
+    of_others = len(page.reviews) if page.verdict is Verdict.WRONG_PRODUCT else 0
+    link = Link(0, subtask.product_id, page.verdict or Verdict.REVIEW, page.missing, of_others)
     return _Arrival(item.lease, page, subtask.site, subtask.lease_token != item.lease.token, link)
 
 
@@ -223,7 +224,7 @@ def _save_again(conn: Transaction, now: datetime, came: Sequence[_Arrival]) -> N
         )
     page_links.save_refusals(conn, no_reviews, again=True)
     refused.save(conn, now, kept_back, again=True)
-    near_links.settle(conn, {one.link.page_id for one in came if one.page.text is not None})
+    near_links.settle(conn, {one.link.page_id for one in came if one.page.verdict is not None})
 
 
 # --- targets that gave no page ------------------------------------------------------------------------------

@@ -21,12 +21,51 @@ from tasks.store.queue.transitions import Move
 from tasks.store.sql.bulk import inserted
 from tasks.store.sql.database import columns_of
 from tasks.store.sql.prepared import Prepared, update_each
-from tasks.store.sql.tables import UtcDateTime, attempts, nodes, pages, subtasks, targets
+from tasks.store.sql.tables import (
+    UtcDateTime,
+    attempts,
+    nodes,
+    pages,
+    subtasks,
+    targets,
+    task_parts,
+    tasks,
+    virtual_tasks,
+)
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
 HITS_UNREAD = 10
 """Hits a result page counts for until it is read."""
+
+KeywordSets = Sequence[Sequence[str]]
+
+LEAST_WORDS = 2
+"""Minimum number of words with which a query alone shows the subject of a page."""
+
+_WORDS = virtual_tasks.join(tasks, tasks.c.virtual_task_id == virtual_tasks.c.id)
+_OF_SUBTASK = tasks.c.id == subtasks.c.task_id
+KEYWORDS = (
+    select(virtual_tasks.c.keywords).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("words"),
+    select(virtual_tasks.c.aliases).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("aliases"),
+    select(task_parts.c.keywords)
+    .where(task_parts.c.id == subtasks.c.part_id)
+    .scalar_subquery()
+    .label("own_words"),
+)
+"""Columns of a query of `subtasks` that `keyword_sets` reads: with the lock, not in a round trip of their own."""
+
+
+def keyword_sets(subtask: Row[Any]) -> KeywordSets:
+    """Return the keyword sets of a subtask: its product's, the aliases' and its own. A page must match one of them.
+
+    A query that was relaxed to a single word is left out: a word alone names nothing.
+
+    Args:
+        subtask: a row with the columns `KEYWORDS`.
+    """
+    own = subtask.own_words
+    return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= LEAST_WORDS else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +136,17 @@ class WorkTarget:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of a started attempt."""
+    """The work of a started attempt.
+
+    Attributes:
+        keyword_sets: a page is about the product if it matches one of them.
+    """
 
     product_id: int
     task_id: int
     chunk: int
     targets: tuple[WorkTarget, ...]
+    keyword_sets: KeywordSets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +291,8 @@ def start_many(conn: Transaction, now: datetime, items: Sequence[Renewal]) -> li
     rows = _BEGUN.rows(conn, {"ids": list(mine)})
     todo = _to_do(conn, mine)
     works = {
-        row.id: Work(row.product_id, row.task_id, row.chunk, tuple(todo.get(row.id, ()))) for row in rows
+        row.id: Work(row.product_id, row.task_id, row.chunk, tuple(todo.get(row.id, ())), keyword_sets(row))
+        for row in rows
     }
     # Of a notification that came twice within the batch, the first one.
     return [works.pop(i.lease.subtask_id, None) if i.lease.token in begun else None for i in items]
@@ -257,7 +302,7 @@ _ids = bindparam("ids", expanding=True, type_=BigInteger())
 _now = bindparam("now", type_=UtcDateTime())
 _STARTED = Prepared(update(attempts).where(attempts.c.id.in_(_ids)).values(started_at=_now, progress_at=_now))
 _BEGUN = Prepared(
-    select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk).where(
+    select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk, *KEYWORDS).where(
         subtasks.c.id.in_(_ids)
     )
 )

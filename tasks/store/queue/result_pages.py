@@ -20,8 +20,7 @@ from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
 from tasks.domain.product_match import Verdict
 from tasks.store.queue import partitions
-from tasks.store.queue.leases import Lease, WorkTarget, in_force
-from tasks.store.queue.tasks import KEYWORDS, KeywordSets, keyword_sets
+from tasks.store.queue.leases import KEYWORDS, KeywordSets, Lease, WorkTarget, in_force, keyword_sets
 from tasks.store.sql.database import columns_of
 from tasks.store.sql.prepared import Prepared, new_rows, update_each
 from tasks.store.sql.tables import attempts, page_products, pages, subtasks, targets

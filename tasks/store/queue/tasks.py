@@ -16,7 +16,6 @@ from sqlalchemy import (
     BigInteger,
     BindParameter,
     ColumnElement,
-    Row,
     bindparam,
     delete,
     exists,
@@ -96,36 +95,6 @@ class UnplannedSite:
     why: str
     products: int
     since: datetime
-
-
-KeywordSets = Sequence[Sequence[str]]
-
-LEAST_WORDS = 2
-"""Minimum number of words with which a query alone shows the subject of a page."""
-
-_WORDS = virtual_tasks.join(tasks, tasks.c.virtual_task_id == virtual_tasks.c.id)
-_OF_SUBTASK = tasks.c.id == subtasks.c.task_id
-KEYWORDS = (
-    select(virtual_tasks.c.keywords).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("words"),
-    select(virtual_tasks.c.aliases).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("aliases"),
-    select(task_parts.c.keywords)
-    .where(task_parts.c.id == subtasks.c.part_id)
-    .scalar_subquery()
-    .label("own_words"),
-)
-"""Columns of a query of `subtasks` that `keyword_sets` reads: with the lock, not in a round trip of their own."""
-
-
-def keyword_sets(subtask: Row[Any]) -> KeywordSets:
-    """Return the keyword sets of a subtask: its product's, the aliases' and its own. A page must match one of them.
-
-    A query that was relaxed to a single word is left out: a word alone names nothing.
-
-    Args:
-        subtask: a row with the columns `KEYWORDS`.
-    """
-    own = subtask.own_words
-    return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= LEAST_WORDS else [])]
 
 
 def unplanned(conn: Transaction, limit: int) -> list[VirtualTask]:
