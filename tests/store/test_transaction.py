@@ -210,3 +210,92 @@ def test_every_statement_can_be_prepared(store: Store) -> None:
             except DBAPIError as error:
                 failed[name] = str(error.orig)
     assert failed == {}
+
+
+AUDIT = ("who", "subject", "detail")
+READ_AUDIT = "SELECT at, who, subject, detail FROM audit_log ORDER BY id"
+
+
+class AuditRow(NamedTuple):
+    at: datetime
+    who: str
+    subject: str
+    detail: Mapping[str, object]
+
+
+def test_rows_are_inserted_with_values_that_all_share(store: Store) -> None:
+    given = [(f"w{n}", "a % b :c", {"n": n, "text": 'a "\\" b'}) for n in range(5)]
+    with store.begin() as tx:
+        tx.insert("audit_log", AUDIT, given, shared={"at": START, "action": "x"})
+        tx.insert("audit_log", AUDIT, [], shared={"at": START, "action": "x"})
+        assert tx.records(AuditRow, READ_AUDIT) == [AuditRow(START, *row) for row in given]
+
+
+def test_a_batch_may_hold_bytes_nulls_times_and_truth_values(store: Store) -> None:
+    columns = ("rule", "subject", "text", "level", "firing", "told_at")
+    given = [("r1", "a", "t", None, True, START), ("r2", "b", "", 0.5, False, None)]
+    with store.begin() as tx:
+        tx.insert("alerts", columns, given, shared={"since": START})
+        assert [tuple(row) for row in tx.rows("SELECT rule, level, firing, told_at IS NULL FROM alerts")] == [
+            ("r1", None, True, False),
+            ("r2", 0.5, False, True),
+        ]
+        tx.insert(
+            "import_sources",
+            ("name", "shape", "columns"),
+            [("s", b"\x00\xff" * 8, {})],
+            shared={"used_at": START},
+        )
+        assert bytes(tx.value("SELECT shape FROM import_sources")) == b"\x00\xff" * 8
+
+
+def test_json_that_postgresql_does_not_take_is_stored_without_it(store: Store) -> None:
+    given = [("w", "s", {"a": "1\x002", "b": "\\u0000", "c": "\ud800"})]
+    with store.begin() as tx:
+        tx.insert("audit_log", AUDIT, given, shared={"at": START, "action": "x"})
+        (row,) = tx.records(AuditRow, READ_AUDIT)
+    assert row.detail == {"a": "1\ufffd2", "b": "\\u0000", "c": "\ufffd"}
+
+
+def test_known_rows_are_left_out(store: Store) -> None:
+    columns = ("sweep", "last_id")
+    with store.begin() as tx:
+        tx.insert("sweep_marks", columns, [("a", 1)])
+        added = tx.inserted(
+            "sweep_marks",
+            columns,
+            [("a", 2), ("b", 3), ("b", 4)],
+            returning="sweep, last_id",
+            skip_known=True,
+        )
+        assert [tuple(row) for row in added] == [("b", 3)]
+        assert tx.inserted("sweep_marks", columns, [], returning="sweep") == []
+    with pytest.raises(IntegrityError), store.begin() as tx:
+        tx.insert("sweep_marks", columns, [("c", 1), ("a", 1)])
+
+
+def test_rows_are_updated_by_their_key(store: Store) -> None:
+    with store.begin() as tx:
+        tx.insert(
+            "audit_log", AUDIT, [(f"w{n}", "old", {}) for n in range(4)], shared={"at": START, "action": "x"}
+        )
+        first = tx.value("SELECT min(id) FROM audit_log")
+        later = START + timedelta(seconds=1)
+        given = [{"id": first + n, "subject": "old", "detail": {"n": n}, "who": f"v{n}"} for n in (1, 2)]
+        given.append({"id": first + 3, "subject": "other", "detail": {}, "who": "nobody"})
+        tx.update("audit_log", ("id", "subject"), given, shared={"subject": "new", "at": later})
+        tx.update("audit_log", ("id",), [])
+        assert [tuple(row) for row in tx.records(AuditRow, READ_AUDIT)] == [
+            (START, "w0", "old", {}),
+            (later, "v1", "new", {"n": 1}),
+            (later, "v2", "new", {"n": 2}),
+            (START, "w3", "old", {}),
+        ]
+
+
+def test_a_batch_for_postgresql_travels_with_the_next_statement(store: Store) -> None:
+    with statements(store) as sent, store.begin() as tx:
+        tx.insert("sweep_marks", ("sweep", "last_id"), [(f"s{n}", n) for n in range(100)])
+        tx.update("sweep_marks", ("sweep",), [{"sweep": f"s{n}", "last_id": 0} for n in range(100)])
+        assert tx.value("SELECT sum(last_id) FROM sweep_marks") == 0
+    assert store.is_sqlite or len(sent) <= 4

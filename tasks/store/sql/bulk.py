@@ -30,9 +30,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import Text, TypeEngine
 
+from tasks.store.sql.batches import sqlite_time
 from tasks.store.sql.prepared import defer, executed, executed_many, insertion
 from tasks.store.sql.statement_batch import DEFERRED
-from tasks.store.sql.transaction import Transaction, sqlite_time
+from tasks.store.sql.transaction import Transaction
 
 _ROWS_A_STATEMENT = 1000
 _VALUES_A_STATEMENT = 10_000

@@ -9,7 +9,6 @@ batching (`tasks.store.sql.statement_batch`).
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 import uuid
@@ -21,6 +20,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from tasks.store.sql.batches import document, insertion, json_text, sqlite_rows, sqlite_time, updating
 from tasks.store.sql.records import read_time, reader_of
 from tasks.store.sql.statement_batch import DEFERRED
 
@@ -30,10 +30,10 @@ _VALUE = re.compile(r"(?<![:\w]):([a-z]\w*)")
 _LIST = re.compile(r"\b(NOT )?IN :([a-z]\w*)")
 _LOCK = re.compile(r"\sFOR (NO KEY )?UPDATE( SKIP LOCKED)?")
 _ESCAPED = str.maketrans({"%": "/%", "_": "/_", "/": "//"})
-_ZONE_AT = len("2013-05-06 12:30:00.000000")
 _CLOCK = "SELECT clock_timestamp()"
 _AT_ONCE = 5_000
 """Rows that `stream` takes from PostgreSQL at once."""
+NOTHING: Mapping[str, Any] = {}
 
 
 class Transaction:
@@ -104,6 +104,84 @@ class Transaction:
         """Execute a statement whose result is not needed; to PostgreSQL it travels with the next one."""
         self._execute(statement, values, deferred=True)
 
+    def insert(
+        self,
+        table: str,
+        columns: tuple[str, ...],
+        rows: Sequence[tuple[Any, ...]],
+        *,
+        shared: Mapping[str, Any] = NOTHING,
+        skip_known: bool = False,
+    ) -> None:
+        """Insert rows, numbered in the order given; to PostgreSQL they travel with the next statement.
+
+        Args:
+            columns: of the table, in the order of each row's values.
+            shared: further columns that have the same value in every row.
+            skip_known: leave out rows whose key is there already.
+        """
+        if not rows:
+            return
+        text = insertion(table, columns, tuple(shared), skip_known=skip_known, sqlite=self.is_sqlite)
+        if self.is_sqlite:
+            self._execute_each(text, sqlite_rows(table, columns, rows, shared))
+        else:
+            self.later(text, rows=document(columns, rows), **shared)
+
+    def inserted(
+        self,
+        table: str,
+        columns: tuple[str, ...],
+        rows: Sequence[tuple[Any, ...]],
+        *,
+        returning: str,
+        shared: Mapping[str, Any] = NOTHING,
+        skip_known: bool = False,
+    ) -> list[tuple[Any, ...]]:
+        """Insert rows as `insert` does.
+
+        Args:
+            returning: columns, separated by commas.
+
+        Returns:
+            These columns of each row that was inserted, in any order.
+        """
+        if not rows:
+            return []
+        text = insertion(table, columns, tuple(shared), skip_known=skip_known, sqlite=self.is_sqlite)
+        text += f" RETURNING {returning}"
+        if not self.is_sqlite:
+            return self.rows(text, rows=document(columns, rows), **shared)
+        cursor = self.connection.cursor()
+        given = sqlite_rows(table, columns, rows, shared)
+        return [row for one in given for row in _tried(cursor.execute, text, one)]
+
+    def update(
+        self,
+        table: str,
+        key: tuple[str, ...],
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        shared: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        """Update rows of a table, each by its key; to PostgreSQL they travel with the next statement.
+
+        Args:
+            key: columns that a row is found by.
+            rows: the key of each, and the columns to set, the same ones in every row.
+            shared: columns that get the same value in every row; a column of the key may be one.
+        """
+        if not rows:
+            return
+        columns = tuple(name for name in rows[0] if name not in key)
+        text = updating(table, columns, key, tuple(shared), sqlite=self.is_sqlite)
+        if self.is_sqlite:
+            ordered = [tuple(row[name] for name in (*columns, *key)) for row in rows]
+            self._execute_each(text, sqlite_rows(table, (*columns, *key), ordered, shared))
+        else:
+            names = tuple(rows[0])
+            self.later(text, rows=document(names, [tuple(row.values()) for row in rows]), **shared)
+
     def stream(self, row_type: type[R], statement: str, **values: Any) -> Iterator[R]:
         """Yield the rows of a query without the whole result in memory."""
         text, given = self._prepared(statement, values)
@@ -132,11 +210,10 @@ class Transaction:
         text, given = self._prepared(statement, values)
         if not self.is_sqlite:
             return self._conn.exec_driver_sql(text, given, execution_options=DEFERRED if deferred else {})
-        cursor = self.connection.cursor()
-        try:
-            return cursor.execute(text, given)
-        except sqlite3.Error as error:
-            raise DBAPIError.instance(text, given, error, sqlite3.Error) from error
+        return _tried(self.connection.cursor().execute, text, given)
+
+    def _execute_each(self, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        _tried(self.connection.cursor().executemany, text, rows)
 
     def _prepared(self, statement: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the driver's text of a statement, and its values."""
@@ -172,17 +249,12 @@ def contained(text: str) -> str:
     return f"%{text.translate(_ESCAPED)}%"
 
 
-def sqlite_time(time: datetime) -> str:
-    """Return an aware time as SQLite stores it: in UTC, to the microsecond, without its zone."""
-    return (time if time.tzinfo is UTC else time.astimezone(UTC)).isoformat(" ", "microseconds")[:_ZONE_AT]
-
-
 def _for_sqlite(value: Any) -> Any:
     return sqlite_time(value) if isinstance(value, datetime) else _with_json(value)
 
 
 def _with_json(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | tuple | Mapping) else value
+    return json_text(value) if isinstance(value, list | tuple | Mapping) else value
 
 
 @lru_cache(maxsize=1024)
@@ -212,3 +284,11 @@ def _postgres_text(statement: str) -> str:
 
 def _any_of(found: re.Match[str]) -> str:
     return f"{'<> ALL' if found[1] else '= ANY'}(%({found[2]})s)"
+
+
+def _tried(execute: Callable[[str, Any], Any], text: str, values: Any) -> Any:
+    """Let SQLite execute a text."""
+    try:
+        return execute(text, values)
+    except sqlite3.Error as error:
+        raise DBAPIError.instance(text, values, error, sqlite3.Error) from error
