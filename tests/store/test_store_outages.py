@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import socket
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 
 import psycopg2
 import pytest
-from patience import PATIENCE_S
 from sqlalchemy import TextClause, text
 from sqlalchemy.exc import OperationalError
 from world import SILENT, START, World, hit
@@ -24,9 +23,9 @@ from tasks.store.content.known_pages import STORE_RESULT_PAGES
 from tasks.store.queue import leases
 from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
 from tasks.store.queue.upkeep import longest_lapse
-from tasks.store.sql.database import Store, committed, try_lock
+from tasks.store.sql import postgres
+from tasks.store.sql.database import Store, committed, open_engine, try_lock, unhurried
 from tasks.store.sql.outages import is_outage, is_transient
-from tasks.store.sql.postgres import AnswerWatch
 from tasks.store.sql.tables import attempts, targets, task_parts
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
@@ -141,36 +140,30 @@ def _waits_for(name: str) -> TextClause:
     return text("SELECT pg_advisory_xact_lock(:key)").bindparams(key=zlib.crc32(name.encode()))
 
 
-def test_a_connection_without_an_answer_is_ended(postgres_store: Store) -> None:
-    """The server is busy with a statement; the watch sees the time pass and cuts the connection."""
-    seconds = [0.0]
-    watch = AnswerWatch(12.0, lambda: seconds[0])
-    conn = postgres_store.connect()
-    try:
+def test_a_connection_without_an_answer_is_closed(postgres_store: Store, monkeypatch) -> None:
+    """The server is busy with a statement for longer than an answer may take."""
+    monkeypatch.setattr(postgres, "ANSWER_S", 0.3)
+    with postgres_store.connect() as conn:
         driver = conn.connection.driver_connection
-        driver.patient = True  # the process's own watch leaves it alone
-        failed: list[BaseException] = []
-        asked = threading.Event()
+        with pytest.raises(OperationalError, match=r"did not answer for 0\.3 s") as failed:
+            conn.execute(text("SELECT pg_sleep(9)"))
+        assert is_outage(failed.value)
+        assert driver.closed
 
-        def ask() -> None:
-            asked.set()
-            try:
-                conn.execute(text("SELECT pg_sleep(9)"))
-            except OperationalError as error:
-                failed.append(error)
 
-        thread = threading.Thread(target=ask)
-        watch.begin(driver)
-        thread.start()
-        asked.wait()
-        assert watch.look() == 0
-        seconds[0] = 12.1
-        assert watch.look() == 1
-        thread.join(PATIENCE_S)
-        assert not thread.is_alive()
-        assert is_outage(failed[0])
-    finally:
-        conn.close()
+def test_a_server_that_takes_no_connection_is_given_up(postgres_store: Store) -> None:
+    """It takes the connection and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        engine = open_engine(f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/x", connect_s=1)
+        with pytest.raises(OperationalError, match="did not answer for 1 s") as failed:
+            engine.connect()
+        assert is_outage(failed.value)
+
+
+def test_a_patient_connection_waits_for_its_answer(postgres_store: Store, monkeypatch) -> None:
+    with postgres_store.begin() as tx, unhurried(tx):
+        monkeypatch.setattr(postgres, "ANSWER_S", 0.01)
+        assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1
 
 
 @pytest.mark.parametrize("started", [True, False])

@@ -7,13 +7,20 @@ ended here, whatever lies between: a proxy may keep it open.
 
 from __future__ import annotations
 
-import socket
-import threading
+import select
 import time
-from collections.abc import Callable
-from typing import Any
 
-from psycopg2.extensions import connection, cursor, new_type, register_type
+from psycopg2 import OperationalError
+from psycopg2.extensions import (
+    POLL_OK,
+    POLL_READ,
+    STATUS_SETUP,
+    connection,
+    new_type,
+    parse_dsn,
+    register_type,
+    set_wait_callback,
+)
 from sqlalchemy import URL, Engine, create_engine
 
 from tasks.store.sql.statement_batch import enable_batching
@@ -54,85 +61,40 @@ register_type(
 )
 
 
-class AnswerWatch:
-    """Ends connections that have waited for an answer for too long, from a thread of its own.
-
-    Args:
-        within_s: seconds that an answer may take.
-        clock: monotonic seconds.
-    """
-
-    def __init__(self, within_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._within_s = within_s
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._waiting: dict[int, tuple[float, WatchedConnection]] = {}
-        self._thread: threading.Thread | None = None
-
-    def begin(self, waiting: WatchedConnection) -> None:
-        """A connection sends something and waits for the answer."""
-        with self._lock:
-            self._waiting[id(waiting)] = self._clock(), waiting
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._watch, name="reviewloop-answers", daemon=True)
-                self._thread.start()
-
-    def end(self, waiting: WatchedConnection) -> None:
-        """The answer has come."""
-        with self._lock:
-            self._waiting.pop(id(waiting), None)
-
-    def look(self) -> int:
-        """End what has waited for too long; returns how many connections that were."""
-        with self._lock:
-            late = [one for since, one in self._waiting.values() if self._clock() - since > self._within_s]
-            for one in late:
-                del self._waiting[id(one)]
-                _cut(one)
-        return len(late)
-
-    def _watch(self) -> None:
-        while True:
-            time.sleep(1.0)
-            self.look()
-
-
-class WatchedConnection(connection):
-    """A connection whose answers are waited for `ANSWER_S` at most.
+class _Connection(connection):
+    """A connection to PostgreSQL.
 
     Attributes:
-        patient: True lets it wait for as long as it takes.
+        patient: it waits for an answer as long as it takes, not only for `ANSWER_S`.
     """
 
     patient = False
 
-    def waits(self, ask: Callable[..., Any], *given: Any) -> Any:
-        """Call what asks the server, and watch for the answer."""
-        if self.patient:
-            return ask(*given)
-        _WATCH.begin(self)
-        try:
-            return ask(*given)
-        finally:
-            _WATCH.end(self)
 
-    def commit(self) -> None:
-        """Commit."""
-        self.waits(super().commit)
-
-    def rollback(self) -> None:
-        """Roll back."""
-        self.waits(super().rollback)
+def _wait(asked: connection) -> None:
+    """Wait until the server has answered; the driver closes a connection whose wait raises an error."""
+    limit_s = _limit_s(asked)
+    give_up = None if limit_s is None else time.monotonic() + limit_s
+    while (state := asked.poll()) != POLL_OK:
+        ready = select.poll()  # `select.select` takes no descriptor over 1023
+        ready.register(asked.fileno(), select.POLLIN if state == POLL_READ else select.POLLOUT)
+        if not ready.poll(None if give_up is None else max(0.0, 1000 * (give_up - time.monotonic()))):
+            raise OperationalError(f"the server did not answer for {limit_s:g} s")
 
 
-class _WatchedCursor(cursor):
-    connection: WatchedConnection
+def _limit_s(asked: connection) -> float | None:
+    """Return how long an answer may take; `None` without a limit."""
+    if not isinstance(asked, _Connection) or asked.patient:
+        return None
+    if asked.status != STATUS_SETUP:
+        return ANSWER_S
+    # libpq keeps to its limit only where it waits itself; of several hosts, it turns to the next by `tcp_user_timeout`.
+    given = parse_dsn(asked.dsn)
+    hosts = given.get("host", "").count(",") + 1
+    return float(given["connect_timeout"]) if hosts == 1 else hosts * ANSWER_S
 
-    def execute(self, query: Any, vars: Any = None) -> Any:  # the driver's own names
-        return self.connection.waits(super().execute, query, vars)
 
-
-_WATCH = AnswerWatch(ANSWER_S)
+set_wait_callback(_wait)
 
 
 def open_postgres(url: URL, pool_size: int) -> Engine:
@@ -150,21 +112,11 @@ def open_postgres(url: URL, pool_size: int) -> Engine:
         connect_args={
             **{name: value for name, value in _TCP.items() if name not in url.query},
             "options": f"{limits} -c timezone=UTC {given}".strip(),
-            "connection_factory": WatchedConnection,
-            "cursor_factory": _WatchedCursor,
+            "connection_factory": _Connection,
         },
     )
     enable_batching(engine)
     return engine
-
-
-def _cut(waiting: connection) -> None:
-    """End a connection under the thread that waits for it, which then gets an error."""
-    try:
-        with socket.fromfd(waiting.fileno(), socket.AF_UNSPEC, socket.SOCK_STREAM) as own:
-            own.shutdown(socket.SHUT_RDWR)
-    except (OSError, ValueError):  # it is closed already
-        return
 
 
 def open_transactions(conn: Transaction) -> list[tuple[str, str | None, float, str]]:
