@@ -31,7 +31,6 @@ from tasks.store.queue import transitions
 from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close, release
 from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
-from tasks.store.sql.bulk import insert_rows, rows_with
 from tasks.store.sql.database import Store
 from tasks.store.sql.outages import is_transient
 from tasks.store.sql.prepared import defer
@@ -255,13 +254,15 @@ def test_a_transaction_that_says_nothing_sends_nothing(far: tuple[Store, Sent]) 
     assert sent == []
 
 
-def test_hand_written_inserts_are_deferred_and_reads_see_them(far: tuple[Store, Sent]) -> None:
+def test_batches_are_deferred_and_reads_see_them(far: tuple[Store, Sent]) -> None:
     store, sent = far
     rows = [(f"100%s {i}", None) for i in range(2500)]  # a percent sign is no mark
     with store.begin() as conn:
         sent.clear()
-        insert_rows(conn, hosts, ("host", "robots"), rows)
-        found = rows_with(conn, hosts, "host, robots", "host", {rows[0][0], rows[-1][0]})
+        conn.insert("hosts", ("host", "robots"), rows)
+        found = conn.rows(
+            "SELECT host, robots FROM hosts WHERE host IN :hosts", hosts=[rows[0][0], rows[-1][0]]
+        )
         assert sorted(found) == [rows[0], rows[-1]]
         assert len(sent) == 1
 
@@ -314,9 +315,9 @@ def test_a_connection_works_on_after_a_commit_that_failed(store: Store) -> None:
     assert _stored(store) == ["a", "b"]
 
 
-def test_a_hand_written_insert_fails_as_any_other(store: Store) -> None:
+def test_an_insert_of_rows_fails_as_any_other(store: Store) -> None:
     with pytest.raises(IntegrityError), store.begin() as conn:
-        insert_rows(conn, hosts, ("host",), [("a",), ("a",)])
+        conn.insert("hosts", ("host",), [("a",), ("a",)])
 
 
 def test_values_that_cannot_be_written_fail_where_they_are_given(far: tuple[Store, Sent]) -> None:

@@ -10,13 +10,15 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from random import Random
 from typing import Any
 
 import pytest
+from psycopg2.extensions import cursor
+from sqlalchemy import event
 from world import CATALOG
 
 from splitter.catalog.names import Kind
@@ -112,27 +114,32 @@ def _explained(store: Store) -> Iterator[list[tuple[str, str]]]:
     """Table and text of each statement that reads a large table whole; each is explained before it is executed."""
     found: list[tuple[str, str]] = []
     seen: set[str] = set()
-    from tasks.store.sql import postgres
 
-    plain: Callable[..., Any] = postgres._WatchedCursor.execute
+    class Explaining(cursor):
+        def execute(self, query: Any, vars: Any = None) -> Any:
+            text = self.mogrify(query, vars)
+            with self.connection.cursor(cursor_factory=cursor) as beside:
+                for one in text.split(b";\n"):
+                    told = re.sub(rb"\d+", b"?", one).decode()
+                    if told in seen or not re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", told):
+                        continue
+                    seen.add(told)
+                    beside.execute(b"EXPLAIN (FORMAT JSON) " + one)
+                    (plans,) = beside.fetchone()
+                    if not any(part in one.decode() for part in ALLOWED):
+                        found.extend((table, one.decode()) for table in _scanned(plans[0]["Plan"]))
+            return super().execute(query, vars)
 
-    def execute(self: Any, query: Any, given: Any = None) -> Any:
-        text = self.mogrify(query, given)
-        with self.connection.cursor() as beside:
-            for one in text.split(b";\n"):
-                told = re.sub(rb"\d+", b"?", one).decode()
-                if told in seen or not re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", told):
-                    continue
-                seen.add(told)
-                plain(beside, b"EXPLAIN (FORMAT JSON) " + one)
-                (plans,) = beside.fetchone()
-                if not any(part in one.decode() for part in ALLOWED):
-                    found.extend((table, one.decode()) for table in _scanned(plans[0]["Plan"]))
-        return plain(self, query, given)
+    def explain(connection: Any, *_: object) -> None:
+        connection.cursor_factory = Explaining
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postgres._WatchedCursor, "execute", execute)
+    store.engine.dispose()
+    event.listen(store.engine, "connect", explain)
+    try:
         yield found
+    finally:
+        event.remove(store.engine, "connect", explain)
+        store.engine.dispose()
     print(len(seen), "statements explained")
 
 

@@ -200,6 +200,8 @@ def test_every_statement_can_be_prepared(store: Store) -> None:
     assert len(statements) > 40
     failed = {}
     for name, statement in statements.items():
+        if store.is_sqlite and name.endswith("_POSTGRES"):
+            continue
         lists = re.findall(r"IN :(\w+)", statement)
         values = {
             one: [None] if one in lists else None for one in re.findall(r"(?<!:):([a-z]\w*)", statement)

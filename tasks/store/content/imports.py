@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import select, tuple_
 
@@ -20,7 +20,6 @@ from tasks.domain.pages import Review
 from tasks.store.content import page_links
 from tasks.store.content.page_links import Link
 from tasks.store.content.reviews import NOT_JUDGED, insert_reviews, text_hash
-from tasks.store.sql.bulk import time_writer
 from tasks.store.sql.prepared import new_rows
 from tasks.store.sql.tables import pages, reviews
 from tasks.store.sql.transaction import Transaction
@@ -100,10 +99,9 @@ def save(
     numbers |= _page_ids(tx, of_page.keys() - numbers.keys() - fresh.keys(), lock=True)
     repeated = _repeated(came, _stored(tx, numbers, came))
     numbers |= fresh
-    in_database = time_writer(tx)
     new = [(numbers[one.page], one) for one, is_known in zip(came, repeated, strict=True) if not is_known]
-    times = dict(tx.rows(_TIMES, pages={number for number, _ in new}, now=now))  # as the database has them
-    insert_reviews(tx, [_row(number, one, times[number], in_database) for number, one in new])
+    times = dict(tx.records(_PageTime, _TIMES, pages={number for number, _ in new}, now=now))
+    insert_reviews(tx, [_row(number, one, times[number]) for number, one in new])
     _count(tx, now, Counter(number for number, _ in new), set(fresh.values()))
     return repeated
 
@@ -132,13 +130,13 @@ def _new_pages(
     return {bytes(key): number for key, number in added.rows_of_each(tx, rows)}
 
 
-def _row(page_id: int, one: ImportedReview, at: Any, in_database: Any) -> tuple[Any, ...]:
+def _row(page_id: int, one: ImportedReview, at: datetime) -> tuple[Any, ...]:
     key, title, body, author, date_text, date, rating, variant, voice = one.review
     texts = (key, title, body, author, date_text)
     return (
         page_id,
         *texts,
-        in_database(date),
+        date,
         rating,
         variant,
         one.url,
@@ -163,7 +161,14 @@ _LAST_ASKED = """
 """
 _COUNT = "UPDATE pages SET reviews = reviews + :more WHERE id = :page"
 _COUNT_LATER = f"UPDATE pages SET reviews = reviews + :more, checked_at = {_LAST_ASKED} WHERE id = :page"
-_TIMES = f"SELECT id, {_LAST_ASKED} FROM pages WHERE id IN :pages"
+
+
+class _PageTime(NamedTuple):
+    id: int
+    at: datetime
+
+
+_TIMES = f"SELECT id, {_LAST_ASKED} AS at FROM pages WHERE id IN :pages"
 
 
 def _page_ids(tx: Transaction, keys: Iterable[bytes], *, lock: bool) -> dict[bytes, int]:

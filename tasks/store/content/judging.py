@@ -160,7 +160,7 @@ def _take_in(tx: Transaction, now: datetime, one: JudgedPage) -> None:
     """Store refused records that are reviews now, and the records that stay refused."""
     row = one.page.row
     now = max(now, row.checked_at or row.fetched_at)
-    rows = review_values(tx, now, row.id, row.url, row.site, (row.node, row.attempt_id), one.taken_in)
+    rows = review_values(now, row.id, row.url, row.site, (row.node, row.attempt_id), one.taken_in)
     insert_reviews(tx, rows)
     refused.save(tx, now, {row.id: one.refused}, again=True)
     fewer = Counter(reason for reason, _ in one.page.refused) - Counter(reason for reason, _ in one.refused)

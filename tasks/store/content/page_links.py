@@ -20,8 +20,7 @@ from tasks.domain.near_products import outdone
 from tasks.domain.product_match import Verdict, matchable_text, page_verdict
 from tasks.store.queue.leases import KeywordSets
 from tasks.store.queue.result_pages import KnownPage, PagesToLink
-from tasks.store.sql.bulk import insert_rows, time_writer
-from tasks.store.sql.prepared import defer, update_each
+from tasks.store.sql.prepared import defer
 from tasks.store.sql.tables import (
     page_products,
     page_refusals,
@@ -89,20 +88,16 @@ def add(conn: Transaction, now: datetime, links: Iterable[Link], known: Iterable
     Args:
         known: the pages of the links that were stored before this transaction.
     """
-    in_database = time_writer(conn)
     times = {page.id: page.time_of(now) for page in known}
-    rows = {
-        (one.page_id, one.product_id): (*_row(one), in_database(times.get(one.page_id, now))) for one in links
-    }
+    rows = {(one.page_id, one.product_id): (*_row(one), times.get(one.page_id, now)) for one in links}
     columns = (*_COLUMNS, "linked_at")
-    insert_rows(conn, page_products, columns, [rows[key] for key in sorted(rows)], new_only=True)
+    conn.insert("page_products", columns, [rows[key] for key in sorted(rows)], skip_known=True)
 
 
 def judge_again(conn: Transaction, links: Sequence[Link]) -> None:
     """Update the links of pages that were fetched again."""
-    update_each(
-        conn,
-        page_products,
+    conn.update(
+        "page_products",
         ("page_id", "product_id"),
         [dict(zip(_COLUMNS, _row(one), strict=True)) for one in links],
     )
@@ -151,7 +146,7 @@ def save_refusals(conn: Transaction, of: Mapping[int, Mapping[str, int]], *, aga
     if again and of:
         defer(conn, delete(page_refusals).where(page_refusals.c.page_id.in_(list(of))))
     rows = [(page_id, reason, n) for page_id, counted in of.items() for reason, n in sorted(counted.items())]
-    insert_rows(conn, page_refusals, ("page_id", "reason", "n"), rows)
+    conn.insert("page_refusals", ("page_id", "reason", "n"), rows)
 
 
 @dataclass(frozen=True, slots=True)

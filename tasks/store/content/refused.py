@@ -14,7 +14,6 @@ from sqlalchemy import delete, select
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
-from tasks.store.sql.bulk import insert_rows, time_writer
 from tasks.store.sql.prepared import defer
 from tasks.store.sql.tables import refused_reviews
 from tasks.store.sql.transaction import Transaction
@@ -26,7 +25,7 @@ Refused = tuple[str, Review]
 """A reason, and the record."""
 
 _TEXTS = ("key", "title", "body", "author", "date_text")
-_COLUMNS = ("page_id", "reason", *_TEXTS, "published_at", "rating", "variant", "refused_at")
+_COLUMNS = ("page_id", "reason", *_TEXTS, "published_at", "rating", "variant")
 
 
 def of_another_product(reviews: Sequence[Review]) -> list[Refused]:
@@ -40,14 +39,12 @@ def save(
     """Keep refused records, by page; `again`: in place of those that are there."""
     if again and of:
         defer(conn, delete(refused_reviews).where(refused_reviews.c.page_id.in_(list(of))))
-    in_database = time_writer(conn)
-    at = in_database(now)
     rows = [
-        (page_id, reason, *one[:5], in_database(one.date), one.rating, one.variant, at)
+        (page_id, reason, *one[:5], one.date, one.rating, one.variant)
         for page_id, records in of.items()
         for reason, one in records[:MOST_OF_PAGE]
     ]
-    insert_rows(conn, refused_reviews, _COLUMNS, rows)
+    conn.insert("refused_reviews", _COLUMNS, rows, shared={"refused_at": now})
 
 
 def of_pages(conn: Transaction, page_ids: Collection[int]) -> dict[int, list[Refused]]:

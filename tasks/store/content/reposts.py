@@ -12,8 +12,6 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
 
-from tasks.store.sql.bulk import insert_rows
-from tasks.store.sql.tables import review_bands, review_links
 from tasks.store.sql.transaction import Transaction
 
 SETTLED = timedelta(seconds=60)
@@ -71,8 +69,8 @@ _MOVE_MARK = "UPDATE sweep_marks SET last_id = :last_id WHERE sweep = 'reposts' 
 
 def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
     """Insert links, and bands (band, review) of originals."""
-    insert_rows(tx, review_links, ("review_id", "original_id", "similarity"), links, new_only=True)
-    insert_rows(tx, review_bands, ("band", "review_id"), bands, new_only=True)
+    tx.insert("review_links", ("review_id", "original_id", "similarity"), links, skip_known=True)
+    tx.insert("review_bands", ("band", "review_id"), bands, skip_known=True)
 
 
 def pull_back(tx: Transaction) -> None:

@@ -15,7 +15,6 @@ from sqlalchemy import select
 from tasks.domain.pages import Review
 from tasks.domain.voices import VoiceJudgement
 from tasks.store.queue.leases import Lease
-from tasks.store.sql.bulk import insert_rows, rows_with, time_writer
 from tasks.store.sql.tables import reviews
 from tasks.store.sql.transaction import Transaction
 
@@ -25,6 +24,8 @@ OfPage = tuple[Lease, int, str, str, Sequence[Review]]
 _COLUMNS = (*(column.name for column in reviews.c if column.name not in ("id", "same_as")), "same_as")
 _HASH = _COLUMNS.index("text_hash")
 _BODY = Review._fields.index("body")
+_TEXTS_AT_ONCE = 10_000
+"""SQLite takes a limited number of values in one statement."""
 NOT_JUDGED = (None,) * len(VoiceJudgement._fields)
 """The voice's columns of a review that no model has judged."""
 
@@ -36,19 +37,19 @@ def text_hash(body: str) -> bytes:
 
 def save_reviews(conn: Transaction, now: datetime, of_pages: Iterable[OfPage]) -> None:
     """Insert the reviews of new pages."""
-    insert_reviews(conn, [row for of_page in of_pages for row in _rows(conn, now, of_page)])
+    insert_reviews(conn, [row for of_page in of_pages for row in _rows(now, of_page)])
 
 
 def insert_reviews(conn: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert reviews, each linked to the first one with its text where that is another one.
 
     Args:
-        rows: values of the table's columns in their order, less `id` and `same_as`; times of `time_writer`.
+        rows: values of the table's columns in their order, less `id` and `same_as`.
     """
     digests = {row[_HASH] for row in rows}
     earlier = _first_with(conn, digests)
     if not earlier and len(digests) == len(rows):
-        insert_rows(conn, reviews, _COLUMNS[:-1], rows)
+        conn.insert("reviews", _COLUMNS[:-1], rows)
         return
     originals: list[tuple[Any, ...]] = []
     copies: list[tuple[Any, ...]] = []
@@ -60,10 +61,10 @@ def insert_reviews(conn: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
         else:
             here.add(digest)
             originals.append((*row, earlier.get(digest)))
-    insert_rows(conn, reviews, _COLUMNS, originals)
+    conn.insert("reviews", _COLUMNS, originals)
     if copies:
         earlier = _first_with(conn, {row[_HASH] for row in copies})
-        insert_rows(conn, reviews, _COLUMNS, [(*row, earlier[row[_HASH]]) for row in copies])
+        conn.insert("reviews", _COLUMNS, [(*row, earlier[row[_HASH]]) for row in copies])
 
 
 def save_new_reviews(conn: Transaction, now: datetime, of_page: OfPage) -> int:
@@ -78,7 +79,7 @@ def save_new_reviews(conn: Transaction, now: datetime, of_page: OfPage) -> int:
     keys = {row.key for row in stored}
     texts = {bytes(row.text_hash) for row in stored}
     added = []
-    for row, review in zip(_rows(conn, now, of_page), read, strict=True):
+    for row, review in zip(_rows(now, of_page), read, strict=True):
         digest = row[_HASH]
         placed = review.key.startswith("#")
         if (digest in texts) if placed else (review.key in keys):
@@ -91,13 +92,12 @@ def save_new_reviews(conn: Transaction, now: datetime, of_page: OfPage) -> int:
     return len(added)
 
 
-def _rows(conn: Transaction, now: datetime, of_page: OfPage) -> list[tuple[Any, ...]]:
+def _rows(now: datetime, of_page: OfPage) -> list[tuple[Any, ...]]:
     lease, page_id, url, site, read = of_page
-    return review_values(conn, now, page_id, url, site, (lease.node, lease.attempt_id), read)
+    return review_values(now, page_id, url, site, (lease.node, lease.attempt_id), read)
 
 
 def review_values(
-    conn: Transaction,
     now: datetime,
     page_id: int,
     url: str,
@@ -110,12 +110,11 @@ def review_values(
     Args:
         came_by: node and number of the attempt.
     """
-    in_database = time_writer(conn)
-    of_all = (in_database(now), *came_by)
+    of_all = (now, *came_by)
     return [
         (
             page_id,
-            *(*texts, in_database(date), rating, variant, url, site, text_hash(texts[_BODY])),
+            *(*texts, date, rating, variant, url, site, text_hash(texts[_BODY])),
             *(*of_all, *(voice or NOT_JUDGED)),
         )
         for *texts, date, rating, variant, voice in read
@@ -124,6 +123,14 @@ def review_values(
 
 def _first_with(conn: Transaction, hashes: Collection[bytes]) -> dict[bytes, int]:
     """The first review with each of these texts, where there is one."""
-    rest = "AND same_as IS NULL GROUP BY text_hash"
-    rows = rows_with(conn, reviews, "text_hash, min(id)", "text_hash", hashes, rest)
-    return {bytes(digest): review_id for digest, review_id in rows}
+    wanted = list(hashes)
+    return {
+        bytes(digest): review_id
+        for start in range(0, len(wanted), _TEXTS_AT_ONCE)
+        for digest, review_id in conn.rows(_FIRST_WITH, hashes=wanted[start : start + _TEXTS_AT_ONCE])
+    }
+
+
+_FIRST_WITH = """
+    SELECT text_hash, min(id) FROM reviews WHERE text_hash IN :hashes AND same_as IS NULL GROUP BY text_hash
+"""

@@ -25,7 +25,7 @@ from tasks.store.queue.hosts import Rest, RestAt, recovered, rest_for_all, rest_
 from tasks.store.queue.leases import Counters, Lease, in_force, open_leases
 from tasks.store.queue.tasks import left_to_do
 from tasks.store.queue.transitions import Move
-from tasks.store.sql.prepared import Prepared, update_each
+from tasks.store.sql.prepared import Prepared
 from tasks.store.sql.tables import attempts, pages, subtasks
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
@@ -391,7 +391,7 @@ def end_attempts(conn: Transaction, now: datetime, ended: Sequence[Ended]) -> No
         if attempt_id in rows
     }
     rows_to_close = [{"id": attempt_id, **change} for attempt_id, change in changes.items()]
-    update_each(conn, attempts, ("id",), rows_to_close, ended_at=now)
+    conn.update("attempts", ("id",), rows_to_close, shared={"ended_at": now})
     folds = []
     for attempt_id, change in changes.items():
         report = by_id[attempt_id].report

@@ -18,9 +18,8 @@ from tasks.domain.states import State, Transition
 from tasks.store.queue import transitions
 from tasks.store.queue.hosts import recovered
 from tasks.store.queue.transitions import Move
-from tasks.store.sql.bulk import inserted
 from tasks.store.sql.database import columns_of
-from tasks.store.sql.prepared import Prepared, update_each
+from tasks.store.sql.prepared import Prepared
 from tasks.store.sql.tables import (
     UtcDateTime,
     attempts,
@@ -261,8 +260,7 @@ def _open_attempts(
         limits = (one.quota, one.budget_s, one.floor.least_share, one.floor.slack, one.entry)
         opened.append((*of, one.node, tokens[one.subtask_id], *limits))
     same = {"allocated_at": now, "errors": {}}
-    made = inserted(conn, attempts, same, _OPENED, opened, attempts.c.subtask_id, attempts.c.id)
-    return {row.subtask_id: row.id for row in made}
+    return dict(conn.inserted("attempts", _OPENED, opened, returning="subtask_id, id", shared=same))
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +332,7 @@ def progress_many(conn: Transaction, now: datetime, items: Sequence[Renewal]) ->
     kept = _renewed(conn, now, items, start=False)
     renewed = [i for i in items if i.lease.token in kept]
     rows = [{"id": i.lease.attempt_id, **i.counters.columns()} for i in renewed if i.counters is not None]
-    update_each(conn, attempts, ("id",), rows, progress_at=now)
+    conn.update("attempts", ("id",), rows, shared={"progress_at": now})
     recovered(conn, now, {(host, i.lease.node) for i in renewed for host in i.page_hosts})
     return [i.lease.token in kept for i in items]
 

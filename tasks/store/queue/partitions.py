@@ -29,8 +29,8 @@ from tasks.domain.hit_count import (
 )
 from tasks.domain.pages import ResultPage
 from tasks.store.sql.database import count_by
-from tasks.store.sql.prepared import Prepared, update_each
-from tasks.store.sql.tables import pages, reviews, targets, task_parts, tasks
+from tasks.store.sql.prepared import Prepared
+from tasks.store.sql.tables import pages, reviews, targets, task_parts
 from tasks.store.sql.transaction import Transaction
 
 _DATES = 5000
@@ -156,7 +156,7 @@ def count_hits(conn: Transaction, read: Sequence[ReadPage]) -> dict[int, HitCoun
         rows[row.id] = changed[row.id] = row
         of_attempts[one.attempt_id] = row.hits
     if changed:
-        update_each(conn, task_parts, ("id",), [_counted(changed[part_id]) for part_id in sorted(changed)])
+        conn.update("task_parts", ("id",), [_counted(changed[part_id]) for part_id in sorted(changed)])
         recount(conn, rows.values())
     return of_attempts
 
@@ -194,7 +194,7 @@ def recount(conn: Transaction, rows: Iterable[PartitionRow]) -> None:
                 "found_reported": sum(reported) if reported else None,
             }
         )
-    update_each(conn, tasks, ("id",), changes)
+    conn.update("tasks", ("id",), changes)
 
 
 def different_hits(conn: Transaction, task_ids: Collection[int]) -> dict[int, int]:

@@ -22,7 +22,7 @@ from tasks.domain.product_match import Verdict
 from tasks.store.queue import partitions
 from tasks.store.queue.leases import KEYWORDS, KeywordSets, Lease, WorkTarget, in_force, keyword_sets
 from tasks.store.sql.database import columns_of
-from tasks.store.sql.prepared import Prepared, new_rows, update_each
+from tasks.store.sql.prepared import Prepared, new_rows
 from tasks.store.sql.tables import attempts, page_products, pages, subtasks, targets
 from tasks.store.sql.transaction import Transaction
 
@@ -330,4 +330,4 @@ def _count_hits(
         for attempt_id, known in counted.items()
         if known.found is not None
     ]
-    update_each(conn, attempts, ("id",), found)
+    conn.update("attempts", ("id",), found)

@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     ColumnElement,
-    Integer,
     Select,
-    String,
     bindparam,
     exists,
     false,
     func,
     or_,
     select,
-    true,
 )
 
 from tasks.domain.failures import FailureReason
@@ -38,7 +35,6 @@ from tasks.store.queue import hosts as host_store
 from tasks.store.queue import nodes as node_store
 from tasks.store.queue.leases import HITS_UNREAD
 from tasks.store.queue.nodes import NodeRow
-from tasks.store.sql.bulk import as_table
 from tasks.store.sql.database import columns_of
 from tasks.store.sql.prepared import Prepared
 from tasks.store.sql.tables import UtcDateTime, attempts, events, host_rests, subtasks, targets, virtual_tasks
@@ -338,22 +334,27 @@ def entrants(conn: Transaction, wanted: Mapping[str, int]) -> list[Entrant]:
     if conn.dialect.name == "sqlite":  # it has no LATERAL, and no round trips either
         rows = _FIRST.rows_of_each(conn, [{"of_site": site, "most": n} for site, n in wanted.items()])
     else:
-        asked = as_table((("site", String()), ("n", Integer())), list(wanted.items()))
-        first = _first(asked.c.site, asked.c.n).lateral("first")
-        rows = conn.execute(select(first).select_from(asked.join(first, true()))).all()
+        asked = [{"site": site, "most": n} for site, n in wanted.items()]
+        return conn.records(Entrant, _FIRST_OF_SITES_POSTGRES, sites=asked)
     return [Entrant(row.id, row.site, row.priority) for row in rows]
 
 
-def _first(site: object, n: object) -> Select[tuple[int, str, int]]:
-    return (
-        select(subtasks.c.id, subtasks.c.site, subtasks.c.priority)
-        .where(subtasks.c.state == State.PRIORITY, subtasks.c.site == site)
-        .order_by(subtasks.c.priority.desc(), subtasks.c.id)
-        .limit(n)  # type: ignore[arg-type]
-    )
+_FIRST_OF_SITES_POSTGRES = """
+    SELECT first.id, first.site, first.priority
+    FROM jsonb_to_recordset(CAST(:sites AS jsonb)) AS given(site text, most integer)
+    CROSS JOIN LATERAL (
+        SELECT id, site, priority FROM subtasks WHERE state = 'PRIORITY' AND site = given.site
+        ORDER BY priority DESC, id LIMIT given.most
+    ) AS first
+"""
 
 
-_FIRST = Prepared(_first(bindparam("of_site"), bindparam("most")))
+_FIRST = Prepared(
+    select(subtasks.c.id, subtasks.c.site, subtasks.c.priority)
+    .where(subtasks.c.state == State.PRIORITY, subtasks.c.site == bindparam("of_site"))
+    .order_by(subtasks.c.priority.desc(), subtasks.c.id)
+    .limit(bindparam("most"))
+)
 
 
 def pending(conn: Transaction) -> dict[str, Backlog]:

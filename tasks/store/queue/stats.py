@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, select, tuple_
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, SUMS, AttemptOutcome, AttemptResult, PairStats
 from tasks.domain.states import State
 from tasks.scheduling.proximity.response_times import RoundTrip, moved
-from tasks.store.sql.prepared import Prepared, new_rows, update_each
+from tasks.store.sql.prepared import Prepared, new_rows
 from tasks.store.sql.tables import attempts, pair_stats, subtasks
 from tasks.store.sql.transaction import Transaction
 
@@ -46,7 +46,7 @@ def fold_many(conn: Transaction, now: datetime, folds: Sequence[Fold]) -> None:
     new_rows(conn, pair_stats, ("site", "node", "faded_at")).defer(conn, new)
     rows = _pairs(conn, pairs)
     folded = [_folded(row, now, of[row.site, row.node]) for row in rows]
-    update_each(conn, pair_stats, ("site", "node"), folded)
+    conn.update("pair_stats", ("site", "node"), folded)
 
 
 def _pairs(conn: Transaction, pairs: Sequence[tuple[str, str]]) -> Sequence[Any]:

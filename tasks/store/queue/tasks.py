@@ -30,7 +30,7 @@ from tasks.store.queue import transitions
 from tasks.store.queue.leases import HITS_UNREAD
 from tasks.store.queue.partitions import NewPartition, insert_partitions
 from tasks.store.sql.database import later_of
-from tasks.store.sql.prepared import Prepared, new_rows, update_each
+from tasks.store.sql.prepared import Prepared, new_rows
 from tasks.store.sql.tables import (
     attempts,
     products,
@@ -303,7 +303,7 @@ def release_chunks(conn: Transaction, now: datetime, chunks: Collection[ChunkKey
         expected = zip(ids, (len(_urls(row, number)) for row, number in wanted), strict=True)
         # Another partition of the task may have asked for the same URL.
         fewer = [{"id": one, "left": made[one] * HITS_UNREAD} for one, n in expected if made[one] != n]
-        update_each(conn, subtasks, ("id",), fewer)
+        conn.update("subtasks", ("id",), fewer)
     return {(row.id, number): subtask_id for (row, number), subtask_id in zip(wanted, ids, strict=True)}
 
 

@@ -21,8 +21,7 @@ from sqlalchemy import ColumnElement, bindparam, delete, func, insert, select, u
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import LEGAL, State, Transition, source, target
-from tasks.store.sql.bulk import as_table, insert_many
-from tasks.store.sql.prepared import Prepared, defer, insertion, update_each
+from tasks.store.sql.prepared import Prepared, defer, insertion
 from tasks.store.sql.tables import events, queue_counts, subtasks
 from tasks.store.sql.transaction import Transaction
 
@@ -178,35 +177,12 @@ def move_many(conn: Transaction, now: datetime, transition: Transition, moves: S
     begin = source(transition)
     end = target(transition, begin)
     same = {"state": end, "changed_at": now, **(_NO_LEASE if begin is State.CRAWL else {})}
-    if conn.dialect.name == "sqlite" or len(moves) == 1:
-        # A row at a time: a prepared statement costs SQLite nothing to repeat.
-        key = ("id", "state", "lease_token") if begin is State.CRAWL else ("id", "state")
-        each = [{**dict(zip(key, (m.subtask_id, begin, m.token), strict=False)), **m.values} for m in moves]
-        update_each(conn, subtasks, key, each, **same)
-    else:
-        _set_all(conn, moves, begin, same)
-    _log(conn, now, [(m.subtask_id, transition, begin, end, m.event) for m in moves])
-
-
-def _set_all(conn: Transaction, moves: Sequence[Move], begin: State | None, same: Mapping[str, Any]) -> None:
-    """The compare-and-set of `move_many` in one statement."""
-    named = tuple(moves[0].values)
-    types = [(f"new_{name}", subtasks.c[name].type) for name in named]
     # The queue is a column of the rows given, not a constant: the planner, whose statistics may be of a time when that
     # queue was empty, is not to look for the rows by it.
-    given = as_table(
-        [
-            ("of", subtasks.c.id.type),
-            ("state", subtasks.c.state.type),
-            ("under", subtasks.c.lease_token.type),
-            *types,
-        ],
-        [(m.subtask_id, begin, m.token, *(m.values[name] for name in named)) for m in moves],
-    )
-    statement = update(subtasks).where(subtasks.c.id == given.c.of, subtasks.c.state == given.c.state)
-    if begin is State.CRAWL:
-        statement = statement.where(subtasks.c.lease_token == given.c.under)
-    defer(conn, statement.values(**same, **{name: given.c[f"new_{name}"] for name in named}))
+    key = ("id", "state", "lease_token") if begin is State.CRAWL else ("id", "state")
+    each = [{**dict(zip(key, (m.subtask_id, begin, m.token), strict=False)), **m.values} for m in moves]
+    conn.update("subtasks", key, each, shared=same)
+    _log(conn, now, [(m.subtask_id, transition, begin, end, m.event) for m in moves])
 
 
 def set_aside(conn: Transaction, now: datetime, told: Mapping[int, EventData]) -> int:
@@ -305,7 +281,7 @@ def _log(
         (*moved, e.token, e.attempt_id, e.node, e.reason, dict(e.detail) if e.detail is not None else None)
         for *moved, e in rows
     ]
-    insert_many(conn, events, {"at": now}, _LOGGED, logged)
+    conn.insert("events", _LOGGED, logged, shared={"at": now})
     _note_moves(conn, ((begin, end) for _, _, begin, end, _ in rows))
 
 
@@ -330,7 +306,7 @@ def _note_moves(conn: Transaction, moved: Iterable[tuple[State | None, State]]) 
             changed[end] += 1
     rows = [(str(state), n) for state, n in changed.items() if n]
     if rows:
-        insert_many(conn, queue_counts, {}, ("state", "n"), rows)
+        conn.insert("queue_counts", ("state", "n"), rows)
 
 
 def count_queues(conn: Transaction) -> dict[str, int]:

@@ -38,13 +38,14 @@ def insertion(
         skip_known: leave out rows whose key is there already.
     """
     names = (*columns, *shared)
+    quoted = [f'"{name}"' for name in names]
     skipping = " ON CONFLICT DO NOTHING" if skip_known else ""
     if sqlite:
         source = f"VALUES ({', '.join(_marks(names))})"
     else:
-        values = [*(f"given.{name}" for name in columns), *(f":{name}" for name in shared)]
+        values = [*(f'given."{name}"' for name in columns), *(f":{name}" for name in shared)]
         source = f"SELECT {', '.join(values)} FROM {_given(table)}"
-    return f"INSERT INTO {table} ({', '.join(names)}) {source}{skipping}"
+    return f"INSERT INTO {table} ({', '.join(quoted)}) {source}{skipping}"
 
 
 @cache
@@ -57,14 +58,14 @@ def updating(
         of_all = dict(zip(shared, _marks((*columns, *key, *shared))[len(of_row) :], strict=True))
         source = ""
     else:
-        of_row = {name: f"given.{name}" for name in (*columns, *key)}
+        of_row = {name: f'given."{name}"' for name in (*columns, *key)}
         of_all = {name: f":{name}" for name in shared}
         source = f"FROM {_given(table)} "
     values = [
-        *(f"{name} = {of_row[name]}" for name in columns),
-        *(f"{name} = {of_all[name]}" for name in shared),
+        *(f'"{name}" = {of_row[name]}' for name in columns),
+        *(f'"{name}" = {of_all[name]}' for name in shared),
     ]
-    found = [f"{table}.{name} = {of_row[name]}" for name in key]
+    found = [f'{table}."{name}" = {of_row[name]}' for name in key]
     return f"UPDATE {table} SET {', '.join(values)} {source}WHERE {' AND '.join(found)}"
 
 

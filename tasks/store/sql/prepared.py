@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from sqlalchemy import Column, Delete, Insert, Select, Table, Update, bindparam, insert, update
+from sqlalchemy import Column, Delete, Insert, Select, Table, Update, insert
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.exc import DBAPIError
@@ -103,25 +103,6 @@ def _tried(driver: Any, method: str, text: str, values: Sequence[Any]) -> Any:
         raise DBAPIError.instance(text, values, error, sqlite3.Error) from error
 
 
-def update_each(
-    conn: Transaction, table: Table, key: Sequence[str], rows: Sequence[Mapping[str, Any]], **same: Any
-) -> None:
-    """Update rows of a table, each by its key; may be deferred.
-
-    Args:
-        key: columns that a row is found by.
-        rows: the key of each, and the columns to set, the same ones in every row.
-        same: columns that get the same value in every row; a column of the key may be one.
-    """
-    if not rows:
-        return
-    columns = (*(name for name in rows[0] if name not in key), *same)
-    names = {name: f"of_{name}" if name in key else f"new_{name}" for name in rows[0]}
-    added = {f"new_{name}": value for name, value in same.items()}
-    given = [{**{names[name]: value for name, value in row.items()}, **added} for row in rows]
-    _update(table, tuple(key), columns).defer(conn, given)
-
-
 @cache
 def insertion(table: Table, columns: tuple[str, ...], *returning: Column[Any]) -> Prepared:
     """An INSERT of rows that give these columns, and what it returns: in the rows' order, where that is a column."""
@@ -142,12 +123,6 @@ def _new_rows(
 ) -> Prepared:
     skipping = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(table).on_conflict_do_nothing()
     return Prepared(skipping.returning(*returning) if returning else skipping, columns)
-
-
-@cache
-def _update(table: Table, key: tuple[str, ...], columns: tuple[str, ...]) -> Prepared:
-    found = update(table).where(*(table.c[name] == bindparam(f"of_{name}") for name in key))
-    return Prepared(found.values({name: bindparam(f"new_{name}") for name in columns}))
 
 
 class _Compiled:
