@@ -23,13 +23,13 @@ from app.cli.progress import Progress
 from app.reports.summary import Summary, mark, summary
 from app.run.preflight import Preflight, check_lab
 from splitter.errors import InputError
+from tasks.domain.errors import StoreUnavailable
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import tasks
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
-from tasks.store.sql.outages import is_outage
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -64,9 +64,7 @@ def watched(
     took_s = monotonic() - began_s
     try:
         return summary(store, begin, took_s, _run_settings(settings, nodes), HostCatalog(catalog).of_site)
-    except Exception as error:
-        if not is_outage(error):
-            raise
+    except StoreUnavailable as error:
         raise DatabaseUnusable(
             "the run has ended, but the database does not answer: see `reviewloop status` once it does"
         ) from error

@@ -19,6 +19,7 @@ from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, ReviewloopError
 from splitter.normalize import split_words
+from tasks.domain.errors import StoreFailed
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -171,13 +172,11 @@ def store_to_fill(settings: Settings) -> Iterator[Store]:
 def _opened(
     settings: Settings, opened: Callable[[Settings], AbstractContextManager[Store]]
 ) -> Iterator[Store]:
-    from sqlalchemy.exc import DBAPIError
-
     with ExitStack() as stack:
         try:
             store = stack.enter_context(opened(settings))
-        except DBAPIError as error:
-            raise DatabaseUnusable(_why_not(settings, " ".join(str(error.orig).split()))) from error
+        except StoreFailed as error:
+            raise DatabaseUnusable(_why_not(settings, str(error))) from error
         yield store
 
 

@@ -154,8 +154,6 @@ def _check_mail(settings: Settings) -> Check:
 
 
 def _check_database(settings: Settings, now: Callable[[], datetime]) -> Iterator[Check]:
-    from sqlalchemy.exc import SQLAlchemyError
-
     path, database_now = sqlite_file(settings.database_url), None
     try:
         if path is not None and (locked := _find_read_only(path)):
@@ -169,9 +167,8 @@ def _check_database(settings: Settings, now: Callable[[], datetime]) -> Iterator
     except WrongRevision as error:
         yield _failed("database", "wrong_schema", error=str(error))
         return
-    except (SQLAlchemyError, ReviewloopError, OSError) as error:
-        line = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        yield _failed("database", "no_database" if path else "silent_database", error=line, path=path)
+    except (ReviewloopError, OSError) as error:
+        yield _failed("database", "no_database" if path else "silent_database", error=error, path=path)
         return
     yield _check_clock(now(), None if path is not None else database_now)
     yield check

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from ipaddress import ip_address
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from app.run.setting_fields import Settings
 from app.run.setting_values import sqlite_file
 from splitter.catalog.names import Kind
@@ -179,6 +177,6 @@ def count_browsers(settings: Settings) -> tuple[int, int] | None:
     try:
         with closing(Store.open(settings.database_url)) as store, store.read() as conn:
             live, rendering = nodes.browsers(conn, conn.now, settings.node_silent_after())
-    except (SQLAlchemyError, ReviewloopError, OSError):
+    except (ReviewloopError, OSError):
         return None  # another check reports the database
     return (live, rendering) if live else None

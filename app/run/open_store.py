@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from app.run.version import MIGRATIONS
 from splitter.errors import InputError
+from tasks.domain.errors import StoreFailed, StoreUnavailable
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -117,20 +118,19 @@ def servers_answer(settings: Settings) -> bool:
     """Return True if PostgreSQL and Redis answer within a few seconds."""
     from redis.exceptions import RedisError
 
-    from tasks.store.sql.database import open_engine
-    from tasks.store.sql.outages import is_outage
+    from tasks.store.sql.database import Store
 
-    engine = open_engine(settings.database_url, pool_size=1, connect_s=round(_PING_S))
+    store = Store.open(settings.database_url, pool_size=1, connect_s=round(_PING_S))
     try:
         asyncio.run(ping_redis(settings))
-        engine.connect().close()
-    except (TimeoutError, RedisError):
+        with store.read():
+            return True
+    except (TimeoutError, RedisError, StoreUnavailable):
         return False
-    except Exception as error:
-        return not is_outage(error)
+    except StoreFailed:
+        return True
     finally:
-        engine.dispose()
-    return True
+        store.close()
 
 
 def check_cluster(settings: Settings) -> None:

@@ -8,13 +8,11 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from app.files.harmless import one_line
 from app.run.version import VERSION
 from app.web import metrics
 from app.web.api import acting, reading
@@ -22,7 +20,7 @@ from app.web.base.context import Context, Page
 from app.web.base.guard import Guard
 from app.web.pages import failed, matrix, nodes, overview, products, reviews, schedules, session, sites
 from splitter.errors import InputError
-from tasks.domain.errors import StoreBusy, TaskError
+from tasks.domain.errors import StoreFailed, TaskError, WrongRevision
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +52,7 @@ def make_application(context: Context, names: Collection[str] | None) -> ASGIApp
     app.add_exception_handler(RequestValidationError, _wrong_request)
     for wrong in (TaskError, InputError):
         app.add_exception_handler(wrong, _wrong_input)
-    for away in (DBAPIError, StoreBusy):
+    for away in (StoreFailed, WrongRevision):
         app.add_exception_handler(away, _store_away)
     return Guard(app, context.access, names)
 
@@ -90,5 +88,5 @@ def _wrong_input(request: Request, error: Exception) -> Response:
 
 
 def _store_away(request: Request, error: Exception) -> Response:
-    _log.warning("the store did not answer: %s", one_line(str(getattr(error, "orig", error))))
+    _log.warning("the store did not answer: %s", error)
     return _failure(request, 503, "the store does not answer now: try again in a moment")

@@ -11,8 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.exc import DBAPIError
-
 from app.run.cluster.supervisor import Cluster
 from app.run.open_store import open_store
 from app.run.setting_fields import Settings
@@ -24,6 +22,7 @@ from research.chaos.proxy import running_proxy
 from research.chaos.report import Difference, FaultRecord, Report, compare, make_report
 from research.chaos.watch import StallWatch, Watch
 from research.chaos.world import FAST_PER_S, PLENTY, Products, Supply, names, write_catalog
+from tasks.domain.errors import StoreFailed
 from tasks.store.queue import manual, snapshot, transitions
 from tasks.store.sql.database import Store
 
@@ -265,7 +264,7 @@ class ChaosRun:
                     stall.look()
                 if condition():
                     return True
-            except DBAPIError as error:
+            except StoreFailed as error:
                 log.debug("the database is away: %s", error)
         return False
 

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
-from sqlalchemy.exc import DBAPIError
-
 from research.chaos.movement import can_go_on, movement
+from tasks.domain.errors import StoreFailed
 from tasks.store.queue import transitions
 from tasks.store.sql.database import Store
 from tasks.store.sql.postgres import open_transactions
@@ -58,7 +57,7 @@ class Watch:
             try:
                 with self._store.read() as conn:
                     now = movement(conn)
-            except DBAPIError as error:
+            except StoreFailed as error:
                 log.debug("no answer: %s", error)
                 continue
             self.answered_s = time.monotonic()

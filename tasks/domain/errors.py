@@ -4,8 +4,12 @@ ReviewloopError
 └── TaskError
     ├── IllegalTransition   a subtask was asked to go where the state machine does not lead
     ├── UnknownSubtask, UnknownNode, UnknownSchedule
-    ├── StoreBusy           the database refused for longer than the busy timeout
-    ├── StoreUnwritable     the database's file takes no more writes
+    ├── StoreFailed         the database refused what was asked; the driver's error is its cause
+    │   ├── StoreUnavailable    it is away: the same may succeed after its return
+    │   │   └── StoreBusy       SQLite stayed locked for longer than the busy timeout
+    │   ├── StoreConflict       transactions met: the same may succeed at once
+    │   ├── StoreUnwritable     SQLite's file takes no more writes
+    │   └── Unstorable          a value can't be stored: another try would fail, too
     └── WrongRevision       the database has another version's schema
 """
 
@@ -32,13 +36,35 @@ class UnknownSchedule(TaskError, InputError):
     """There is no schedule of that number or product."""
 
 
-class StoreBusy(TaskError):
-    """The database refused for longer than the busy timeout."""
-
-
 class WrongRevision(TaskError):
     """The database has another version's schema, or none."""
 
 
-class StoreUnwritable(TaskError):
-    """The database's file takes no more writes: its disk is full, or it may not be written to."""
+class StoreFailed(TaskError):
+    """The database refused what was asked; its message is one line of the driver's."""
+
+
+class StoreUnavailable(StoreFailed):
+    """The database is away, or not there yet: the same transaction may succeed after its return.
+
+    It is not known whether the transaction was committed if the error came with COMMIT.
+    """
+
+
+class StoreBusy(StoreUnavailable):
+    """SQLite stayed locked by another process for longer than the busy timeout."""
+
+
+class StoreConflict(StoreFailed):
+    """A deadlock, or a lock held too long: the same transaction may succeed if it is tried again at once.
+
+    Neither can be ruled out: transactions of several processes store pages, and each page's address is unique.
+    """
+
+
+class StoreUnwritable(StoreFailed):
+    """SQLite's file takes no more writes: its disk is full, or it may not be written to."""
+
+
+class Unstorable(StoreFailed):
+    """A value can't be stored, so another try would fail, too."""

@@ -15,11 +15,11 @@ from typing import Any
 from celery import shared_task
 from splitter.split import chunks
 
+from tasks.domain.errors import StoreConflict, StoreUnavailable
 from tasks.jobs import runtime, ticks
 from tasks.jobs.queues import CLOCKS_S, CONTROL, crawl_queue
 from tasks.jobs.schedule import SWEEPS
 from tasks.store.queue.leases import Lease
-from tasks.store.sql.outages import is_outage, is_transient
 
 log = logging.getLogger("reviewloop.sweeps")
 
@@ -31,13 +31,12 @@ class _Outage:
         self._lock = Lock()
         self._since_s: float | None = None
 
-    def begin(self, name: str, error: BaseException) -> None:
+    def begin(self, name: str, error: StoreUnavailable) -> None:
         """Record that a sweep could not run because the database is away."""
         with self._lock:
             first, self._since_s = self._since_s is None, self._since_s or time.monotonic()
         if first:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            log.warning("the database is away, no %s now; sweeps go on with its return: %s", name, lines[0])
+            log.warning("the database is away, no %s now; sweeps go on with its return: %s", name, error)
 
     def end(self) -> None:
         """Record that a sweep has read and written the database."""
@@ -63,9 +62,7 @@ def sweep(name: str) -> None:
                 run(runtime.control())
             finally:
                 _alone[name].release()
-    except Exception as error:
-        if not is_outage(error):
-            raise
+    except StoreUnavailable as error:
         _outage.begin(name, error)
 
 
@@ -88,9 +85,9 @@ def _tick(name: str) -> None:
                 given = ticks.tick(conn, conn.now, control.context, (name,))
         except Exception as error:
             control.context.state.forget()  # its COMMIT may have failed
-            if not is_transient(error):
+            if not isinstance(error, StoreConflict):
                 raise
-            log.warning("no %s now: %s", name, str(error).splitlines()[0])
+            log.warning("no %s now: %s", name, error)
             return
     _outage.end()
     settings = control.context.settings

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+from tasks.domain.errors import Unstorable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Review
 from tasks.store.content.pages import (
@@ -18,7 +19,6 @@ from tasks.store.content.pages import (
     TargetEndToStore,
 )
 from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.sql.database import unstorable
 from tasks.store.sql.writer import Writer
 from tasks.worker.counters import AttemptCounters
 from tasks.worker.fetcher import Dependencies
@@ -88,7 +88,7 @@ class WriteBuffer:
             await asyncio.sleep(0)  # the callbacks of what is done run
             for saving, target in list(self._unsaved.items()):
                 error = saving.exception()
-                if error is None or not unstorable(error):
+                if not isinstance(error, Unstorable | UnicodeError):
                     saving.result()
                     continue
                 del self._unsaved[saving]

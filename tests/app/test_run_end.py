@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import psycopg2
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from app.cli import crawling
 from app.cli.options import DatabaseUnusable
@@ -14,6 +12,7 @@ from app.cli.run_end import finish
 from app.reports.summary import mark, summary
 from app.run.process import Until
 from app.run.setting_fields import Settings
+from tasks.domain.errors import StoreUnavailable
 from tasks.store.queries.queues import Stored
 from tasks.store.sql.database import Store
 
@@ -85,7 +84,7 @@ def test_a_run_shows_its_own_reviews_only(crawled):
 
 def test_a_run_whose_database_went_away_ends_with_one_line(monkeypatch):
     def unanswered(*_given):
-        raise OperationalError("SELECT", {}, psycopg2.OperationalError("timeout expired"))
+        raise StoreUnavailable("timeout expired")
 
     monkeypatch.setattr(crawling, "mark", lambda _store: Stored())
     monkeypatch.setattr(crawling, "summary", unanswered)

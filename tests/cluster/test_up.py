@@ -11,9 +11,9 @@ import pytest
 from clusters import PRODUCTS, SITES, add_products, gone, opened, stored_pages, violations
 from patience import PATIENCE_S, until
 from sqlalchemy import func, select
-from sqlalchemy.exc import DBAPIError
 
 from app.actions.products import new_product
+from tasks.domain.errors import StoreFailed, WrongRevision
 from tasks.store.content import products
 from tasks.store.queue import nodes, snapshot, tasks
 from tasks.store.sql.tables import events, pages, subtasks
@@ -133,7 +133,7 @@ def pages_in(store):
     try:
         with store.read() as conn:
             return conn.execute(select(func.count()).select_from(pages)).scalar_one()
-    except DBAPIError:  # not there yet, or without its tables
+    except (StoreFailed, WrongRevision):  # not there yet, or without its tables
         return 0
 
 

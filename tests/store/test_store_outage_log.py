@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from world import World
 
-from tasks.domain.errors import StoreBusy
+from tasks.domain.errors import StoreUnavailable
 from tasks.jobs import celery_tasks, runtime
 from tasks.jobs.runtime import Control, Opened
 
@@ -24,7 +24,7 @@ class Away:
     @contextmanager
     def begin(self) -> Any:
         if self.away:
-            raise StoreBusy("connection refused\n\tIs the server running?")
+            raise StoreUnavailable("connection refused")
         with self._store.begin() as conn:
             yield conn
 
@@ -33,7 +33,7 @@ class Away:
 def database(world: World, monkeypatch: pytest.MonkeyPatch) -> Away:
     database = Away(world.store)
     nothing: Any = lambda *_: None  # noqa: E731
-    away: Any = lambda *_: _raised(StoreBusy("connection refused"))  # noqa: E731
+    away: Any = lambda *_: _raised(StoreUnavailable("connection refused"))  # noqa: E731
     control = Control(
         store=database,  # type: ignore[arg-type]
         context=world.context,

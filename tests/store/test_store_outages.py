@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,18 @@ from datetime import datetime, timedelta
 import psycopg2
 import pytest
 from sqlalchemy import TextClause, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 from world import SILENT, START, World, hit
 
+from tasks.domain.errors import (
+    StoreBusy,
+    StoreConflict,
+    StoreFailed,
+    StoreUnavailable,
+    StoreUnwritable,
+    Unstorable,
+    WrongRevision,
+)
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.scheduler_state import SchedulerState
@@ -24,8 +34,8 @@ from tasks.store.queue import leases
 from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
 from tasks.store.queue.upkeep import longest_lapse
 from tasks.store.sql import postgres
-from tasks.store.sql.database import Store, committed, open_engine, try_lock, unhurried
-from tasks.store.sql.outages import is_outage, is_transient
+from tasks.store.sql.database import Store, committed, try_lock, unhurried
+from tasks.store.sql.outages import own_errors
 from tasks.store.sql.tables import attempts, targets, task_parts
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
@@ -53,9 +63,58 @@ class LosesAnswers(Store):
             raise _lost()
 
 
-def _lost() -> OperationalError:
-    cause = psycopg2.OperationalError("server closed the connection unexpectedly")
-    return OperationalError("COMMIT", {}, cause, connection_invalidated=True)
+class _Refusal(psycopg2.DatabaseError):
+    """An error of the driver with the server's code."""
+
+    __module__ = "psycopg2.errors"
+    pgcode = None
+
+    def __init__(self, text: str, code: str) -> None:
+        super().__init__(text)
+        self.pgcode = code
+
+
+@pytest.mark.parametrize(
+    ("error", "own"),
+    [
+        (_Refusal("deadlock detected", "40P01"), StoreConflict),
+        (_Refusal("canceling statement due to lock timeout", "55P03"), StoreConflict),
+        (_Refusal("terminating connection due to administrator command", "57P01"), StoreUnavailable),
+        (_Refusal("connection failure", "08006"), StoreUnavailable),
+        (_Refusal("relation does not exist", "42P01"), WrongRevision),
+        (_Refusal("syntax error", "42601"), StoreFailed),
+        (psycopg2.OperationalError("server closed the connection\n\tunexpectedly"), StoreUnavailable),
+        (psycopg2.OperationalError("FATAL: the database system is starting up"), StoreUnavailable),
+        (psycopg2.OperationalError("FATAL: password authentication failed"), StoreFailed),
+        (psycopg2.IntegrityError("duplicate key"), Unstorable),
+        (sqlite3.IntegrityError("UNIQUE constraint failed"), Unstorable),
+        (sqlite3.OperationalError("database is locked"), StoreBusy),
+        (sqlite3.OperationalError("attempt to write a readonly database"), StoreUnwritable),
+        (sqlite3.DatabaseError("database disk image is malformed"), StoreUnwritable),
+        (sqlite3.OperationalError("no such table: pages"), WrongRevision),
+        (sqlite3.DatabaseError("file is not a database"), StoreFailed),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [True, False], ids=["by SQLAlchemy", "bare"])
+def test_a_driver_error_leaves_as_one_of_the_store(
+    error: Exception, own: type[Exception], wrapped: bool
+) -> None:
+    driver = sqlite3.Error if isinstance(error, sqlite3.Error) else psycopg2.Error
+    raised = DBAPIError.instance("SELECT", {}, error, driver) if wrapped else error
+    with pytest.raises(own) as told, own_errors():
+        raise raised
+    assert type(told.value) is own
+    assert "\n" not in str(told.value)
+    assert told.value.__cause__ is raised
+
+
+def test_other_errors_stay_as_they_are() -> None:
+    with pytest.raises(ValueError, match="mine"), own_errors():
+        raise ValueError("mine")
+
+
+def _lost() -> StoreUnavailable:
+    return StoreUnavailable("server closed the connection unexpectedly")
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["committed", "rolled back"])
@@ -119,10 +178,8 @@ def test_the_server_ends_a_session_that_is_silent_within_a_transaction(postgres_
     }
     frozen = postgres_store.connect()
     try:
-        with pytest.raises(OperationalError) as ended:
+        with pytest.raises(StoreUnavailable):
             _hold_and_wake(postgres_store, frozen)
-        assert is_outage(ended.value)
-        assert not is_transient(ended.value)
     finally:
         frozen.close()
 
@@ -145,19 +202,17 @@ def test_a_connection_without_an_answer_is_closed(postgres_store: Store, monkeyp
     monkeypatch.setattr(postgres, "ANSWER_S", 0.3)
     with postgres_store.connect() as conn:
         driver = conn.connection.driver_connection
-        with pytest.raises(OperationalError, match=r"did not answer for 0\.3 s") as failed:
+        with pytest.raises(StoreUnavailable, match=r"did not answer for 0\.3 s"), own_errors():
             conn.execute(text("SELECT pg_sleep(9)"))
-        assert is_outage(failed.value)
         assert driver.closed
 
 
 def test_a_server_that_takes_no_connection_is_given_up(postgres_store: Store) -> None:
     """It takes the connection and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        engine = open_engine(f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/x", connect_s=1)
-        with pytest.raises(OperationalError, match="did not answer for 1 s") as failed:
-            engine.connect()
-        assert is_outage(failed.value)
+        away = Store.open(f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/x", connect_s=1)
+        with pytest.raises(StoreUnavailable, match="did not answer for 1 s"):
+            away.connect()
 
 
 def test_a_patient_connection_waits_for_its_answer(postgres_store: Store, monkeypatch) -> None:

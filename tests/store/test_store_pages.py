@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy.exc import IntegrityError
 from world import World, hit, review
 
+from tasks.domain.errors import Unstorable
 from tasks.domain.hit_count import Provenance
 from tasks.store.content.pages import TargetEnd
 from tasks.store.queue.leases import Counters, Lease, WorkTarget
@@ -51,7 +51,7 @@ def test_page_reviews_and_target_are_stored_together(world: World) -> None:
 
 def test_a_failure_inside_leaves_nothing(world: World) -> None:
     lease, (target,) = _with_hits(world, "甲", [hit("1")])
-    with pytest.raises(IntegrityError):
+    with pytest.raises(Unstorable):
         world.save(lease, target, [review("a", "很好"), review("a", "一样的编号")])
     assert [world.rows(t) for t in (page_table, reviews, page_products)] == [[], [], []]
     (row,) = world.rows(targets, targets.c.kind == "hit")

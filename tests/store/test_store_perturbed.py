@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Boolean, Column, LargeBinary, Row, String, Table, Text, func, select, text, update
-from sqlalchemy.exc import DataError, IntegrityError
 from test_store_unasked import unanswered
 from world import CATALOG, SITE, World, hit, page_of, review, undone
 
 from splitter.catalog.model import TimeFilter
 from splitter.catalog.names import Kind
+from tasks.domain.errors import Unstorable
 from tasks.domain.failures import FailureReason
 from tasks.domain.hit_count import EngineLimits, PartitionState, Provenance
 from tasks.domain.page_key import canonical, page_key
@@ -322,7 +322,7 @@ def _outcome(conn: Transaction, column: Column[Any], row: Row[Any], value: Any) 
     try:
         conn.execute(update(table).where(*key).values({column.name: value}))
         return "seen" if verify(conn, row_now(conn)).violations else "unseen"
-    except (IntegrityError, DataError):
+    except Unstorable:
         return "refused"
     finally:
         step.rollback()

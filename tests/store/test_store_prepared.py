@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from sqlalchemy import bindparam, select, update
-from sqlalchemy.exc import IntegrityError
 from world import START, World
 
+from tasks.domain.errors import Unstorable
 from tasks.store.sql.database import Store
 from tasks.store.sql.prepared import Prepared, insertion, new_rows
 from tasks.store.sql.tables import pages, sweep_marks
@@ -86,7 +86,7 @@ def test_an_update_returns_what_it_changed(filled: Store) -> None:
 
 
 def test_an_error_is_sqlalchemys_and_nothing_stays_of_its_transaction(filled: Store) -> None:
-    with pytest.raises(IntegrityError), filled.begin() as conn:
+    with pytest.raises(Unstorable), filled.begin() as conn:
         insertion(sweep_marks, MARKS).defer(conn, [{"sweep": "s5", "last_id": 5}, ROWS[0]])
     with filled.read() as conn:
         assert len(OF.rows(conn, {"ids": [1, 2, 3, 4, 5]})) == 3

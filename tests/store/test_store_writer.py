@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from patience import PATIENCE_S
 from sqlalchemy import insert, select, update
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import OperationalError
 
-from tasks.domain.errors import TaskError
+from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable, TaskError, Unstorable
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import hosts
 from tasks.store.sql.transaction import Transaction
@@ -72,7 +72,7 @@ def test_one_that_fails_takes_no_other_along(writer: Writer, store: Store) -> No
     )
     plug.pull()
     assert (first.result(), last.result()) == ("a", "b")
-    assert isinstance(again.exception(), IntegrityError)
+    assert isinstance(again.exception(), Unstorable)
     assert isinstance(broken.exception(), ZeroDivisionError)
     assert _hosts(store) == ["a", "b"]
 
@@ -147,11 +147,11 @@ def test_submitting_while_it_closes_is_refused_or_done(store: Store) -> None:
 def test_a_transaction_that_cannot_begin_fails_all_that_wait_for_it(store: Store) -> None:
     class Broken(Store):
         def begin(self, kept: Any = None) -> Any:
-            raise OperationalError("BEGIN", None, Exception("gone"))
+            raise StoreFailed("gone")
 
     writer = Writer(Broken(store.engine))
-    assert isinstance(writer.submit(_add("a")).exception(), OperationalError)
-    assert isinstance(writer.submit(_add("b")).exception(), OperationalError)
+    assert isinstance(writer.submit(_add("a")).exception(), StoreFailed)
+    assert isinstance(writer.submit(_add("b")).exception(), StoreFailed)
     writer.close()
 
 
@@ -162,7 +162,7 @@ def test_a_database_that_was_away_at_the_start_is_no_matter_once_it_is_back(stor
         def connect(self) -> Transaction:
             if next(self.answers):
                 return super().connect()
-            raise OperationalError("connect", None, Exception("away"))
+            raise StoreUnavailable("away")
 
     writer = Writer(Away(store.engine))
     assert writer.call(_add("a")) == "a"
@@ -399,7 +399,7 @@ def test_an_item_that_loses_deadlocks_is_tried_again_but_not_for_ever(
         assert told == "won"
         assert _hosts(store) == ["a", *beside], "what it wrote and lost was rolled back each time"
     else:
-        assert isinstance(told, OperationalError)
+        assert isinstance(told, StoreConflict)
         assert _hosts(store) == [*beside]
 
 

@@ -11,11 +11,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
 import pytest
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 from world import START, statements
 
 import tasks.store
 from splitter.catalog.names import Kind
+from tasks.domain.errors import Unstorable
 from tasks.domain.product_match import Verdict
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction, contained
@@ -164,7 +165,7 @@ def test_what_is_sent_later_keeps_its_order(filled: Store) -> None:
 
 
 def test_an_error_is_sqlalchemys_and_nothing_stays_of_its_transaction(filled: Store) -> None:
-    with pytest.raises(IntegrityError), filled.begin() as tx:
+    with pytest.raises(Unstorable), filled.begin() as tx:
         _add(tx, "s5", "s1")
     with filled.read() as tx:
         assert tx.value("SELECT count(*) FROM sweep_marks") == 4
@@ -272,7 +273,7 @@ def test_known_rows_are_left_out(store: Store) -> None:
         )
         assert [tuple(row) for row in added] == [("b", 3)]
         assert tx.inserted("sweep_marks", columns, [], returning="sweep") == []
-    with pytest.raises(IntegrityError), store.begin() as tx:
+    with pytest.raises(Unstorable), store.begin() as tx:
         tx.insert("sweep_marks", columns, [("c", 1), ("a", 1)])
 
 

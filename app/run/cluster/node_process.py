@@ -15,7 +15,6 @@ from types import TracebackType
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from sqlalchemy.exc import ProgrammingError
 
 from app.run import wiring
 from app.run.cluster.pulse import EVERY_S, Pulse
@@ -153,8 +152,6 @@ class NodeProcess:
             row = await writer.run(partial(self._register, entries))
         except WrongRevision as error:
             raise InputError(f"{error}; {_UPGRADE}") from None
-        except ProgrammingError as error:
-            raise InputError(f"its tables are of another version: {error.orig}; {_UPGRADE}") from None
         on_free()
         self._seen = SeenPages(
             RedisSeen(redis, time.monotonic),

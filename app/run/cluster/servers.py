@@ -24,12 +24,12 @@ from pathlib import Path
 
 from redis import Redis
 from redis.exceptions import RedisError
-from sqlalchemy.exc import OperationalError
 
 from app.run.cluster.processes import Program, account, last_lines, start, stop
 from app.run.open_store import hold
 from splitter.errors import InputError, ReviewloopError
-from tasks.store.sql.database import open_engine
+from tasks.domain.errors import StoreFailed
+from tasks.store.sql.database import Store
 
 POSTGRES = "postgres"
 """Folder with PostgreSQL's data in a cluster's folder."""
@@ -113,11 +113,8 @@ class PostgresServer:
 
     def wait(self, alive: Callable[[], bool]) -> None:
         """Wait until it answers. Raises ServerFailed."""
-        engine = open_engine(self.url, pool_size=1)
-        try:
-            _wait(self.program, lambda: engine.connect().close(), OperationalError, alive)
-        finally:
-            engine.dispose()
+        with contextlib.closing(Store.open(self.url, pool_size=1)) as store:
+            _wait(self.program, lambda: store.connect().close(), StoreFailed, alive)
 
     def clean_up(self) -> None:
         """Remove all files but the data."""

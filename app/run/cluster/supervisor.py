@@ -26,10 +26,10 @@ from app.run.setting_fields import Settings
 from app.run.version import DEFAULT_DATABASE
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
+from tasks.domain.errors import StoreUnavailable
 from tasks.store.queue import snapshot
 from tasks.store.queue.nodes import Node, set_addresses
 from tasks.store.sql.database import Store
-from tasks.store.sql.outages import is_outage
 
 _CHECK_EVERY_S = 0.1
 _WATCH_EVERY_S = 0.5
@@ -263,9 +263,7 @@ class Cluster:
             watch()
             with store.read() as conn:
                 return snapshot.all_settled(conn)
-        except Exception as error:
-            if not is_outage(error):
-                raise
+        except StoreUnavailable:
             return False
 
     def _serve(self, stack: ExitStack, server: PostgresServer | RedisServer) -> str:

@@ -35,9 +35,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import ArgumentError, DataError, IntegrityError, OperationalError
+from sqlalchemy.exc import ArgumentError
 
-from tasks.domain.errors import StoreBusy
+from tasks.store.sql.outages import own_errors
 from tasks.store.sql.statement_batch import batching
 from tasks.store.sql.transaction import Transaction
 
@@ -142,9 +142,9 @@ class Store:
         self.patient = False
 
     @classmethod
-    def open(cls, url: str, *, pool_size: int = 5) -> Store:
+    def open(cls, url: str, *, pool_size: int = 5, connect_s: int | None = None) -> Store:
         """Open `url` (see `open_engine`); creates no tables (see `tasks.store.sql.schema`)."""
-        return cls(open_engine(url, pool_size=pool_size))
+        return cls(open_engine(url, pool_size=pool_size, connect_s=connect_s))
 
     @property
     def is_sqlite(self) -> bool:
@@ -153,7 +153,8 @@ class Store:
 
     def connect(self) -> Connection:
         """A connection to keep, for `begin`; the caller closes it."""
-        return batching(self.engine.connect())
+        with own_errors():
+            return batching(self.engine.connect())
 
     @contextmanager
     def begin(
@@ -166,25 +167,19 @@ class Store:
             now: see `Transaction`.
 
         Raises:
-            StoreBusy: SQLite stayed locked by another process for longer than the busy timeout.
+            StoreFailed, WrongRevision: in place of a driver's error.
         """
-        try:
-            with self.connect() if connection is None else nullcontext(connection) as conn, conn.begin():
-                yield Transaction(conn, now)
-        except OperationalError as error:
-            if "database is locked" in str(error.orig):
-                raise StoreBusy(
-                    f"the database stayed locked for {BUSY_TIMEOUT_S:.0f} s: is another process stuck in it?"
-                ) from error
-            raise
+        kept = nullcontext(connection) if connection is not None else self.connect()
+        with own_errors(), kept as conn, conn.begin():
+            yield Transaction(conn, now)
 
     @contextmanager
     def read(self, *, now: datetime | None = None) -> Iterator[Transaction]:
-        """A transaction that only reads: one consistent view, and no writer waits for it."""
+        """A transaction that only reads: one consistent view, and no writer waits for it. Raises as `begin`."""
         options: dict[str, Any] = (
             {"sqlite_begin": "DEFERRED"} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         )
-        with self.engine.connect().execution_options(**options) as conn:
+        with own_errors(), self.engine.connect().execution_options(**options) as conn:
             if not self.patient or self.is_sqlite:
                 yield Transaction(conn, now)
                 return
@@ -236,11 +231,6 @@ def try_lock(conn: Transaction, name: str, lock_timeout_s: float) -> bool:
     key = zlib.crc32(name.encode())
     both = "SELECT set_config('lock_timeout', :most, true), pg_try_advisory_xact_lock(:key)"
     return bool(conn.rows(both, key=key, most=f"{1000 * lock_timeout_s:.0f}ms")[0][1])
-
-
-def unstorable(error: BaseException) -> bool:
-    """Whether an error lies in the values to be stored, so that another try would fail too."""
-    return isinstance(error, DataError | IntegrityError | UnicodeError)
 
 
 def later_of(stored: ColumnElement[datetime], now: datetime) -> ColumnElement[datetime]:

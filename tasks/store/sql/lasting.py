@@ -15,10 +15,9 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
+from tasks.domain.errors import StoreFailed, StoreUnavailable
 from tasks.store.sql.database import Store, committed
-from tasks.store.sql.outages import is_outage
 from tasks.store.sql.transaction import Transaction
 
 log = logging.getLogger("reviewloop.store")
@@ -47,13 +46,12 @@ class Absence:
         self._lock = threading.Lock()
         self._since: float | None = None
 
-    def met(self, error: Exception) -> None:
+    def met(self, error: StoreUnavailable) -> None:
         """A transaction found it away."""
         with self._lock:
             if self._since is None:
                 self._since = self._clock()
-                told = str(getattr(error, "orig", error)).strip().splitlines() or [type(error).__name__]
-                log.warning("the database is away (%s): what is to be written waits for it", told[0])
+                log.warning("the database is away (%s): what is to be written waits for it", error)
 
     def over(self) -> None:
         """A transaction was committed."""
@@ -102,7 +100,7 @@ class LastingConnection:
 
     def open_early(self) -> None:
         """Connect before there is anything to write; if that fails, the first write tries again."""
-        with suppress(SQLAlchemyError):
+        with suppress(StoreFailed):
             self._conn = self._store.connect()
 
     def write(self, operation: Callable[[Transaction, datetime], T]) -> T:
@@ -118,9 +116,7 @@ class LastingConnection:
                 self._commit(operation, attempt)
                 self._absence.over()
                 return attempt.results[0]
-            except Exception as error:
-                if not is_outage(error):
-                    raise
+            except StoreUnavailable as error:
                 self._absence.met(error)
                 if attempt.results and self._made(attempt):
                     return attempt.results[0]
@@ -143,9 +139,8 @@ class LastingConnection:
                 if made is not None:
                     self._absence.over()
                     return made
-            except Exception as error:
-                if not is_outage(error):
-                    raise
+            except StoreUnavailable:
+                pass
             pause_s = min(2 * pause_s, _AGAIN_S[1])
         return False
 

@@ -1,14 +1,24 @@
-"""Errors of the database that are no fault of what was to be written: it is away, or two transactions met."""
+"""Turns the drivers' errors into the store's own: what leaves a transaction is a `StoreFailed` or `WrongRevision`."""
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
-from tasks.domain.errors import StoreBusy
+from tasks.domain.errors import (
+    StoreBusy,
+    StoreConflict,
+    StoreFailed,
+    StoreUnavailable,
+    StoreUnwritable,
+    TaskError,
+    Unstorable,
+    WrongRevision,
+)
 
-_PASSING = frozenset(
+_CONFLICT = frozenset(
     {
         "40P01",  # deadlock
         "40001",  # serialization failure
@@ -28,66 +38,64 @@ _AWAY = frozenset(
         "53100",  # its disk is full
     }
 )
+_OTHER_SCHEMA = frozenset(
+    {
+        "42P01",  # there is no such table
+        "42703",  # there is no such column
+    }
+)
 _MAY_PASS = (
     *("starting up", "shutting down", "recovery", "too many", "remaining connection slots"),
     *("terminating connection", "not yet accepting", "not accepting"),
 )
 """Of the FATAL errors at connecting, which come without a code: parts of those that time may cure."""
-
-_NOT_OF_POSTGRES = "none"
-
-
-def is_transient(error: BaseException) -> bool:
-    """Whether the same transaction may succeed if it is tried again at once: a deadlock, or a lock held too long.
-
-    Neither can be ruled out: transactions of several processes store pages, and each page's address is unique.
-    """
-    return _code(error) in _PASSING
-
-
-def is_outage(error: BaseException) -> bool:
-    """Whether the database went away, or is not there yet: the same transaction may succeed after its return.
-
-    Whether it was committed is not known where the error came with COMMIT (`tasks.store.sql.database.committed`).
-    """
-    if isinstance(error, StoreBusy):
-        return True
-    code = _code(error)
-    if code == _NOT_OF_POSTGRES:
-        return False
-    if code is None:
-        told = str(error)
-        return "FATAL" not in told or any(part in told for part in _MAY_PASS)
-    return code in _AWAY or code.startswith("08")
-
-
-_UNWRITABLE = (
-    "disk is full",
-    "readonly database",
-    "disk I/O error",
-    "malformed",
-    "unable to open database file",
+_OF_SQLITE = (
+    (StoreBusy, ("database is locked",)),
+    (
+        StoreUnwritable,
+        (
+            "disk is full",
+            "readonly database",
+            "disk I/O error",
+            "malformed",
+            "unable to open database file",
+        ),
+    ),
+    (WrongRevision, ("no such table", "no such column")),
 )
+_DRIVERS = ("sqlite3", "psycopg2")
+_PREFIX: Mapping[type[TaskError], str] = {
+    StoreBusy: "is another process stuck in the database? ",
+    WrongRevision: "the database's tables are of another version: ",
+}
 
 
-def unwritable(error: BaseException) -> str | None:
-    """Why SQLite's file takes no more writes, where that is so: its disk is full, or it may not be written to."""
-    cause = getattr(error, "orig", error)
-    if not isinstance(cause, sqlite3.Error):
-        return None
-    told = str(cause)
-    return told if any(part in told for part in _UNWRITABLE) else None
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Raise the store's error in place of a driver's, which is its cause."""
+    try:
+        yield
+    except Exception as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        if cause is None or (cause is error and type(error).__module__.split(".")[0] not in _DRIVERS):
+            raise
+        kind = _kind(cause, is_lost=isinstance(error, DBAPIError) and error.connection_invalidated)
+        raise kind(_PREFIX.get(kind, "") + (" ".join(str(cause).split()) or type(cause).__name__)) from error
 
 
-def _code(error: BaseException) -> str | None:
-    """PostgreSQL's code of an error; None where the connection was lost or not made."""
-    if not isinstance(error, DBAPIError):
-        return _NOT_OF_POSTGRES
-    code: str | None = getattr(error.orig, "pgcode", _NOT_OF_POSTGRES)
-    if code is None and not _of_connection(error):
-        return _NOT_OF_POSTGRES
-    return code
-
-
-def _of_connection(error: DBAPIError) -> bool:
-    return error.connection_invalidated or type(error.orig).__name__ in ("OperationalError", "InterfaceError")
+def _kind(error: BaseException, *, is_lost: bool) -> type[TaskError]:
+    names, text = {kind.__name__ for kind in type(error).__mro__}, str(error)
+    if names & {"DataError", "IntegrityError"}:
+        return Unstorable
+    if type(error).__module__ == "sqlite3":
+        return next((kind for kind, parts in _OF_SQLITE if any(part in text for part in parts)), StoreFailed)
+    code: str | None = getattr(error, "pgcode", None)
+    if code is None:  # the connection was lost or not made
+        is_lost = is_lost or type(error).__name__ in ("OperationalError", "InterfaceError")
+        may_pass = "FATAL" not in text or any(part in text for part in _MAY_PASS)
+        return StoreUnavailable if is_lost and may_pass else StoreFailed
+    if code in _CONFLICT:
+        return StoreConflict
+    if code in _OTHER_SCHEMA:
+        return WrongRevision
+    return StoreUnavailable if code in _AWAY or code.startswith("08") else StoreFailed

@@ -25,10 +25,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from tasks.domain.batches import MOST_AT_ONCE
-from tasks.domain.errors import TaskError
+from tasks.domain.errors import StoreConflict, StoreUnwritable, TaskError
 from tasks.store.sql.database import Store
 from tasks.store.sql.lasting import Absence, LastingConnection
-from tasks.store.sql.outages import is_transient, unwritable
 from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
@@ -228,10 +227,9 @@ class Writer:
             _deliver(zip(batch, connection.write(partial(self._written, batch)), strict=True))
             return
         except Exception as error:
-            why = unwritable(error)
-            if why is not None and self._on_unwritable(why):
+            if isinstance(error, StoreUnwritable) and self._on_unwritable(str(error)):
                 return
-            if len(batch) == 1 and not is_transient(error):
+            if len(batch) == 1 and not isinstance(error, StoreConflict):
                 _deliver([(batch[0], error)])
                 return
         for item in sorted(batch, key=lambda item: item.kind.rank):
@@ -243,7 +241,7 @@ class Writer:
             try:
                 return connection.write(partial(self._written, [item]))[0]
             except Exception as error:
-                if tries == _TRIES or not is_transient(error):
+                if tries == _TRIES or not isinstance(error, StoreConflict):
                     return error
         raise AssertionError("the loop returns")
 
