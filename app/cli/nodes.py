@@ -23,6 +23,7 @@ from app.reports.summary import pair_document
 from app.views.durations import seconds
 from app.views.permit_worth import PermitWorth, permit_worths
 from tasks.domain.breaker import BreakerState
+from tasks.scheduling.rebalancing import BufferRule
 from tasks.store.content import page_links
 from tasks.store.queries import pairs as pair_queries
 from tasks.store.queue import added_nodes
@@ -30,7 +31,7 @@ from tasks.store.queue import hosts as host_store
 from tasks.store.queue import nodes as node_store
 from tasks.store.queue.hosts import Breaker
 from tasks.store.queue.nodes import CLOCK_S, NodeRow
-from tasks.store.queue.snapshot import BufferRule, node_load
+from tasks.store.queue.snapshot import load_of
 
 
 @click.group()
@@ -67,7 +68,7 @@ def list_(db: str | None, as_json: bool) -> None:
     settings = settings_of(db)
     with store_there(settings) as store, store.read() as conn:
         now, rows, unrendered = conn.now, node_store.listed(conn), node_store.unrendered(conn)
-        breakers = host_store.breakers(conn, now)
+        breakers = host_store.list_rests(conn)
         added = {node.name: node for node in added_nodes.listed(conn, settings.slots)}
     rule = settings.buffer()
     if as_json:
@@ -202,7 +203,7 @@ def state_of(row: NodeRow, now: datetime, rule: BufferRule) -> str:
 
 def expected_wait_s(row: NodeRow, now: datetime, rule: BufferRule) -> float | None:
     """Seconds until the node begins the last lease it holds; None where it isn't alive."""
-    return node_load(row, now, rule).wait_s if state_of(row, now, rule) == "alive" else None
+    return load_of(row, now, rule).wait_s if state_of(row, now, rule) == "alive" else None
 
 
 def node_document(row: NodeRow, now: datetime, rule: BufferRule) -> dict[str, Any]:

@@ -29,8 +29,8 @@ from tasks.worker.settings import REMEMBERED, CrawlSettings
 if TYPE_CHECKING:
     from splitter.catalog.model import Catalog
     from tasks.jobs.context import LoopSettings
+    from tasks.scheduling.rebalancing import BufferRule
     from tasks.scheduling.recall import RecallSettings
-    from tasks.store.queue.snapshot import BufferRule
 
 _SEARXNG = "searxng"
 
@@ -255,7 +255,7 @@ class Settings(BaseModel):
 
     def buffer(self) -> BufferRule:
         """Return how many leases a node holds, and when it counts as silent."""
-        from tasks.store.queue.snapshot import BufferRule
+        from tasks.scheduling.rebalancing import BufferRule
 
         return BufferRule(silent_after_s=self._recall().node_silent_after_s)
 

@@ -60,7 +60,7 @@ class _Reader:
             *_of_queues(conn, now),
             *_of_pairs(pairs.pairs(conn)),
             *_of_nodes(conn, now),
-            *_of_hosts(conn, now),
+            *_of_hosts(conn),
             *_of_scheduler(upkeep.load_measurements(conn), now),
             _gauge(
                 "reviewloop_alert",
@@ -185,10 +185,10 @@ def _of_nodes(conn: Transaction, now: datetime) -> Iterator[Metric]:
     )
 
 
-def _of_hosts(conn: Transaction, now: datetime) -> Iterator[Metric]:
+def _of_hosts(conn: Transaction) -> Iterator[Metric]:
     open_now = {
         (one.host, one.node, one.cause): 1.0 if one.state is BreakerState.OPEN else 0.5
-        for one in hosts.breakers(conn, now)
+        for one in hosts.list_rests(conn)
     }
     yield _gauge(
         "reviewloop_breaker", "1: open, 0.5: half-open; none: closed.", open_now, "host", "node", "cause"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from research.simulator.scenario import ANY, Dist, EngineSpec, NodeSpec, PairSpec, Scenario, SiteSpec
-from tasks.store.queue.snapshot import BufferRule
+from tasks.scheduling.rebalancing import BufferRule
 
 LANES = 4
 """Requests of an attempt in flight at once, as production has them by default."""

@@ -18,8 +18,8 @@ from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.admission import bound
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.decision import AllocationSettings, AllocationStrategy, Distances
+from tasks.scheduling.rebalancing import BufferRule
 from tasks.scheduling.recall import RecallSettings
-from tasks.store.queue.snapshot import BufferRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from tasks.domain.failures import FailureReason
-from tasks.domain.host_wait import UNREACHABLE
 from tasks.domain.states import Transition
 from tasks.jobs.context import Context
 from tasks.scheduling.recall import Recall, ToManual, after_failure
@@ -71,22 +70,17 @@ def _of_dead_hosts(
         failed: sites of which something failed because a host did not answer: only their hosts are looked at.
     """
     names = {host for site in failed for host in context.hosts_of(site)}
-    rests = hosts.rests_at(conn, names)
+    unanswered = {(one.host, one.node): one.unanswered for one in hosts.list_rests(conn)}
     live = nodes.live(conn, now, timedelta(seconds=context.settings.recall.node_silent_after_s))
     dead: dict[str, str] = {}
     for name in context.catalog.sites:
         kind = context.catalog.kind_of(name)
         able = [node.name for node in live if kind in node.kinds]
         for host in names.intersection(context.hosts_of(name)):
-            times = [_unanswered(rests.get((host, node))) for node in able]
+            times = [unanswered.get((host, node), 0) for node in able]
             if answers_nobody(times, context.settings.recall):
                 dead[name] = host
     return dead
-
-
-def _unanswered(rest: hosts.RestAt | None) -> int:
-    """How often in a row a host left a node unanswered."""
-    return rest.times if rest is not None and rest.cause == UNREACHABLE else 0
 
 
 def _recalled(now: datetime, view: snapshot.FailedView, decision: Recall) -> Move:

@@ -18,7 +18,7 @@ from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
 from tasks.jobs.partitioning import refine
 from tasks.jobs.recalling import answers_others
-from tasks.scheduling import admission, rebalancing
+from tasks.scheduling import admission, capacity, rebalancing
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -57,8 +57,10 @@ def allocate(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
 def open_nodes(conn: Transaction, now: datetime, context: Context) -> list[NodeView]:
     """Nodes that are alive and not drained, with what each can be given now."""
     lacks = context.state.lacks(conn, context.entries)
-    found = snapshot.open_nodes(conn, now, context.settings.buffer)
-    return [replace(one, lacks=lacks[one.name]) if one.name in lacks else one for one in found]
+    loads = snapshot.node_loads(conn, now, context.settings.buffer)
+    return [
+        NodeView(one.name, one.kinds, one.free, one.slots, lacks.get(one.name, frozenset())) for one in loads
+    ]
 
 
 def allocate_to(
@@ -210,9 +212,8 @@ def _bring_up_to_date(
 
 def _hosts(conn: Transaction, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
     limits, state = context.hosts.limits, context.state
-    return snapshot.host_views(
-        conn, now, context.hosts_of, limits, state.request_s, LANES, sites, state.grants
-    )
+    crawled = snapshot.crawled(conn, now, sites, state.grants)
+    return capacity.host_views(crawled, context.hosts_of, limits, state.request_s, LANES, HITS_UNREAD)
 
 
 def modification(context: Context, now_s: float, site: str, node: str, left: int) -> Modification:

@@ -36,7 +36,7 @@ def turn(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
         there = todo(conn, now)  # after what these did
     given = _allocated(conn, now, context, there) if there.due else []
     state.turned_at_event = there.last_event  # what was given makes room in WAIT: the next turn admits
-    state.next_turn_at = min((at for at in (there.due_at, there.rested_at) if at is not None), default=None)
+    state.next_turn_at = there.next_at
     return given
 
 
@@ -65,7 +65,7 @@ def _facts(there: Todo, open_nodes: Sequence[NodeView], grants: Grants) -> Hasha
         )
         for host, one in grants.items()
     )
-    return there.last_event, there.under_way, there.due_at, there.rested_at, tuple(open_nodes), hosts
+    return there.last_event, there.under_way, there.next_at, tuple(open_nodes), hosts
 
 
 def _address(granted: AddressGrants) -> tuple[float, bool]:

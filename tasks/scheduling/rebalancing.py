@@ -104,6 +104,67 @@ class NodeLoad:
 
 
 @dataclass(frozen=True, slots=True)
+class BufferRule:
+    """How many leases a node may prefetch: have beyond its slots.
+
+    As many as it is expected to begin within `HORIZON_S`, but no more than
+    `slots_over` times its slots, so that the newest knowledge decides about the rest. Where attempts are short, at
+    least as many as it begins within `refill_s`. Attempts that only wait hold no slot: for each of them it gets another
+    lease, at most `slots_over` times its slots.
+
+    Attributes:
+        refill_s: longest time until a free slot gets its next lease: that of the sweep, where no notification came.
+        slots_over: most prefetched leases of a slot.
+        silent_after_s: a node without a heartbeat for so long is silent: it gets nothing.
+    """
+
+    refill_s: float = 5.0
+    slots_over: int = 4
+    silent_after_s: float = 60.0
+
+    def most(self, slots: int, idle: int, per_s: float) -> int:
+        """How many leases a node may have, begun or not.
+
+        Args:
+            slots: attempts it runs at once.
+            idle: of those it has begun, how many only wait.
+            per_s: attempts it is expected to begin per second.
+        """
+        bound = self.slots_over * slots
+        # Rounding error: a fraction below this is not another lease.
+        within, refill = (math.ceil(per_s * s - 1e-9) for s in (HORIZON_S, self.refill_s))
+        return slots + min(within, max(bound, refill)) + min(idle, bound)
+
+
+def node_load(
+    name: str,
+    kinds: frozenset[str],
+    slots: int,
+    *,
+    running: int,
+    waiting: int,
+    idle: int,
+    attempts_per_s: float,
+    waited_s: float,
+    rule: BufferRule,
+) -> NodeLoad:
+    """Return the load of a node: what it can be given now, and how soon it begins it.
+
+    Args:
+        name, kinds, slots: of the node.
+        running, waiting: leases that it has begun, and has not begun.
+        idle: attempts that hold no slot, as of its last heartbeat.
+        attempts_per_s: ended, mean over a window.
+        waited_s: how long it has had leases without beginning any; 0 if it has none.
+        rule: how many leases it may prefetch.
+    """
+    idle = min(idle, running)
+    rate = start_rate(slots, running - idle, attempts_per_s, waited_s)
+    free = max(0, rule.most(slots, idle, rate.per_s) - running - waiting)
+    return NodeLoad(name=name, kinds=kinds, slots=slots, prefetched=waiting, free=free, rate=rate)
+
+
+@dataclass(frozen=True, slots=True)
 class PrefetchedLease:
     """A lease that was not begun.
 

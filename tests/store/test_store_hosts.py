@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from world import SILENT, SITE, START, World, hit
+from world import SILENT, SITE, START, World, hit, host_views
 
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import BreakerState
@@ -17,7 +17,7 @@ from tasks.domain.states import State
 from tasks.domain.views import HostView
 from tasks.jobs import sweeps
 from tasks.scheduling.capacity import HostCapacity
-from tasks.store.queue import hosts, leases, nodes, snapshot
+from tasks.store.queue import hosts, leases, nodes
 from tasks.store.queue.hosts import Breaker, Rest
 from tasks.store.queue.leases import Counters, Renewal
 from tasks.store.sql.database import Store
@@ -30,12 +30,30 @@ def refusal(cause: str = "captcha", first_s: float = 600.0, host: str = "h.cn") 
     return Rest(host, cause, lambda times: first_s * 2 ** (times - 1))
 
 
+def resting(world: World) -> dict[str, dict[str, float]]:
+    """Return by host and node the seconds until an open breaker's rest is over."""
+    found: dict[str, dict[str, float]] = {}
+    for one in world.look(hosts.list_rests):
+        if one.state is BreakerState.OPEN:
+            found.setdefault(one.host, {})[one.node] = (one.until - world.now).total_seconds()
+    return found
+
+
+def probing(world: World) -> dict[str, dict[str, str]]:
+    """Return by host and node the cause of a half-open breaker."""
+    found: dict[str, dict[str, str]] = {}
+    for one in world.look(hosts.list_rests):
+        if one.state is BreakerState.HALF_OPEN:
+            found.setdefault(one.host, {})[one.node] = one.cause
+    return found
+
+
 def test_a_refusal_opens_the_breaker_of_that_pair_alone(world: World) -> None:
     assert world.do(hosts.rest_host, "n1", refusal()) == 600.0
-    assert world.look(hosts.rests_s, world.now) == {"h.cn": {"n1": 600.0}}
-    assert world.look(hosts.probing, world.now) == {}
+    assert resting(world) == {"h.cn": {"n1": 600.0}}
+    assert probing(world) == {}
     until = START + timedelta(seconds=600)
-    assert world.look(hosts.breakers, world.now) == [
+    assert world.look(hosts.list_rests) == [
         Breaker(host="h.cn", node="n1", cause="captcha", state=BreakerState.OPEN, until=until, times=1)
     ]
 
@@ -43,11 +61,11 @@ def test_a_refusal_opens_the_breaker_of_that_pair_alone(world: World) -> None:
 def test_the_rest_ends_on_the_second_and_leaves_it_half_open(world: World) -> None:
     world.do(hosts.rest_host, "n1", refusal())
     world.pass_s(599)
-    assert world.look(hosts.probing, world.now) == {}
+    assert probing(world) == {}
     world.pass_s(1)
-    assert world.look(hosts.rests_s, world.now) == {}
-    assert world.look(hosts.probing, world.now) == {"h.cn": {"n1": "captcha"}}
-    assert [one.state for one in world.look(hosts.breakers, world.now)] == [BreakerState.HALF_OPEN]
+    assert resting(world) == {}
+    assert probing(world) == {"h.cn": {"n1": "captcha"}}
+    assert [one.state for one in world.look(hosts.list_rests)] == [BreakerState.HALF_OPEN]
 
 
 def test_refusals_in_a_row_rest_longer_and_a_page_starts_anew(world: World) -> None:
@@ -71,7 +89,7 @@ def test_requests_in_flight_count_as_one_refusal(world: World) -> None:
 def test_a_page_that_was_in_flight_closes_nothing(world: World) -> None:
     world.do(hosts.rest_host, "n1", refusal())
     world.do(hosts.recovered, [("h.cn", "n1")])
-    assert world.look(hosts.rests_s, world.now) == {"h.cn": {"n1": 600.0}}
+    assert resting(world) == {"h.cn": {"n1": 600.0}}
 
 
 def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world: World) -> None:
@@ -81,8 +99,8 @@ def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world: Wor
     lease, _ = world.begin(world.waiting())
     again = refusal("forbidden", 60.0)
     assert world.close(lease, Counters(offered=1), page_hosts=frozenset({SITE}), rests=(again,))
-    assert world.look(hosts.probing, world.now) == {SITE: {"n2": "captcha"}}
-    assert world.look(hosts.rests_s, world.now) == {"h.cn": {"n1": 60.0}}
+    assert probing(world) == {SITE: {"n2": "captcha"}}
+    assert resting(world) == {"h.cn": {"n1": 60.0}}
 
 
 def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world: World) -> None:
@@ -90,12 +108,12 @@ def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world: Wor
     world.pass_s(600)
     lease, _ = world.begin(world.waiting())
     assert world.do(leases.progress_many, [Renewal(lease, SILENT, Counters(tried=3))]) == [True]
-    assert world.look(hosts.probing, world.now) == {SITE: {"n1": "captcha"}}
+    assert probing(world) == {SITE: {"n1": "captcha"}}
     told = Renewal(lease, SILENT, Counters(tried=6), page_hosts=frozenset({SITE}))
     assert world.do(leases.progress_many, [replace(told, lease=replace(lease, token="old"))]) == [False]
-    assert world.look(hosts.probing, world.now) == {SITE: {"n1": "captcha"}}
+    assert probing(world) == {SITE: {"n1": "captcha"}}
     assert world.do(leases.progress_many, [told]) == [True]
-    assert world.look(hosts.probing, world.now) == {}
+    assert probing(world) == {}
 
 
 def test_allocation_sees_who_probes(world: World) -> None:
@@ -103,7 +121,7 @@ def test_allocation_sees_who_probes(world: World) -> None:
     world.pass_s(600)
     world.begin(world.waiting())
     seen = world.look(
-        snapshot.host_views, world.now, world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
+        host_views, world.now, world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
     )
     assert seen[SITE].probing == {"n1"}
     assert seen[SITE].resting == frozenset()
@@ -125,7 +143,7 @@ def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
 
     def seen(grants: Grants = NOTHING_KNOWN) -> dict[str, HostView]:
         return world.look(
-            snapshot.host_views,
+            host_views,
             world.now,
             lambda site: ("engine.cn", site),
             lambda host: limits.get(host, of_site),
@@ -157,7 +175,7 @@ def test_capacity_is_what_hosts_grant_now(world: World) -> None:
         grants = {SITE: granted}
         limits = Limits(per_address_per_s=2, total_per_s=8)
         of = (world.now, lambda site: (site, site), lambda _: limits, {SITE: 0.2}, 4, [SITE], grants)
-        return world.look(snapshot.host_views, *of)[SITE]
+        return world.look(host_views, *of)[SITE]
 
     assert seen(HostGrants(share=0.25)).room == 1
     assert seen(HostGrants(share=0.25)).pages_per_s == 2.0
@@ -179,7 +197,7 @@ def test_one_site_that_answers_at_once_holds_back_no_other_of_its_engine(world: 
 
     def of_one_address(request_s: dict[str, float]) -> int | None:
         seen = world.look(
-            snapshot.host_views,
+            host_views,
             world.now,
             lambda site: ("engine.cn", site),
             lambda _: limits,
@@ -214,9 +232,9 @@ def test_times_count_the_refusals_since_the_last_page(
             else:
                 closes = times > 0 and until <= now
                 hosts.recovered(conn, now, [("h.cn", "n1")])
-                assert (hosts.breakers(conn, now) == []) == (closes or times == 0)
+                assert (hosts.list_rests(conn) == []) == (closes or times == 0)
                 times = 0 if closes else times
-        assert [b.times for b in hosts.breakers(conn, now)] == ([times] if times else [])
+        assert [b.times for b in hosts.list_rests(conn)] == ([times] if times else [])
 
 
 def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world: World) -> None:
@@ -224,7 +242,7 @@ def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world: Worl
     of = world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
 
     def held(host: str) -> int:
-        return sum(world.look(snapshot.host_views, world.now, *of)[host].held.values())
+        return sum(world.look(host_views, world.now, *of)[host].held.values())
 
     lease, work = world.begin(world.waiting())
     assert (held(engine), held(site)) == (1, 1)

@@ -23,12 +23,12 @@ from tasks.fetching.permits import LocalPermits
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.scheduling import rebalancing
+from tasks.scheduling.rebalancing import BufferRule
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.queue import closing, leases, nodes, snapshot
 from tasks.store.queue.hosts import Rest, rest_host
 from tasks.store.queue.leases import Lease, Renewal
 from tasks.store.queue.nodes import Node, NodeLoad
-from tasks.store.queue.snapshot import BufferRule
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, events
 from tasks.store.sql.writer import Writer
@@ -62,7 +62,7 @@ def unstarted(world: World) -> dict[str, int]:
 
 
 def opened(world: World) -> dict[str, NodeView]:
-    return {view.name: view for view in world.do(snapshot.open_nodes, BUFFER)}
+    return {view.name: view for view in world.do(sweeps.open_nodes, world.context)}
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ MANY = SIZE // 16
 """As many rows of a large table, or more, no query of a tick is to read: more than any batch."""
 
 ALLOWED = {
-    """count(*) AS count_1, sum(subtasks."left") AS sum_1""": "every 30 s, and for 2 % of the time at most: it counts "
+    """count(*) AS queued, CAST(sum("left") AS BIGINT)""": "every 30 s, and for 2 % of the time at most: it counts "
     "what is in PRIORITY, from an index alone (`SchedulerState.count_queued`)",
 }
 """Parts of the statements that may read more, and why."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from world import SITE, START, World
+from world import SITE, START, World, host_views
 
 from splitter.catalog.names import Kind
 from tasks.domain.failures import FailureReason
@@ -18,7 +18,7 @@ from tasks.jobs import recalling, sweeps
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import UnaskedHost
 from tasks.store.queries.queues import HostQueue, host_waits
-from tasks.store.queue import closing, hosts, nodes, snapshot
+from tasks.store.queue import closing, hosts, nodes
 from tasks.store.queue.hosts import Rest
 from tasks.store.queue.leases import Counters
 from tasks.store.queue.nodes import Node
@@ -295,14 +295,14 @@ def test_a_page_lets_every_other_address_probe_the_host_at_once(two: World) -> N
 def test_a_page_of_a_node_that_was_always_answered_wakes_no_other(two: World) -> None:
     two.do(hosts.rest_host, "n2", no_answer())
     two.do(hosts.recovered, [(SITE, "n1")])
-    assert two.look(hosts.rests_s, two.now).keys() == {SITE}
+    assert {one.host for one in two.look(hosts.list_rests)} == {SITE}
 
 
 def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two: World) -> None:
     two.do(hosts.rest_host, "n1", no_answer())
     two.do(hosts.rest_host, "n2", Rest(SITE, "captcha", lambda _: 600.0))
     of = two.context.hosts_of, two.context.hosts.limits
-    view = two.look(snapshot.host_views, two.now, *of, {}, 4, [SITE], {})[SITE]
+    view = two.look(host_views, two.now, *of, {}, 4, [SITE], {})[SITE]
     assert (view.resting, view.unanswered) == ({"n1", "n2"}, {"n1"})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,19 +12,23 @@ from typing import Any
 from sqlalchemy import Table, event, select
 
 from splitter.catalog.load import builtin
+from splitter.catalog.model import Limits
 from splitter.catalog.names import Kind
+from tasks.domain.grants import Grants
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.product_match import matchable_text, page_verdict
 from tasks.domain.states import State
+from tasks.domain.views import HostView
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
+from tasks.scheduling import capacity
 from tasks.store.content import known_pages, pages, products
 from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.content.products import NewProduct
-from tasks.store.queue import closing, leases, nodes, tasks
+from tasks.store.queue import closing, leases, nodes, snapshot, tasks
 from tasks.store.queue.closing import AttemptReport, Close
 from tasks.store.queue.leases import Counters, Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
 from tasks.store.queue.partitions import NewPartition
@@ -80,6 +84,21 @@ def statements(store: Store) -> Iterator[list[tuple[str, object]]]:
         event.remove(store.engine, name, listener)
         for driver in traced:
             driver.set_trace_callback(None)
+
+
+def host_views(
+    tx: Transaction,
+    now: datetime,
+    hosts_of: snapshot.HostsOf,
+    limits_of: Callable[[str], Limits],
+    request_s: Mapping[str, float],
+    lanes: int,
+    sites: Collection[str],
+    grants: Grants,
+) -> dict[str, HostView]:
+    """Return the hosts as a strategy sees them (`tasks.scheduling.capacity.host_views`)."""
+    crawled = snapshot.crawled(tx, now, sites, grants)
+    return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, leases.HITS_UNREAD)
 
 
 class World:

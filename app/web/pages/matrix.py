@@ -183,7 +183,7 @@ def pair(page: Here, site: str, node: str) -> Response:
     told = read_matrix(page.context)
 
     def read(conn: Transaction, now: datetime) -> dict[str, Any]:
-        rests = [one for one in hosts.breakers(conn, now) if one.node == node]
+        rests = [one for one in hosts.list_rests(conn) if one.node == node]
         of_site = {*page.context.hosts.of_site(site)} if site in page.context.catalog.sites else {site}
         return {
             "attempts": pairs.attempts_of_pair(conn, site, node, _ATTEMPTS),

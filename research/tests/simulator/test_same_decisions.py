@@ -21,7 +21,7 @@ from tasks.jobs.context import LoopSettings
 from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.store.queue.snapshot import BufferRule
+from tasks.scheduling.rebalancing import BufferRule
 from tasks.store.sql.tables import pair_stats, subtasks
 from tests.store.world import World
 

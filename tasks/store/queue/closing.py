@@ -21,7 +21,7 @@ from tasks.scheduling import unasked
 from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.scheduling.unasked import NodeAccess, UnaskedHost
 from tasks.store.queue import nodes, stats, transitions
-from tasks.store.queue.hosts import Rest, RestAt, recovered, rest_for_all, rest_host, rests_at
+from tasks.store.queue.hosts import Breaker, Rest, list_rests, recovered, rest_for_all, rest_host
 from tasks.store.queue.leases import Counters, Lease, in_force, open_leases
 from tasks.store.queue.tasks import left_to_do
 from tasks.store.queue.transitions import Move
@@ -105,10 +105,10 @@ def _ends(
 ) -> list[_End]:
     """How each attempt ended; where its host could not be asked, the other nodes are looked at."""
     hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
-    rests = rests_at(conn, hosts) if hosts else {}
+    rests = {(one.host, one.node): one for one in list_rests(conn)} if hosts else {}
     for item in closed:
         if _rested_for_all(conn, now, item, rows[item.lease.token], rests):
-            rests = rests_at(conn, hosts)
+            rests = {(one.host, one.node): one for one in list_rests(conn)}
     ends = []
     for item in closed:
         row, report = rows[item.lease.token], item.report
@@ -126,7 +126,7 @@ def _ends(
 
 
 def _rested_for_all(
-    conn: Transaction, now: datetime, item: Close, row: Row[Any], rests: Mapping[tuple[str, str], RestAt]
+    conn: Transaction, now: datetime, item: Close, row: Row[Any], rests: Mapping[tuple[str, str], Breaker]
 ) -> bool:
     """Where its host has left every node unanswered that may ask it, it rests for all of them; whether that is so."""
     host = item.report.unasked
@@ -160,7 +160,7 @@ def _unasked(
     row: Row[Any],
     host: UnaskedHost,
     accesses: Sequence[NodeAccess],
-    rests: Mapping[tuple[str, str], RestAt],
+    rests: Mapping[tuple[str, str], Breaker],
 ) -> _End:
     """Ended as its host could not be asked (`tasks.scheduling.unasked` says what follows)."""
     idle = 0 if item.report.answered else row.idle_releases + 1
@@ -172,11 +172,9 @@ def _unasked(
     ):
         return _failed(item, row, idle)
     wait_s = unasked.wait_s(accesses, idle, host.factor)
-    rest = rests.get((host.host, item.lease.node), RestAt(NO_PERMIT, now, 0))
-    if host.unreachable or rest.until > now:
-        waits = HostWait(host.host, UNREACHABLE if host.unreachable else rest.cause)
-    else:
-        waits = HostWait(host.host, NO_PERMIT)
+    rest = rests.get((host.host, item.lease.node))
+    cause = rest.cause if rest is not None and rest.until > now else NO_PERMIT
+    waits = HostWait(host.host, UNREACHABLE if host.unreachable else cause)
     values = {
         "idle_releases": idle,
         "not_before": now + timedelta(seconds=wait_s) if wait_s > 0.0 else row.not_before,
@@ -192,22 +190,22 @@ def _accesses(
     now: datetime,
     row: Row[Any],
     host: UnaskedHost,
-    rests: Mapping[tuple[str, str], RestAt],
+    rests: Mapping[tuple[str, str], Breaker],
 ) -> list[NodeAccess]:
     """When each live node that may take the subtask could ask the host."""
     accesses = []
     for node in nodes.live(conn, now, timedelta(seconds=host.settings.node_silent_after_s)):
         if row.kind not in node.kinds or row.assigned_node not in (None, node.name):
             continue
-        rest = rests.get((host.host, node.name), RestAt("", now, 0))
-        unanswered = rest.cause == UNREACHABLE
+        rest = rests.get((host.host, node.name))
+        unanswered = rest.unanswered if rest is not None else 0
         granted = host.grants.of(node.permit_address).next_s
         accesses.append(
             NodeAccess(
                 node=node.name,
-                rest_s=max(0.0, (rest.until - now).total_seconds()),
-                unanswered=unanswered,
-                times=rest.times if unanswered else 0,
+                rest_s=max(0.0, (rest.until - now).total_seconds()) if rest is not None else 0.0,
+                unanswered=unanswered > 0,
+                times=unanswered,
                 permit_s=max(granted, host.grants.next_s),
             )
         )

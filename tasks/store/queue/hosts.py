@@ -50,6 +50,7 @@ class Breaker:
 
     Attributes:
         cause: error class of the last refusal that counted, or `UNREACHABLE`.
+        state: at the time of the transaction; a half-open pair gets one attempt at a time.
         until: when its rest ends, or ended.
         times: refusals in a row.
     """
@@ -61,15 +62,10 @@ class Breaker:
     until: datetime
     times: int
 
-
-class RestAt(NamedTuple):
-    """A breaker that is not closed: its cause, when its rest ends, or ended, and refusals in a row."""
-
-    cause: str
-    until: datetime
-    times: int
-    host: str = ""
-    node: str = ""
+    @property
+    def unanswered(self) -> int:
+        """Attempts in a row that the host did not answer; 0 if it refused the last one."""
+        return self.times if self.cause == UNREACHABLE else 0
 
 
 def save_robots(tx: Transaction, robots: Robots) -> None:
@@ -107,7 +103,7 @@ def rest_host(tx: Transaction, now: datetime, node: str, rest: Rest) -> float:
     """
     key = {"host": rest.host, "node": node}
     tx.later(_NEW_REST, cause=rest.cause, now=now, **key)
-    (row,) = tx.records(RestAt, f"{_RESTS} {_PAIR} FOR UPDATE", **key)
+    (row,) = tx.records(_RestRow, f"{_REST} {_PAIR} FOR UPDATE", **key)
     times = row.times if row.until > now else row.times + 1
     until = now + timedelta(seconds=rest.seconds(times))
     if until > row.until:
@@ -115,7 +111,14 @@ def rest_host(tx: Transaction, now: datetime, node: str, rest: Rest) -> float:
     return (max(until, row.until) - now).total_seconds()
 
 
-_RESTS = "SELECT host, node, cause, until, times FROM host_rests"
+class _RestRow(NamedTuple):
+    node: str
+    cause: str
+    until: datetime
+    times: int
+
+
+_REST = "SELECT node, cause, until, times FROM host_rests"
 _PAIR = "WHERE host = :host AND node = :node"
 _NEW_REST = """
     INSERT INTO host_rests (host, node, cause, until, times) VALUES (:host, :node, :cause, :now, 0)
@@ -135,7 +138,7 @@ def rest_for_all(tx: Transaction, now: datetime, node: str, others: Collection[s
         node: that has just asked.
         others: nodes that may ask, too.
     """
-    rows = tx.records(RestAt, _SILENT, host=rest.host)
+    rows = tx.records(_RestRow, _SILENT, host=rest.host)
     able = [row for row in rows if row.node != node and row.node in others] or [
         row for row in rows if row.node == node
     ]
@@ -146,10 +149,10 @@ def rest_for_all(tx: Transaction, now: datetime, node: str, others: Collection[s
     for row in rows:
         until = now + timedelta(seconds=rest.seconds(times if row is next_one else times + 1))
         values = {"cause": row.cause, "until": max(until, row.until), "times": times}
-        tx.later(_PROLONG, host=row.host, node=row.node, **values)
+        tx.later(_PROLONG, host=rest.host, node=row.node, **values)
 
 
-_SILENT = f"{_RESTS} WHERE host = :host AND cause = '{UNREACHABLE}' ORDER BY node FOR UPDATE"
+_SILENT = f"{_REST} WHERE host = :host AND cause = '{UNREACHABLE}' ORDER BY node FOR UPDATE"
 
 
 def recovered(tx: Transaction, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
@@ -173,49 +176,12 @@ _MAY_BE_PROBED = f"""
 _CLOSE = f"DELETE FROM host_rests {_PAIR} AND until <= :now"
 
 
-def rests_s(tx: Transaction, now: datetime) -> dict[str, dict[str, float]]:
-    """Return for which nodes each host rests now (breaker open), and for how long: host to node to seconds."""
-    found: dict[str, dict[str, float]] = {}
-    for row in tx.records(RestAt, f"{_RESTS} WHERE until > :now", now=now):
-        found.setdefault(row.host, {})[row.node] = (row.until - now).total_seconds()
-    return found
-
-
-def unanswered(tx: Transaction, now: datetime) -> dict[str, list[str]]:
-    """Return the nodes for which a host rests now (breaker open) because it does not answer them, by host."""
-    found: dict[str, list[str]] = {}
-    for host, node in tx.rows(_UNANSWERED, now=now):
-        found.setdefault(host, []).append(node)
-    return found
-
-
-def probing(tx: Transaction, now: datetime) -> dict[str, dict[str, str]]:
-    """Return nodes whose rests are over without a page since (breaker half-open): host to node to cause.
-
-    Give each of these pairs one attempt at a time.
-    """
-    found: dict[str, dict[str, str]] = {}
-    for host, node, cause in tx.rows(_PROBING, now=now):
-        found.setdefault(host, {})[node] = cause
-    return found
-
-
-_UNANSWERED = f"SELECT host, node FROM host_rests WHERE until > :now AND cause = '{UNREACHABLE}'"
-_PROBING = "SELECT host, node, cause FROM host_rests WHERE until <= :now"
-
-
-def rests_at(tx: Transaction, names: Collection[str]) -> dict[tuple[str, str], RestAt]:
-    """Return the breakers of these hosts that are not closed, by (host, node)."""
-    rows = tx.records(RestAt, f"{_RESTS} WHERE host IN :names", names=list(names))
-    return {(row.host, row.node): row for row in rows}
-
-
-def breakers(tx: Transaction, now: datetime) -> list[Breaker]:
+def list_rests(tx: Transaction) -> list[Breaker]:
     """Return every breaker that is not closed, by node and host."""
-    return tx.records(Breaker, _BREAKERS, now=now)
+    return tx.records(Breaker, _RESTS, now=tx.now)
 
 
-_BREAKERS = f"""
+_RESTS = f"""
     SELECT host, node, cause, until, times,
         CASE WHEN until > :now THEN '{BreakerState.OPEN}' ELSE '{BreakerState.HALF_OPEN}' END AS state
     FROM host_rests ORDER BY node, host

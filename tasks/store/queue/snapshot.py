@@ -5,43 +5,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    bindparam,
-    exists,
-    false,
-    func,
-    or_,
-    select,
-)
-
+from tasks.domain.breaker import BreakerState
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import Grants
 from tasks.domain.states import State
-from tasks.domain.views import HostView, NodeView, SubtaskView
-from tasks.scheduling import capacity
+from tasks.domain.views import SubtaskView
 from tasks.scheduling.admission import Entrant
+from tasks.scheduling.capacity import Crawled
 from tasks.scheduling.ready_queue import Backlog
-from tasks.scheduling.rebalancing import HORIZON_S, NodeLoad, PrefetchedLease, start_rate
-from tasks.store.queue import hosts as host_store
-from tasks.store.queue import nodes as node_store
-from tasks.store.queue.leases import HITS_UNREAD
+from tasks.scheduling.rebalancing import BufferRule, NodeLoad, PrefetchedLease, node_load
+from tasks.store.queue import hosts, nodes
 from tasks.store.queue.nodes import NodeRow
-from tasks.store.sql.database import columns_of
-from tasks.store.sql.prepared import Prepared
-from tasks.store.sql.tables import UtcDateTime, attempts, events, host_rests, subtasks, targets, virtual_tasks
 from tasks.store.sql.transaction import Transaction
-
-if TYPE_CHECKING:
-    from splitter.catalog.model import Limits
 
 UNDER_WAY = timedelta(seconds=1.5)
 """An attempt given so long ago is past its result pages, as a rule."""
@@ -50,173 +31,149 @@ HostsOf = Callable[[str], tuple[str, str]]
 """(engine's host, site's host) of a site."""
 
 
-@dataclass(frozen=True, slots=True)
-class BufferRule:
-    """How many leases a node may prefetch: have beyond its slots.
+class _ReadySubtask(NamedTuple):
+    """A subtask that waits, or whose lease (`node`, `attempt_id`, `allocated_at`) was not begun."""
 
-    As many as it is expected to begin within `HORIZON_S` (`tasks.scheduling.rebalancing`), but no more than
-    `slots_over` times its slots, so that the newest knowledge decides about the rest. Where attempts are short, at
-    least as many as it begins within `refill_s`. Attempts that only wait hold no slot: for each of them it gets another
-    lease, at most `slots_over` times its slots.
-
-    Attributes:
-        refill_s: longest time until a free slot gets its next lease: that of the sweep, where no notification came.
-        slots_over: most prefetched leases of a slot.
-        silent_after_s: a node without a heartbeat for so long is silent: it gets nothing.
-    """
-
-    refill_s: float = 5.0
-    slots_over: int = 4
-    silent_after_s: float = 60.0
-
-    def most(self, slots: int, idle: int, per_s: float) -> int:
-        """How many leases a node may have, begun or not.
-
-        Args:
-            slots: attempts it runs at once.
-            idle: of those it has begun, how many only wait.
-            per_s: attempts it is expected to begin per second.
-        """
-        bound = self.slots_over * slots
-        # Rounding error: a fraction below this is not another lease.
-        within, refill = (math.ceil(per_s * s - 1e-9) for s in (HORIZON_S, self.refill_s))
-        return slots + min(within, max(bound, refill)) + min(idle, bound)
+    id: int
+    site: str
+    kind: str
+    left: int
+    priority: int
+    failed_on: tuple[str, ...]
+    assigned: str | None
+    quota: int | None
+    reads_results: bool
+    node: str | None
+    attempt_id: int | None
+    allocated_at: datetime | None
 
 
-def waiting(conn: Transaction, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
-    """Subtasks in WAIT that may be allocated now, in queue order."""
-    rows = _WAITING.rows(conn, {"now": now, "most": limit})
-    by_site = cache(hosts_of)
-    return [_subtask(r, by_site) for r in rows]
+def waiting(tx: Transaction, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
+    """Return subtasks in WAIT that may be allocated now, in queue order."""
+    rows = tx.records(_ReadySubtask, _WAITING, now=now, most=limit)
+    return [view for view, _ in _views(rows, hosts_of)]
 
 
-_READS_RESULTS = (
-    exists()
-    .where(targets.c.subtask_id == subtasks.c.id, targets.c.state == "todo", targets.c.kind == "result")
-    .label("reads_results")
-)
-"""A result page of it is still to be read: it will ask its engine's host."""
-_SUBTASK = (
-    *(subtasks.c[name] for name in ("id", "site", "kind", "left", "priority", "failed_on")),
-    *(subtasks.c.assigned_node, subtasks.c.assigned_quota, _READS_RESULTS),
-)
-_WAITING = Prepared(
-    select(*_SUBTASK)
-    .where(
-        subtasks.c.state == State.WAIT,
-        (subtasks.c.not_before.is_(None)) | (subtasks.c.not_before <= bindparam("now")),
-    )
-    .order_by(subtasks.c.priority.desc(), subtasks.c.id)
-    .limit(bindparam("most"))
-)
-
-
-def _subtask(r: Any, hosts_of: HostsOf) -> SubtaskView:
-    hosts = hosts_of(r.site)
-    return SubtaskView(
-        id=r.id,
-        site=r.site,
-        kind=r.kind,
-        hosts=hosts if r.reads_results else hosts[1:],
-        left=r.left,
-        priority=r.priority,
-        failed_on=tuple(r.failed_on),
-        assigned=r.assigned_node,
-        quota=r.assigned_quota,
-    )
-
-
-def node_load(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
-    """A node with its prefetched leases, what it can be given now, and how soon it begins it."""
-    slots, idle = row.slots, min(row.idle, row.running)
-    waited_s = (now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0
-    rate = start_rate(slots, row.running - idle, row.attempts_per_s, waited_s)
-    free = max(0, rule.most(slots, idle, rate.per_s) - row.running - row.waiting)
-    return NodeLoad(
-        name=row.name,
-        kinds=frozenset(row.kinds),
-        slots=slots,
-        prefetched=row.waiting,
-        free=free,
-        rate=rate,
-    )
-
-
-def node_loads(conn: Transaction, now: datetime, rule: BufferRule) -> list[NodeLoad]:
-    """Nodes that are alive and not drained."""
-    since = now - timedelta(seconds=rule.silent_after_s)
-    alive = (row for row in node_store.listed(conn) if row.seen_at is not None and row.seen_at > since)
-    return [node_load(row, now, rule) for row in alive if not row.drained]
-
-
-def open_nodes(conn: Transaction, now: datetime, rule: BufferRule) -> list[NodeView]:
-    """Nodes that are alive and not drained, with what each can be given now."""
-    return [NodeView(one.name, one.kinds, one.free, one.slots) for one in node_loads(conn, now, rule)]
-
-
-def unstarted(conn: Transaction, now: datetime, hosts_of: HostsOf) -> list[PrefetchedLease]:
-    """Leases that no node has begun, of every node."""
+def unstarted(tx: Transaction, now: datetime, hosts_of: HostsOf) -> list[PrefetchedLease]:
+    """Return leases that no node has begun, of every node."""
+    rows = tx.records(_ReadySubtask, _UNSTARTED)
     return [
-        PrefetchedLease(
-            _subtask(r, hosts_of),
-            r.lease_node,
-            r.attempt_id,
-            (now - r.allocated_at).total_seconds(),
-        )
-        for r in _UNSTARTED.rows(conn)
+        PrefetchedLease(view, row.node, row.attempt_id, (now - row.allocated_at).total_seconds())
+        for view, row in _views(rows, hosts_of)
+        if row.node is not None and row.attempt_id is not None and row.allocated_at is not None
     ]
 
 
-_UNSTARTED = Prepared(
-    select(*_SUBTASK, subtasks.c.lease_node, subtasks.c.attempt_id, attempts.c.allocated_at)
-    .join(attempts, attempts.c.id == subtasks.c.attempt_id)
-    .where(subtasks.c.state == State.CRAWL, subtasks.c.lease_started.is_(False))
-)
+def _views(rows: Sequence[_ReadySubtask], hosts_of: HostsOf) -> Iterator[tuple[SubtaskView, _ReadySubtask]]:
+    """Yield each row as a strategy sees it, with the row; a result page to read asks the engine's host, too."""
+    by_site = cache(hosts_of)
+    for row in rows:
+        asked = by_site(row.site)
+        yield (
+            SubtaskView(
+                id=row.id,
+                site=row.site,
+                kind=row.kind,
+                hosts=asked if row.reads_results else asked[1:],
+                left=row.left,
+                priority=row.priority,
+                failed_on=row.failed_on,
+                assigned=row.assigned,
+                quota=row.quota,
+            ),
+            row,
+        )
 
 
-def host_views(
-    conn: Transaction,
-    now: datetime,
-    hosts_of: HostsOf,
-    limits_of: Callable[[str], Limits],
-    request_s: Mapping[str, float],
-    lanes: int,
-    sites: Collection[str],
-    grants: Grants,
-) -> dict[str, HostView]:
-    """The hosts of these sites, and every other that is crawled or refuses somebody, with what each can take.
+_READS_RESULTS = """
+    EXISTS (SELECT 1 FROM targets WHERE subtask_id = subtasks.id AND targets.state = 'todo' AND targets.kind = 'result')
+"""
+_SUBTASK = f"""
+    subtasks.id, subtasks.site, subtasks.kind, subtasks."left", subtasks.priority, subtasks.failed_on,
+        subtasks.assigned_node AS assigned, subtasks.assigned_quota AS quota, {_READS_RESULTS} AS reads_results,
+        subtasks.lease_node AS node, subtasks.attempt_id
+"""
+_WAITING = f"""
+    SELECT {_SUBTASK}, NULL AS allocated_at FROM subtasks
+    WHERE state = '{State.WAIT}' AND (not_before IS NULL OR not_before <= :now) ORDER BY priority DESC, id LIMIT :most
+"""
+_UNSTARTED = f"""
+    SELECT {_SUBTASK}, attempts.allocated_at FROM subtasks JOIN attempts ON attempts.id = subtasks.attempt_id
+    WHERE subtasks.state = '{State.CRAWL}' AND NOT subtasks.lease_started
+"""
+
+
+def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
+    """Return a node with its prefetched leases, what it can be given now, and how soon it begins it."""
+    return node_load(
+        row.name,
+        frozenset(row.kinds),
+        row.slots,
+        running=row.running,
+        waiting=row.waiting,
+        idle=row.idle,
+        attempts_per_s=row.attempts_per_s,
+        waited_s=(now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0,
+        rule=rule,
+    )
+
+
+def node_loads(tx: Transaction, now: datetime, rule: BufferRule) -> list[NodeLoad]:
+    """Return the nodes that are alive and not drained."""
+    since = now - timedelta(seconds=rule.silent_after_s)
+    alive = (row for row in nodes.listed(tx) if row.seen_at is not None and row.seen_at > since)
+    return [load_of(row, now, rule) for row in alive if not row.drained]
+
+
+class _Running(NamedTuple):
+    """Attempts of a site that a node has; `searches`: they were given result pages."""
+
+    site: str
+    node: str
+    searches: bool
+    attempts: int
+    under_way: int
+
+
+def crawled(tx: Transaction, now: datetime, sites: Collection[str], grants: Grants) -> Crawled:
+    """Return the work under way and the rests of hosts.
 
     Attempts that wait for the database send no requests (`nodes.at_hosts`).
 
     Args:
-        request_s: by site, seconds from one request of an attempt to the next, where that is known.
-        lanes: requests of one attempt in flight at once.
+        sites: that are about to be crawled.
         grants: what hosts grant now.
     """
-    crawled = capacity.Crawled(
-        running=[tuple(row) for row in _CRAWLED.rows(conn, {"before": now - UNDER_WAY})],
-        asking=node_store.at_hosts(conn),
-        resting=host_store.rests_s(conn, now),
-        unanswered=host_store.unanswered(conn, now),
-        probing=host_store.probing(conn, now),
+    resting: dict[str, dict[str, float]] = {}
+    unanswered: dict[str, list[str]] = {}
+    probing: dict[str, list[str]] = {}
+    for rest in hosts.list_rests(tx):
+        if rest.state is BreakerState.HALF_OPEN:
+            probing.setdefault(rest.host, []).append(rest.node)
+            continue
+        resting.setdefault(rest.host, {})[rest.node] = (rest.until - now).total_seconds()
+        if rest.unanswered:
+            unanswered.setdefault(rest.host, []).append(rest.node)
+    return Crawled(
+        running=tx.records(_Running, _CRAWLED, before=now - UNDER_WAY),
+        asking=nodes.at_hosts(tx),
+        resting=resting,
+        unanswered=unanswered,
+        probing=probing,
         sites=sites,
         grants=grants,
-        addresses=node_store.permit_addresses(conn),
+        addresses=nodes.permit_addresses(tx),
     )
-    return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, HITS_UNREAD)
 
 
-_CRAWLED = Prepared(
-    select(
-        subtasks.c.site,
-        subtasks.c.lease_node,
-        or_(_READS_RESULTS.element, attempts.c.found.is_not(None)).label("searches"),
-        func.count(),
-        func.count().filter(subtasks.c.lease_started, subtasks.c.changed_at <= bindparam("before")),
-    )
-    .where(subtasks.c.state == State.CRAWL, attempts.c.id == subtasks.c.attempt_id)
-    .group_by(subtasks.c.site, subtasks.c.lease_node, "searches")
-)
+_CRAWLED = f"""
+    SELECT site, node, searches, count(*) AS attempts, count(CASE WHEN under_way THEN 1 END) AS under_way
+    FROM (
+        SELECT subtasks.site, subtasks.lease_node AS node, {_READS_RESULTS} OR attempts.found IS NOT NULL AS searches,
+            subtasks.lease_started AND subtasks.changed_at <= :before AS under_way
+        FROM subtasks JOIN attempts ON attempts.id = subtasks.attempt_id WHERE subtasks.state = '{State.CRAWL}'
+    ) running GROUP BY site, node, searches
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,41 +182,29 @@ class FailedView:
 
     id: int
     site: str
-    node: str
     reason: FailureReason
     recalls: int
     failed_on: tuple[str, ...]
     idle_releases: int
 
-
-def failed(conn: Transaction, limit: int) -> list[FailedView]:
-    """Subtasks in FAILED, the oldest first, locked; what another transaction has locked is passed over."""
-    rows = _FAILED.rows(conn, {"most": limit})
-    return [
-        FailedView(
-            id=r.id,
-            site=r.site,
-            node=r.failed_on[-1] if r.failed_on else "",
-            reason=FailureReason(r.reason),
-            recalls=r.recalls,
-            failed_on=tuple(r.failed_on),
-            idle_releases=r.idle_releases,
-        )
-        for r in rows
-    ]
+    @property
+    def node(self) -> str:
+        """The node that failed it last; empty if there is none."""
+        return self.failed_on[-1] if self.failed_on else ""
 
 
-_FAILED = Prepared(
-    select(*(subtasks.c[name] for name in ("id", "site", "reason", "recalls", "failed_on", "idle_releases")))
-    .where(subtasks.c.state == State.FAILED)
-    .order_by(subtasks.c.id)
-    .limit(bindparam("most"))
-    .with_for_update(skip_locked=True)
-)
+def failed(tx: Transaction, limit: int) -> list[FailedView]:
+    """Return subtasks in FAILED, the oldest first, locked; what another transaction has locked is passed over."""
+    return tx.records(FailedView, _FAILED, most=limit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SleepingView:
+_FAILED = f"""
+    SELECT id, site, reason, recalls, failed_on, idle_releases FROM subtasks
+    WHERE state = '{State.FAILED}' ORDER BY id LIMIT :most FOR UPDATE SKIP LOCKED
+"""
+
+
+class SleepingView(NamedTuple):
     """A subtask in SLEEP, with its last attempt's node, quota and budget."""
 
     id: int
@@ -275,19 +220,17 @@ class SleepingView:
     part_id: int
 
 
-def sleeping(conn: Transaction, limit: int) -> list[SleepingView]:
-    """Subtasks in SLEEP, the oldest first, locked."""
-    return [SleepingView(**row._asdict()) for row in _SLEEPING.rows(conn, {"most": limit})]
+def sleeping(tx: Transaction, limit: int) -> list[SleepingView]:
+    """Return subtasks in SLEEP, the oldest first, locked."""
+    return tx.records(SleepingView, _SLEEPING, most=limit)
 
 
-_SLEEPING = Prepared(
-    select(*columns_of(SleepingView, subtasks, attempts))
-    .join(attempts, (attempts.c.subtask_id == subtasks.c.id) & (attempts.c.no == subtasks.c.attempts))
-    .where(subtasks.c.state == State.SLEEP)
-    .order_by(subtasks.c.id)
-    .limit(bindparam("most"))
-    .with_for_update(of=subtasks, skip_locked=True)
-)
+_SLEEPING = f"""
+    SELECT subtasks.id, subtasks.task_id, subtasks.product_id, subtasks.site, subtasks.kind, subtasks.chunk,
+        subtasks.priority, attempts.node, attempts.quota, attempts.budget_s, subtasks.part_id
+    FROM subtasks JOIN attempts ON attempts.subtask_id = subtasks.id AND attempts.no = subtasks.attempts
+    WHERE subtasks.state = '{State.SLEEP}' ORDER BY subtasks.id LIMIT :most FOR UPDATE OF subtasks SKIP LOCKED
+"""
 
 
 # --- PRIORITY by site ---------------------------------------------------------------------------------------
@@ -297,74 +240,60 @@ _SLEEPING = Prepared(
 # walks: the first site, the first one behind it, and so on.
 
 
-def heads(conn: Transaction) -> dict[str, int]:
-    """The highest priority of each site with subtasks in PRIORITY."""
-    return {row.site: row.priority for row in _HEADS.rows(conn)}
+def heads(tx: Transaction) -> dict[str, int]:
+    """Return the highest priority of each site with subtasks in PRIORITY."""
+    return dict(tx.rows(_HEADS))
 
 
-def _walk() -> Select[tuple[str, int]]:
-    queued = subtasks.c.state == State.PRIORITY
-    first = select(func.min(subtasks.c.site).label("site")).where(queued).cte("walk", recursive=True)
-    behind = select(func.min(subtasks.c.site)).where(queued, subtasks.c.site > first.c.site)
-    walk = first.union_all(select(behind.scalar_subquery()).where(first.c.site.is_not(None)))
-    there = select(func.max(subtasks.c.priority)).where(queued, subtasks.c.site == walk.c.site)
-    highest = there.scalar_subquery().label("priority")
-    return select(walk.c.site, highest).where(walk.c.site.is_not(None))
-
-
-_HEADS = Prepared(_walk())
-
-
-def waiting_by_site(conn: Transaction) -> dict[tuple[str, int], int]:
-    """How many subtasks are in WAIT, by (site, priority)."""
-    return {(site, priority): n for site, priority, n in _WAITING_BY_SITE.rows(conn)}
-
-
-_WAITING_BY_SITE = Prepared(
-    select(subtasks.c.site, subtasks.c.priority, func.count())
-    .where(subtasks.c.state == State.WAIT)
-    .group_by(subtasks.c.site, subtasks.c.priority)
-)
-
-
-def entrants(conn: Transaction, wanted: Mapping[str, int]) -> list[Entrant]:
-    """The first so many of each site in PRIORITY: higher priority first, then first in, first out."""
-    if not wanted:
-        return []
-    if conn.dialect.name == "sqlite":  # it has no LATERAL, and no round trips either
-        rows = _FIRST.rows_of_each(conn, [{"of_site": site, "most": n} for site, n in wanted.items()])
-    else:
-        asked = [{"site": site, "most": n} for site, n in wanted.items()]
-        return conn.records(Entrant, _FIRST_OF_SITES_POSTGRES, sites=asked)
-    return [Entrant(row.id, row.site, row.priority) for row in rows]
-
-
-_FIRST_OF_SITES_POSTGRES = """
-    SELECT first.id, first.site, first.priority
-    FROM jsonb_to_recordset(CAST(:sites AS jsonb)) AS given(site text, most integer)
-    CROSS JOIN LATERAL (
-        SELECT id, site, priority FROM subtasks WHERE state = 'PRIORITY' AND site = given.site
-        ORDER BY priority DESC, id LIMIT given.most
-    ) AS first
+_QUEUED = f"state = '{State.PRIORITY}'"
+_HEADS = f"""
+    WITH RECURSIVE walk(site) AS (
+        SELECT min(site) FROM subtasks WHERE {_QUEUED}
+        UNION ALL
+        SELECT (SELECT min(site) FROM subtasks WHERE {_QUEUED} AND subtasks.site > walk.site)
+        FROM walk WHERE walk.site IS NOT NULL
+    )
+    SELECT site, (SELECT max(priority) FROM subtasks WHERE {_QUEUED} AND subtasks.site = walk.site)
+    FROM walk WHERE site IS NOT NULL
 """
 
 
-_FIRST = Prepared(
-    select(subtasks.c.id, subtasks.c.site, subtasks.c.priority)
-    .where(subtasks.c.state == State.PRIORITY, subtasks.c.site == bindparam("of_site"))
-    .order_by(subtasks.c.priority.desc(), subtasks.c.id)
-    .limit(bindparam("most"))
-)
+def waiting_by_site(tx: Transaction) -> dict[tuple[str, int], int]:
+    """Return how many subtasks are in WAIT, by (site, priority)."""
+    return {(site, priority): n for site, priority, n in tx.rows(_WAITING_BY_SITE)}
 
 
-def pending(conn: Transaction) -> dict[str, Backlog]:
-    """The subtasks in PRIORITY by site, and their hits left; reads all of the index (cost: docs/scaling.md)."""
-    rows = conn.execute(
-        select(subtasks.c.site, func.count(), func.sum(subtasks.c.left))
-        .where(subtasks.c.state == State.PRIORITY)
-        .group_by(subtasks.c.site)
-    )
-    return {site: Backlog(n, int(left)) for site, n, left in rows}
+_WAITING_BY_SITE = f"""
+    SELECT site, priority, count(*) FROM subtasks WHERE state = '{State.WAIT}' GROUP BY site, priority
+"""
+
+
+def entrants(tx: Transaction, wanted: Mapping[str, int]) -> list[Entrant]:
+    """Return the first subtasks of each site in PRIORITY: higher priority first, then first in, first out.
+
+    Args:
+        wanted: maximum number of subtasks, by site.
+    """
+    first = f"""
+        SELECT id, subtasks.site, priority FROM subtasks
+        WHERE {_QUEUED} AND subtasks.site = {{}} ORDER BY priority DESC, id LIMIT {{}}
+    """
+    if tx.is_sqlite:  # it has no LATERAL, and no round trips either
+        each = first.format(":site", ":most")
+        return [one for site, n in wanted.items() for one in tx.records(Entrant, each, site=site, most=n)]
+    asked = "jsonb_to_recordset(CAST(:wanted AS jsonb)) AS asked(site text, n integer)"
+    all_sites = f"SELECT first.* FROM {asked}, LATERAL ({first.format('asked.site', 'asked.n')}) first"
+    return tx.records(Entrant, all_sites, wanted=[{"site": site, "n": n} for site, n in wanted.items()])
+
+
+def pending(tx: Transaction) -> dict[str, Backlog]:
+    """Return the subtasks in PRIORITY by site, and their hits left; it reads all of the index (docs/scaling.md)."""
+    return {site: Backlog(n, left) for site, n, left in tx.rows(_PENDING)}
+
+
+_PENDING = f"""
+    SELECT site, count(*) AS queued, CAST(sum("left") AS BIGINT) FROM subtasks WHERE {_QUEUED} GROUP BY site
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,11 +302,10 @@ class Todo:
 
     Attributes:
         last_event: number of the newest event, 0 if there is none. It grows with every transition.
-        under_way: attempts past their result pages, as a rule (`tasks.store.queue.snapshot.UNDER_WAY`).
+        under_way: attempts past their result pages, as a rule (`UNDER_WAY`).
         overdue, failed, sleeping, queued: a lease has run out; something is in FAILED, in SLEEP, in PRIORITY.
         due: something in WAIT may be given to a node.
-        due_at: time at which the next subtask in WAIT may be given.
-        rested_at: when the next rest of a node at a host ends.
+        next_at: when the next subtask in WAIT may be given, or the next rest of a node at a host ends.
     """
 
     last_event: int
@@ -387,66 +315,45 @@ class Todo:
     sleeping: bool
     queued: bool
     due: bool
-    due_at: datetime | None
-    rested_at: datetime | None
+    next_at: datetime | None
 
 
-def todo(conn: Transaction, now: datetime) -> Todo:
-    """The work there is."""
-    (found,) = _TODO.rows(conn, {"now": now, "before": now - UNDER_WAY})
-    return Todo(**found._asdict())
+def todo(tx: Transaction, now: datetime) -> Todo:
+    """Return the work there is."""
+    (found,) = tx.records(Todo, _TODO, now=now, before=now - UNDER_WAY)
+    return found
 
 
-def any_in(state: State, *where: ColumnElement[bool]) -> ColumnElement[bool]:
+def _any_in(state: State, condition: str = "") -> str:
     """Return a condition: the queue holds a row. It reads the first row by the queue's index.
 
     PostgreSQL turns EXISTS into a scan of the table if it expects many rows in the queue. The scan stops at the first
     row, which may stand behind all that is done.
     """
-    first = select(subtasks.c.id).where(subtasks.c.state == state, *where)
-    return first.order_by(subtasks.c.priority.desc(), subtasks.c.id).limit(1).scalar_subquery().is_not(None)
+    first = f"SELECT id FROM subtasks WHERE state = '{state}'{condition} ORDER BY priority DESC, id LIMIT 1"
+    return f"({first}) IS NOT NULL"
 
 
-def all_settled(conn: Transaction) -> bool:
-    """True where every product is planned and every subtask DONE, CANCELLED or MANUAL."""
-    return not _UNSETTLED.rows(conn)[0].unsettled
+_TODO = f"""
+    SELECT (SELECT coalesce(max(id), 0) FROM events) AS last_event,
+        (SELECT count(*) FROM subtasks WHERE state = '{State.CRAWL}' AND lease_started AND changed_at <= :before)
+            AS under_way,
+        coalesce((SELECT min(lease_deadline) FROM subtasks WHERE state = '{State.CRAWL}') <= :now, false) AS overdue,
+        {_any_in(State.FAILED)} AS failed, {_any_in(State.SLEEP)} AS sleeping, {_any_in(State.PRIORITY)} AS queued,
+        {_any_in(State.WAIT, " AND (not_before IS NULL OR not_before <= :now)")} AS due,
+        (SELECT min(at) FROM (
+            SELECT min(not_before) AS at FROM subtasks WHERE state = '{State.WAIT}' AND not_before > :now
+            UNION ALL SELECT min(until) FROM host_rests WHERE until > :now
+        ) next_times) AS next_at
+"""
 
 
-_UNSETTLED = Prepared(
-    select(
-        or_(
-            exists().where(virtual_tasks.c.planned_at.is_(None)),
-            *(any_in(state) for state in State if not state.settled),
-        ).label("unsettled")
-    )
-)
+def all_settled(tx: Transaction) -> bool:
+    """Return True if every product is planned and every subtask DONE, CANCELLED or MANUAL."""
+    return not tx.value(_UNSETTLED)
 
 
-_now, _before = (bindparam(name, type_=UtcDateTime()) for name in ("now", "before"))
-_state, _not_before = subtasks.c.state, subtasks.c.not_before
-_TODO = Prepared(
-    select(
-        select(func.coalesce(func.max(events.c.id), 0)).scalar_subquery().label("last_event"),
-        select(func.count())
-        .where(_state == State.CRAWL, subtasks.c.lease_started, subtasks.c.changed_at <= _before)
-        .scalar_subquery()
-        .label("under_way"),
-        func.coalesce(
-            select(func.min(subtasks.c.lease_deadline)).where(_state == State.CRAWL).scalar_subquery()
-            <= _now,
-            false(),
-        ).label("overdue"),
-        any_in(State.FAILED).label("failed"),
-        any_in(State.SLEEP).label("sleeping"),
-        any_in(State.PRIORITY).label("queued"),
-        any_in(State.WAIT, or_(_not_before.is_(None), _not_before <= _now)).label("due"),
-        select(func.min(_not_before))
-        .where(_state == State.WAIT, _not_before > _now)
-        .scalar_subquery()
-        .label("due_at"),
-        select(func.min(host_rests.c.until))
-        .where(host_rests.c.until > _now)
-        .scalar_subquery()
-        .label("rested_at"),
-    )
-)
+_UNSETTLED = f"""
+    SELECT EXISTS (SELECT 1 FROM virtual_tasks WHERE planned_at IS NULL)
+        OR {" OR ".join(_any_in(state) for state in State if not state.settled)}
+"""

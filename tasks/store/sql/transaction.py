@@ -1,10 +1,10 @@
 """Executes SQL: a statement is text with named values, the same for SQLite and PostgreSQL.
 
-`:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. `FOR UPDATE`, `FOR NO KEY UPDATE` and
-`SKIP LOCKED` are for PostgreSQL: SQLite, which has one writer at a time, gets the text without them. A text is prepared
-once for each database. SQLite gets it straight from here, because SQLAlchemy's work at each execution costs several
-times what SQLite's does. PostgreSQL, where a round trip costs more than both, gets it through SQLAlchemy with statement
-batching (`tasks.store.sql.statement_batch`).
+`:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. `FOR UPDATE`, `FOR NO KEY UPDATE`,
+`OF table` and `SKIP LOCKED` are for PostgreSQL: SQLite, which has one writer at a time, gets the text without them. A
+text is prepared once for each database. SQLite gets it straight from here, because SQLAlchemy's work at each execution
+costs several times what SQLite's does. PostgreSQL, where a round trip costs more than both, gets it through SQLAlchemy
+with statement batching (`tasks.store.sql.statement_batch`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 _VALUE = re.compile(r"(?<![:\w]):([a-z]\w*)")
 _LIST = re.compile(r"\b(NOT )?IN :([a-z]\w*)")
-_LOCK = re.compile(r"\sFOR (NO KEY )?UPDATE( SKIP LOCKED)?")
+_LOCK = re.compile(r"\sFOR (NO KEY )?UPDATE( OF \w+)?( SKIP LOCKED)?")
 _ESCAPED = str.maketrans({"%": "/%", "_": "/_", "/": "//"})
 _CLOCK = "SELECT clock_timestamp()"
 _AT_ONCE = 5_000
