@@ -18,7 +18,7 @@ from sqlalchemy import inspect
 
 from tasks.domain.errors import WrongRevision
 from tasks.store.content.products import find
-from tasks.store.queue import transitions
+from tasks.store.queue import transitions, upkeep
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import metadata
@@ -117,7 +117,16 @@ def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> No
             }
 
     before = contents()
+    with old.read() as conn:
+        marks = dict(conn.rows("SELECT sweep, last_id FROM sweep_marks"))
     schema.upgrade(old, migrations)
+    with old.read() as conn:
+        looked = upkeep.load_value(conn, "looked")
+        assert {name: upkeep.mark_of(conn, name) for name in marks if name not in ("looked", "bridged")} == {
+            name: last_id for name, last_id in marks.items() if name not in ("looked", "bridged")
+        }
+        assert (looked.at.timestamp() * 1000 if looked else None) == marks.get("looked")
+    assert len(marks) > 1
     assert contents() == before
     assert len(before["reviews"]) > 40
     with old.read() as conn:

@@ -17,12 +17,12 @@ from starlette.responses import Response
 from app.run.version import VERSION
 from app.web.base.context import Context, Here
 from tasks.domain.breaker import BreakerState
+from tasks.jobs.measurements import Measured, load_measurements
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import NEWEST_ATTEMPTS, AttemptSums, PairRow
-from tasks.store.queue import hosts, nodes, notices, transitions, upkeep
+from tasks.store.queue import hosts, nodes, notices, transitions
 from tasks.store.queue.nodes import NodeRow
-from tasks.store.queue.upkeep import Measured
 from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
@@ -61,7 +61,7 @@ class _Reader:
             *_of_pairs(pairs.pairs(conn)),
             *_of_nodes(conn, now),
             *_of_hosts(conn),
-            *_of_scheduler(upkeep.load_measurements(conn), now),
+            *_of_scheduler(load_measurements(conn), now),
             _gauge(
                 "reviewloop_alert",
                 "1: an alert that is on.",

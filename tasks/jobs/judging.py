@@ -120,7 +120,7 @@ def judge(
         dry_run: nothing is stored, the mark neither.
     """
     with store.read() as conn:
-        after = mark_of(conn, sweep) or 0
+        after = mark_of(conn, sweep)
         done = Judged(judging.count_after(conn, after, product_id))
     while True:
         with store.read() as conn:

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 
 from tasks.scheduling.balance.learned import LEAST_RUNS, TrainingEnded, train
 from tasks.scheduling.balance.parameters import NodeParameters, Sample
 from tasks.store.queries.pairs import recorded_parameters, recorded_runs
 from tasks.store.queue import upkeep
-from tasks.store.queue.upkeep import StoredModel
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
@@ -59,22 +57,21 @@ def train_run_times(
         trained = train(found.samples, _SEED, go_on)
     except TrainingEnded:
         return 0
-    write(partial(_save, StoredModel(found.read_at, found.newest_attempt, trained.as_json())))
+    data = {"newest_attempt": found.newest_attempt, "network": trained.as_json()}
+    write(lambda tx, _now: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, found.read_at, data))
     return trained.runs
 
 
 def training_set(conn: Transaction, now: datetime) -> TrainingSet | None:
     """The newest attempts; None where training is not due: it was done lately, there are too few, or no new ones."""
-    before = upkeep.load_model(conn)
-    if before is not None and abs(now - before.trained_at) < TRAIN_EVERY:
+    before = upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
+    if before is not None and abs(now - before.at) < TRAIN_EVERY:
         return None
     machines = {node: NodeParameters.of(of) for node, of in recorded_parameters(conn).items()}
     runs = recorded_runs(conn, machines, MOST_RUNS)
-    if len(runs) < LEAST_RUNS or (before is not None and runs[-1].attempt_id == before.newest_attempt):
+    if len(runs) < LEAST_RUNS or (
+        before is not None and runs[-1].attempt_id == before.data["newest_attempt"]
+    ):
         return None
     samples = [Sample(machines[run.node], run.urls, run.seconds) for run in runs]
     return TrainingSet(samples, runs[-1].attempt_id, now)
-
-
-def _save(model: StoredModel, conn: Transaction, _now: object) -> None:
-    upkeep.save_model(conn, model)

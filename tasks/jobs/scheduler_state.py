@@ -26,6 +26,7 @@ from splitter.catalog.entries import catalog_hash
 
 from tasks.domain.grants import Grants
 from tasks.domain.pair_stats import HALF_LIFE_S
+from tasks.jobs.measurements import SweepTimes
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.balance.learned import Trained
 from tasks.scheduling.balance.parameters import NodeParameters
@@ -35,7 +36,6 @@ from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 from tasks.store.queries.pairs import recorded_parameters
 from tasks.store.queue import nodes, snapshot, stats, upkeep
-from tasks.store.queue.upkeep import SweepTimes
 from tasks.store.sql.transaction import Transaction
 
 _SHORT = timedelta(seconds=2)
@@ -156,14 +156,14 @@ class SchedulerState:
         if self._run_times_read is not None and abs(now - self._run_times_read) < _RUN_TIMES_EVERY:
             return
         self._run_times_read = now
-        model = upkeep.load_model(conn)
+        model = upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
         if model is None:
             return
         machines = recorded_parameters(conn)
-        made_of = model.trained_at, machines
+        made_of = model.at, machines
         if made_of == self._run_times_of:
             return
-        network = Trained.of_json(model.network)
+        network = Trained.of_json(model.data["network"])
         self._run_times = {node: network.curve(NodeParameters.of(of)) for node, of in machines.items()}
         self._run_times_of = made_of
         self._begin_anew()

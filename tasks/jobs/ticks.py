@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
+from tasks.jobs.measurements import save_measurements
 from tasks.store.queue import schedules, transitions, upkeep
 from tasks.store.queue.leases import Lease
 from tasks.store.sql.database import try_lock
@@ -16,7 +17,7 @@ from tasks.store.sql.transaction import Transaction
 
 def _measure(conn: Transaction, now: datetime, context: Context) -> None:
     """Keep what people look at, and is cheap only here."""
-    upkeep.save_measurements(conn, now, dict(context.state.sweep_times), context.state.grants)
+    save_measurements(conn, now, dict(context.state.sweep_times), context.state.grants)
     transitions.add_up_queues(conn)
 
 

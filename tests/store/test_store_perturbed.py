@@ -42,7 +42,6 @@ from tasks.store.queue.leases import Counters, Lease, WorkTarget
 from tasks.store.queue.nodes import Node
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.schedules import ScheduleKind
-from tasks.store.queue.upkeep import StoredModel, SweepTimes, save_model
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import UtcDateTime, events, metadata
 from tasks.store.sql.transaction import Transaction
@@ -236,7 +235,7 @@ class Story:
         assert world.do(
             products.add, NewProduct(name="每周", keywords=("每周",), recrawl_every=timedelta(days=7))
         )
-        world.do(lambda conn, now: save_model(conn, StoredModel(now, 1, {})))
+        world.do(lambda tx, now: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, now, {"network": {}}))
         second = Node("second", frozenset(Kind), 4, None, "proxy.cn:80", Proxy("http://proxy.cn:80"))
         world.do(added_nodes.add, second, 4)
         report = world.do(
@@ -246,7 +245,6 @@ class Story:
         world.do(schedules.handed_over, world.do(schedules.claim_due, report.id), "no answer")
         world.pass_s(-10 * 86_400)
         world.do(notices.record_action, notices.AuditEntry("a person", "drain", "node n1", {}))
-        world.do(upkeep.save_measurements, {"turn": SweepTimes(1, 0.1, 0.1)}, {})
         world.do(notices.keep_alerts, [Alert("silent", "n1", "node n1 is silent", 1.0)])
         (weekly,) = [one for one in world.look(tasks.unplanned, 10) if one.product == "每周"]
         world.do(tasks.put_off, weekly, {SITE: ("robots", "nobody answered")})

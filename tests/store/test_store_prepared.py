@@ -9,14 +9,14 @@ from world import START, World
 from tasks.domain.errors import Unstorable
 from tasks.store.sql.database import Store
 from tasks.store.sql.prepared import Prepared, insertion, new_rows
-from tasks.store.sql.tables import pages, sweep_marks
+from tasks.store.sql.tables import hosts, pages
 
-MARKS = ("sweep", "last_id")
-ROWS = [{"sweep": f"s{n}", "last_id": n} for n in range(1, 5)]
+MARKS = ("host", "robots_status")
+ROWS = [{"host": f"s{n}", "robots_status": n} for n in range(1, 5)]
 OF = Prepared(
-    select(sweep_marks.c.sweep, sweep_marks.c.last_id)
-    .where(sweep_marks.c.last_id.in_(bindparam("ids", expanding=True)), sweep_marks.c.sweep > "s1")
-    .order_by(sweep_marks.c.last_id)
+    select(hosts.c.host, hosts.c.robots_status)
+    .where(hosts.c.robots_status.in_(bindparam("ids", expanding=True)), hosts.c.host > "s1")
+    .order_by(hosts.c.robots_status)
 )
 PAGE = {
     **dict.fromkeys(("url", "site", "title", "content_hash", "encoding", "node"), "特仑苏"),
@@ -34,7 +34,7 @@ PAGE = {
 @pytest.fixture
 def filled(store: Store) -> Store:
     with store.begin() as conn:
-        insertion(sweep_marks, MARKS).defer(conn, ROWS)
+        insertion(hosts, MARKS).defer(conn, ROWS)
     return store
 
 
@@ -44,19 +44,19 @@ def filled(store: Store) -> Store:
 def test_a_list_of_any_length_is_a_parameter(filled: Store, ids, found) -> None:
     with filled.read() as conn:
         rows = OF.rows(conn, {"ids": list(ids)})
-    assert [(row.sweep, row.last_id) for row in rows] == [(f"s{n}", n) for n in found]
-    assert [row._asdict()["last_id"] for row in rows] == found
+    assert [(row.host, row.robots_status) for row in rows] == [(f"s{n}", n) for n in found]
+    assert [row._asdict()["robots_status"] for row in rows] == found
 
 
 def test_rows_that_are_there_are_skipped_and_new_ones_returned(filled: Store) -> None:
-    wanted = new_rows_of(filled, [{"sweep": "s1", "last_id": 9}, {"sweep": "new", "last_id": 7}])
+    wanted = new_rows_of(filled, [{"host": "s1", "robots_status": 9}, {"host": "new", "robots_status": 7}])
     assert wanted == [("new", 7)]
-    assert new_rows_of(filled, [{"sweep": "new", "last_id": 8}]) == []
+    assert new_rows_of(filled, [{"host": "new", "robots_status": 8}]) == []
 
 
 def new_rows_of(store: Store, rows: list[dict[str, object]]) -> list[tuple[str, int]]:
     with store.begin() as conn:
-        made = new_rows(conn, sweep_marks, MARKS, sweep_marks.c.sweep, sweep_marks.c.last_id)
+        made = new_rows(conn, hosts, MARKS, hosts.c.host, hosts.c.robots_status)
         return [tuple(row) for row in made.rows_of_each(conn, rows)]
 
 
@@ -75,19 +75,19 @@ def test_values_come_back_as_their_columns_say(store: Store) -> None:
 
 def test_an_update_returns_what_it_changed(filled: Store) -> None:
     move = Prepared(
-        update(sweep_marks)
-        .where(sweep_marks.c.sweep == bindparam("of"), sweep_marks.c.last_id == bindparam("at"))
-        .values(last_id=bindparam("to"))
-        .returning(sweep_marks.c.last_id)
+        update(hosts)
+        .where(hosts.c.host == bindparam("of"), hosts.c.robots_status == bindparam("at"))
+        .values(robots_status=bindparam("to"))
+        .returning(hosts.c.robots_status)
     )
     with filled.begin() as conn:
-        assert [row.last_id for row in move.rows(conn, {"of": "s1", "at": 1, "to": 11})] == [11]
+        assert [row.robots_status for row in move.rows(conn, {"of": "s1", "at": 1, "to": 11})] == [11]
         assert not move.rows(conn, {"of": "s1", "at": 1, "to": 12})
 
 
 def test_an_error_is_sqlalchemys_and_nothing_stays_of_its_transaction(filled: Store) -> None:
     with pytest.raises(Unstorable), filled.begin() as conn:
-        insertion(sweep_marks, MARKS).defer(conn, [{"sweep": "s5", "last_id": 5}, ROWS[0]])
+        insertion(hosts, MARKS).defer(conn, [{"host": "s5", "robots_status": 5}, ROWS[0]])
     with filled.read() as conn:
         assert len(OF.rows(conn, {"ids": [1, 2, 3, 4, 5]})) == 3
 
@@ -96,5 +96,5 @@ def test_what_is_read_is_one_consistent_view(filled: Store) -> None:
     with filled.read() as conn:
         before = OF.rows(conn, {"ids": [2]})
         with filled.begin() as other:
-            insertion(sweep_marks, MARKS).defer(other, {"sweep": "t", "last_id": 2})
+            insertion(hosts, MARKS).defer(other, {"host": "t", "robots_status": 2})
         assert OF.rows(conn, {"ids": [2]}) == before

@@ -16,7 +16,7 @@ from tasks.jobs import repost_linking
 from tasks.reading.near_duplicates import SHORTEST, plain
 from tasks.store.content import reposts
 from tasks.store.queries.reviews import review_rows
-from tasks.store.sql.tables import review_bands, review_links, reviews, sweep_marks
+from tasks.store.sql.tables import review_bands, review_links, reviews, stored_values
 from tasks.store.sql.transaction import Transaction
 
 FIRST = "蒙牛纯牛奶喝出活虫子，客服一直推脱，要求赔偿并公开道歉，以后再也不买了！"
@@ -120,7 +120,7 @@ def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_store, data) -> None:
     with sqlite_store.begin() as conn:
-        for table in (review_links, review_bands, sweep_marks):
+        for table in (review_links, review_bands, stored_values):
             conn.execute(delete(table))
         conn.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
         conn.execute(delete(reviews))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import delete, insert
@@ -104,13 +104,18 @@ def test_after_training_balance_decides_by_the_network(balanced: World) -> None:
     assert "the mean of attempts" in why["unknown"]
 
 
+def keep(world: World, at: datetime, newest_attempt: int) -> None:
+    """Store a model that was trained then, and see that it is the one that is loaded."""
+    data = {"newest_attempt": newest_attempt, "network": {"weights": [0.1]}}
+    world.do(lambda tx, _now: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, at, data))
+    assert world.look(upkeep.load_value, upkeep.RUN_TIME_MODEL) == (at, data)
+
+
 def test_a_network_is_trained_again_after_ten_minutes_if_there_are_new_attempts(balanced: World) -> None:
     record(balanced, LEAST_RUNS, *MACHINES)
     first = balanced.look(training_set, START)
     assert first is not None
-    model = upkeep.StoredModel(START, first.newest_attempt, {"weights": [0.1]})
-    balanced.do(lambda conn, _now: upkeep.save_model(conn, model))
-    assert balanced.look(upkeep.load_model) == model
+    keep(balanced, START, first.newest_attempt)
     later = START + TRAIN_EVERY
     assert balanced.look(training_set, later) is None, "nothing is new"
     record(balanced, 1, *MACHINES, outcome="failed")
@@ -121,9 +126,7 @@ def test_a_network_is_trained_again_after_ten_minutes_if_there_are_new_attempts(
     assert again is not None
     assert len(again.samples) == MOST_RUNS
     assert again.newest_attempt == balanced.rows(attempts)[-1].id
-    newer = upkeep.StoredModel(later, again.newest_attempt, {"weights": [0.2]})
-    balanced.do(lambda conn, _now: upkeep.save_model(conn, newer))
-    assert balanced.look(upkeep.load_model) == newer
+    keep(balanced, later, again.newest_attempt)
 
 
 def test_training_that_is_not_to_go_on_stores_nothing(balanced: World) -> None:
@@ -134,4 +137,4 @@ def test_training_that_is_not_to_go_on_stores_nothing(balanced: World) -> None:
         raise AssertionError("nothing was trained to the end")
 
     assert train_run_times(balanced.store, never, lambda: next(answers)) == 0
-    assert balanced.look(upkeep.load_model) is None
+    assert balanced.look(upkeep.load_value, upkeep.RUN_TIME_MODEL) is None

@@ -206,7 +206,7 @@ def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
         tasks.unplanned(conn, 100)
         tasks.late_sites(conn)
         repost_linking.find(conn, now, 100)
-        upkeep.load_model(conn)
+        upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
         recorded_parameters(conn)
         # A batch is 2 % of these tables: servers whose disks seek slowly may rather read all of so small a one.
         conn.exec_driver_sql("SET LOCAL random_page_cost = 1.1")

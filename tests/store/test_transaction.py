@@ -22,13 +22,13 @@ from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction, contained
 
 VERBS = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")
-ADD = "INSERT INTO sweep_marks (sweep, last_id) VALUES (:sweep, :last_id)"
-OF = "SELECT last_id FROM sweep_marks WHERE last_id IN :ids AND sweep NOT IN :but ORDER BY last_id"
+ADD = "INSERT INTO hosts (host, robots_status) VALUES (:host, :robots_status)"
+OF = "SELECT robots_status FROM hosts WHERE robots_status IN :ids AND host NOT IN :but ORDER BY robots_status"
 
 
 class Mark(NamedTuple):
-    sweep: str
-    last_id: int
+    host: str
+    robots_status: int
 
 
 class NodeKinds(NamedTuple):
@@ -51,7 +51,7 @@ class Product:
 def filled(store: Store) -> Store:
     with store.begin() as tx:
         for n in range(1, 5):
-            tx.later(ADD, sweep=f"s{n}", last_id=n)
+            tx.later(ADD, host=f"s{n}", robots_status=n)
     return store
 
 
@@ -73,8 +73,8 @@ def test_a_list_may_hold_bytes_and_enums(store: Store) -> None:
 @pytest.mark.parametrize("lock", ["FOR UPDATE", "FOR NO KEY UPDATE", "FOR UPDATE SKIP LOCKED"])
 def test_rows_are_locked_where_the_database_locks_rows(filled: Store, lock: str) -> None:
     with filled.begin() as tx, statements(filled) as sent:
-        wanted = f"SELECT sweep FROM sweep_marks WHERE last_id IN (SELECT 2) {lock}"
-        assert tx.run(f"DELETE FROM sweep_marks WHERE sweep IN ({wanted})") == 1
+        wanted = f"SELECT host FROM hosts WHERE robots_status IN (SELECT 2) {lock}"
+        assert tx.run(f"DELETE FROM hosts WHERE host IN ({wanted})") == 1
     assert any(lock in statement for statement, _ in sent) != filled.is_sqlite
 
 
@@ -122,8 +122,8 @@ def test_a_row_becomes_a_record_by_its_annotations(store: Store) -> None:
 
 def test_a_row_may_be_a_dict(filled: Store) -> None:
     with filled.read() as tx:
-        assert tx.records(dict, "SELECT last_id AS n, sweep FROM sweep_marks WHERE last_id = 2") == [
-            {"n": 2, "sweep": "s2"}
+        assert tx.records(dict, "SELECT robots_status AS n, host FROM hosts WHERE robots_status = 2") == [
+            {"n": 2, "host": "s2"}
         ]
 
 
@@ -140,40 +140,44 @@ def test_a_set_leaves_out_what_the_enum_lacks(store: Store) -> None:
 
 def test_no_row_is_none(store: Store) -> None:
     with store.read() as tx:
-        assert tx.record(Mark, "SELECT sweep, last_id FROM sweep_marks") is None
-        assert tx.value("SELECT last_id FROM sweep_marks") is None
+        assert tx.record(Mark, "SELECT host, robots_status FROM hosts") is None
+        assert tx.value("SELECT robots_status FROM hosts") is None
         assert tx.time("SELECT created_at FROM products") is None
 
 
 def test_rows_are_streamed(filled: Store) -> None:
     with filled.read() as tx:
-        marks = tx.stream(Mark, "SELECT sweep, last_id FROM sweep_marks WHERE last_id > :n ORDER BY 2", n=2)
+        marks = tx.stream(
+            Mark, "SELECT host, robots_status FROM hosts WHERE robots_status > :n ORDER BY 2", n=2
+        )
         assert list(marks) == [Mark("s3", 3), Mark("s4", 4)]
 
 
 def test_run_counts_what_it_changed(filled: Store) -> None:
     with filled.begin() as tx:
-        assert tx.run("UPDATE sweep_marks SET last_id = last_id + :by WHERE last_id > 2", by=10) == 2
-        assert tx.run("DELETE FROM sweep_marks") == 4
+        assert (
+            tx.run("UPDATE hosts SET robots_status = robots_status + :by WHERE robots_status > 2", by=10) == 2
+        )
+        assert tx.run("DELETE FROM hosts") == 4
 
 
 def test_what_is_sent_later_keeps_its_order(filled: Store) -> None:
     with filled.begin() as tx:
-        tx.later("UPDATE sweep_marks SET last_id = 7 WHERE sweep = 's1'")
-        tx.later("UPDATE sweep_marks SET last_id = last_id + 1 WHERE sweep = 's1'")
-        assert tx.value("SELECT last_id FROM sweep_marks WHERE sweep = 's1'") == 8
+        tx.later("UPDATE hosts SET robots_status = 7 WHERE host = 's1'")
+        tx.later("UPDATE hosts SET robots_status = robots_status + 1 WHERE host = 's1'")
+        assert tx.value("SELECT robots_status FROM hosts WHERE host = 's1'") == 8
 
 
 def test_an_error_is_sqlalchemys_and_nothing_stays_of_its_transaction(filled: Store) -> None:
     with pytest.raises(Unstorable), filled.begin() as tx:
         _add(tx, "s5", "s1")
     with filled.read() as tx:
-        assert tx.value("SELECT count(*) FROM sweep_marks") == 4
+        assert tx.value("SELECT count(*) FROM hosts") == 4
 
 
-def _add(tx: Transaction, *sweeps: str) -> None:
-    for sweep in sweeps:
-        tx.run(ADD, sweep=sweep, last_id=5)
+def _add(tx: Transaction, *hosts: str) -> None:
+    for host in hosts:
+        tx.run(ADD, host=host, robots_status=5)
 
 
 def test_a_transaction_has_one_time(store: Store) -> None:
@@ -261,20 +265,20 @@ def test_json_that_postgresql_does_not_take_is_stored_without_it(store: Store) -
 
 
 def test_known_rows_are_left_out(store: Store) -> None:
-    columns = ("sweep", "last_id")
+    columns = ("host", "robots_status")
     with store.begin() as tx:
-        tx.insert("sweep_marks", columns, [("a", 1)])
+        tx.insert("hosts", columns, [("a", 1)])
         added = tx.inserted(
-            "sweep_marks",
+            "hosts",
             columns,
             [("a", 2), ("b", 3), ("b", 4)],
-            returning="sweep, last_id",
+            returning="host, robots_status",
             skip_known=True,
         )
         assert [tuple(row) for row in added] == [("b", 3)]
-        assert tx.inserted("sweep_marks", columns, [], returning="sweep") == []
+        assert tx.inserted("hosts", columns, [], returning="host") == []
     with pytest.raises(Unstorable), store.begin() as tx:
-        tx.insert("sweep_marks", columns, [("c", 1), ("a", 1)])
+        tx.insert("hosts", columns, [("c", 1), ("a", 1)])
 
 
 def test_rows_are_updated_by_their_key(store: Store) -> None:
@@ -298,7 +302,7 @@ def test_rows_are_updated_by_their_key(store: Store) -> None:
 
 def test_a_batch_for_postgresql_travels_with_the_next_statement(store: Store) -> None:
     with statements(store) as sent, store.begin() as tx:
-        tx.insert("sweep_marks", ("sweep", "last_id"), [(f"s{n}", n) for n in range(100)])
-        tx.update("sweep_marks", ("sweep",), [{"sweep": f"s{n}", "last_id": 0} for n in range(100)])
-        assert tx.value("SELECT sum(last_id) FROM sweep_marks") == 0
+        tx.insert("hosts", ("host", "robots_status"), [(f"s{n}", n) for n in range(100)])
+        tx.update("hosts", ("host",), [{"host": f"s{n}", "robots_status": 0} for n in range(100)])
+        assert tx.value("SELECT sum(robots_status) FROM hosts") == 0
     assert store.is_sqlite or len(sent) <= 4

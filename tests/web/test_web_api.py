@@ -15,9 +15,9 @@ from sample_store import IMPORTED, PRODUCT, SITE, SOURCE, VARIANT
 from sqlalchemy import func, select, update
 
 from tasks.domain.grants import AddressGrants, HostGrants
+from tasks.jobs.measurements import SweepTimes, save_measurements
 from tasks.scheduling.alerting import Alert
-from tasks.store.queue import notices, upkeep
-from tasks.store.queue.upkeep import SweepTimes
+from tasks.store.queue import notices
 from tasks.store.sql.tables import attempts
 
 _EXAMPLES = 8
@@ -117,7 +117,7 @@ def test_metrics_of_the_scheduler_and_of_alerts_are_those_it_kept(served: Served
     }
     with served.store.begin() as conn:
         now = conn.now
-        upkeep.save_measurements(conn, now, {"turn": SweepTimes(4, 0.5, 0.3)}, grants)
+        save_measurements(conn, now, {"turn": SweepTimes(4, 0.5, 0.3)}, grants)
         notices.keep_alerts(conn, now, [Alert("silent", "node1", "away")])
         conn.execute(update(attempts).values(ended_at=now, requests=12, bytes=1200))
         n = conn.execute(select(func.count()).select_from(attempts)).scalar_one()

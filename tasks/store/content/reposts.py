@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
 
+from tasks.store.queue.upkeep import mark_of, set_mark
 from tasks.store.sql.transaction import Transaction
 
+_SWEEP = "reposts"
 SETTLED = timedelta(seconds=60)
 """PostgreSQL numbers rows before it commits them: after this time no lower number appears any more."""
 
@@ -57,14 +59,20 @@ class ReviewText(NamedTuple):
 def save(tx: Transaction, step: Step) -> bool:
     """Store the links of a step; False, and nothing is stored, if the sweep has gone on since."""
     if not step.after:
-        tx.later("INSERT INTO sweep_marks (sweep, last_id) VALUES ('reposts', 0) ON CONFLICT DO NOTHING")
-    if not tx.run(_MOVE_MARK, after=step.after, last_id=step.last_id):
+        tx.later(_FIRST_MARK, at=tx.now, data={"last_id": 0})
+    if not tx.run(_MOVE_MARK, after=step.after, at=tx.now, data={"last_id": step.last_id}):
         return False
     add(tx, step.links, step.bands)
     return True
 
 
-_MOVE_MARK = "UPDATE sweep_marks SET last_id = :last_id WHERE sweep = 'reposts' AND last_id = :after"
+_FIRST_MARK = (
+    "INSERT INTO stored_values (name, at, data) VALUES ('reposts', :at, :data) ON CONFLICT DO NOTHING"
+)
+_MOVE_MARK = """
+    UPDATE stored_values SET at = :at, data = :data
+    WHERE name = 'reposts' AND CAST(data ->> 'last_id' AS BIGINT) = :after
+"""
 
 
 def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
@@ -75,16 +83,14 @@ def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]
 
 def pull_back(tx: Transaction) -> None:
     """Set the mark back after the last reviews were deleted: their numbers may be given again."""
-    tx.run(_PULL_BACK)
-
-
-_NEWEST = "(SELECT coalesce(max(id), 0) FROM reviews)"
-_PULL_BACK = f"UPDATE sweep_marks SET last_id = {_NEWEST} WHERE sweep = 'reposts' AND last_id > {_NEWEST}"
+    newest = tx.value("SELECT coalesce(max(id), 0) FROM reviews")
+    if mark_of(tx, _SWEEP) > newest:
+        set_mark(tx, _SWEEP, newest)
 
 
 def mark(tx: Transaction) -> int:
     """Return the number of the last review that the sweep has looked at; 0 before it began."""
-    return tx.value("SELECT last_id FROM sweep_marks WHERE sweep = 'reposts'") or 0
+    return mark_of(tx, _SWEEP)
 
 
 def following(tx: Transaction, now: datetime, after: int, most: int) -> list[ReviewText]:

@@ -12,19 +12,16 @@ time between two looks is long or negative. At most a quarter of a lease counts:
 all of it if the clock was set back, but never beyond the deadline of a lease that is renewed now. So a scheduler that
 only looks late, again and again, does not keep leases of dead nodes for ever.
 
-The module also stores single values: marks of sweeps, measurements of the scheduler's process for metrics, and the
-trained run-time model of the 2019 balance paper, one row a strategy.
+The module also stores single values by name: marks of sweeps, what a scheduler measured, a trained model.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from tasks.domain.grants import AddressGrants, Grants, HostGrants
 from tasks.domain.states import State
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
@@ -151,7 +148,7 @@ def _old(tx: Transaction, part: str, following: str, before: datetime) -> Sequen
     """Return the next rows of a part that are older, up to the first that is not; the mark is moved behind them."""
     if not _free(tx):
         return ()
-    rows = tx.records(_Following, following, after=mark_of(tx, part) or 0, most=BATCH + 1)[:-1]
+    rows = tx.records(_Following, following, after=mark_of(tx, part), most=BATCH + 1)[:-1]
     young = next((place for place, row in enumerate(rows) if row.at is None or row.at >= before), len(rows))
     if young:
         set_mark(tx, part, rows[young - 1].id)
@@ -174,7 +171,7 @@ _LEAST = timedelta(seconds=5)
 _SHARE = 4
 _SET_BACK = timedelta(seconds=1)
 _LOOKED = "looked"
-"""Name of the mark of a look; its number is milliseconds since 1970."""
+"""Name of the time of the last look of any scheduler."""
 
 
 def longest_lapse(silent_after: timedelta) -> timedelta:
@@ -183,8 +180,8 @@ def longest_lapse(silent_after: timedelta) -> timedelta:
 
 
 def mark_look(tx: Transaction, now: datetime) -> None:
-    """Leave a mark of this look for other schedulers."""
-    set_mark(tx, _LOOKED, int(now.timestamp() * 1000))
+    """Store the time of this look for other schedulers."""
+    store_value(tx, _LOOKED, now, {})
 
 
 def bridge_lapse(tx: Transaction, now: datetime, last: datetime | None, silent_after: timedelta) -> None:
@@ -198,9 +195,8 @@ def bridge_lapse(tx: Transaction, now: datetime, last: datetime | None, silent_a
     limit = longest_lapse(silent_after)
     if last is not None and -_SET_BACK <= now - last <= limit:
         return
-    mark = mark_of(tx, _LOOKED)
-    other = datetime.fromtimestamp(mark / 1000, UTC) if mark is not None else None
-    gaps = [now - at for at in (last, other) if at is not None]
+    other = load_value(tx, _LOOKED)
+    gaps = [now - at for at in (last, other and other.at) if at is not None]
     gap = min(gaps, key=abs, default=timedelta())
     if gap < -_SET_BACK:
         log.warning(
@@ -235,150 +231,39 @@ _OPEN_LEASES = f"""
 """
 
 
-def mark_of(tx: Transaction, sweep: str) -> int | None:
-    """Return the mark of a sweep; `None` if it has left none yet."""
-    mark: int | None = tx.value("SELECT last_id FROM sweep_marks WHERE sweep = :sweep", sweep=sweep)
-    return mark
+RUN_TIME_MODEL = "run_time_model"
+"""Name of the trained run-time model of the 2019 balance paper; its time is that of its training."""
 
 
-def set_mark(tx: Transaction, sweep: str, last_id: int) -> None:
-    """Leave the mark of a sweep."""
-    tx.later(_SET_MARK, sweep=sweep, last_id=last_id)
+class StoredValue(NamedTuple):
+    """A value that is stored under a name, and the time it is of."""
 
-
-_SET_MARK = """
-    INSERT INTO sweep_marks (sweep, last_id) VALUES (:sweep, :last_id)
-    ON CONFLICT (sweep) DO UPDATE SET last_id = excluded.last_id
-"""
-
-
-_SCHEDULER = "scheduler"
-
-
-@dataclass(slots=True)
-class SweepTimes:
-    """How often a sweep ran, and for how long, without its commit.
-
-    Attributes:
-        longest_s: since the times were kept last.
-    """
-
-    count: int = 0
-    seconds: float = 0.0
-    longest_s: float = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Add a run of `seconds`."""
-        self.count += 1
-        self.seconds += seconds
-        self.longest_s = max(self.longest_s, seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The measurements that a scheduler kept last.
-
-    Attributes:
-        at: when.
-        sweeps: by name, since its process began.
-        grants: by host, of those that don't grant all of their limits.
-    """
-
-    at: datetime
-    sweeps: Mapping[str, SweepTimes]
-    grants: Grants
-
-
-def save_measurements(
-    tx: Transaction, now: datetime, sweeps: Mapping[str, SweepTimes], grants: Grants
-) -> None:
-    """Store the measurements in place of the earlier ones."""
-    data = {
-        "sweeps": {name: asdict(times) for name, times in sweeps.items()},
-        "hosts": {
-            host: {
-                "share": one.share,
-                "next_s": one.next_s,
-                "addresses": {address: [own.share, own.next_s] for address, own in one.addresses.items()},
-            }
-            for host, one in grants.items()
-            if one.share < 1.0 or one.next_s or one.addresses
-        },
-    }
-    tx.later(_SAVE_MEASUREMENTS, name=_SCHEDULER, at=now, data=data)
-    for times in sweeps.values():
-        times.longest_s = 0.0
-
-
-_SAVE_MEASUREMENTS = """
-    INSERT INTO measurements (name, at, data) VALUES (:name, :at, :data)
-    ON CONFLICT (name) DO UPDATE SET at = excluded.at, data = excluded.data
-"""
-
-
-class _Measurements(NamedTuple):
     at: datetime
     data: Mapping[str, Any]
 
 
-def load_measurements(tx: Transaction) -> Measured | None:
-    """Return the measurements kept last; `None` if no scheduler has run yet."""
-    row = tx.record(_Measurements, "SELECT at, data FROM measurements WHERE name = :name", name=_SCHEDULER)
-    if row is None:
-        return None
-    sweeps = {name: SweepTimes(**times) for name, times in row.data["sweeps"].items()}
-    grants = {
-        host: HostGrants(
-            share=one["share"],
-            next_s=one["next_s"],
-            addresses={
-                name: AddressGrants(share=share, next_s=next_s)
-                for name, (share, next_s) in one["addresses"].items()
-            },
-        )
-        for host, one in row.data["hosts"].items()
-    }
-    return Measured(row.at, sweeps, grants)
+def load_value(tx: Transaction, name: str) -> StoredValue | None:
+    """Return the value of a name; `None` if none was stored."""
+    return tx.record(StoredValue, "SELECT at, data FROM stored_values WHERE name = :name", name=name)
 
 
-_STRATEGY = "balance"
+def store_value(tx: Transaction, name: str, at: datetime, data: Mapping[str, Any]) -> None:
+    """Store the value of a name, at most 60 characters, in place of the earlier one."""
+    tx.later(_STORE_VALUE, name=name, at=at, data=data)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredModel:
-    """A trained network.
-
-    Attributes:
-        trained_at: time of training; it identifies the network, as there is one at a time.
-        newest_attempt: number of the newest attempt it was trained on.
-        network: what `Trained.as_json` made of it.
-    """
-
-    trained_at: datetime
-    newest_attempt: int
-    network: Mapping[str, Any]
-
-
-def load_model(tx: Transaction) -> StoredModel | None:
-    """Return the model trained last, or `None`."""
-    return tx.record(StoredModel, _LOAD_MODEL, strategy=_STRATEGY)
-
-
-def save_model(tx: Transaction, model: StoredModel) -> None:
-    """Keep this model instead of the one before."""
-    tx.later(
-        _SAVE_MODEL,
-        strategy=_STRATEGY,
-        trained_at=model.trained_at,
-        newest_attempt=model.newest_attempt,
-        network=model.network,
-    )
-
-
-_LOAD_MODEL = "SELECT trained_at, newest_attempt, network FROM run_time_model WHERE strategy = :strategy"
-_SAVE_MODEL = """
-    INSERT INTO run_time_model (strategy, trained_at, newest_attempt, network)
-    VALUES (:strategy, :trained_at, :newest_attempt, :network)
-    ON CONFLICT (strategy) DO UPDATE
-    SET trained_at = excluded.trained_at, newest_attempt = excluded.newest_attempt, network = excluded.network
+_STORE_VALUE = """
+    INSERT INTO stored_values (name, at, data) VALUES (:name, :at, :data)
+    ON CONFLICT (name) DO UPDATE SET at = excluded.at, data = excluded.data
 """
+
+
+def mark_of(tx: Transaction, sweep: str) -> int:
+    """Return the number of the last row that a sweep through a table has processed; 0 before it began."""
+    mark = load_value(tx, sweep)
+    return mark.data["last_id"] if mark is not None else 0
+
+
+def set_mark(tx: Transaction, sweep: str, last_id: int) -> None:
+    """Store the number of the last row that a sweep has processed."""
+    store_value(tx, sweep, tx.now, {"last_id": last_id})

@@ -500,20 +500,12 @@ review_bands = _table(
     sqlite_with_rowid=False,
 )
 
-# The last row that a sweep through a table has processed.
-sweep_marks = _table(
-    "sweep_marks",
-    Column("sweep", String(40), primary_key=True),
-    Column("last_id", _Id, nullable=False),
-)
-
-# How long nodes take, learned from attempts, for a strategy (tasks.store.queue.upkeep).
-run_time_model = _table(
-    "run_time_model",
-    Column("strategy", String(40), primary_key=True),
-    _time("trained_at", nullable=False),
-    Column("newest_attempt", _Id, nullable=False),
-    Column("network", _Json, nullable=False),  # tasks.scheduling.balance.learned.Trained
+# Values by name: marks of sweeps, times, measurements, a trained model (tasks.store.queue.upkeep).
+stored_values = _table(
+    "stored_values",
+    Column("name", String(60), primary_key=True),
+    _time("at", nullable=False),
+    Column("data", _Json, nullable=False),
 )
 
 events = _table(
@@ -556,12 +548,4 @@ alerts = _table(
     _time("told_at"),
     _time("claimed_at"),  # since when it is being sent
     Column("trouble", Text, nullable=False, server_default=text("''")),
-)
-
-# Measurements that only the scheduler's process has, for metrics: tasks.store.queue.upkeep.
-measurements = _table(
-    "measurements",
-    Column("name", String(40), primary_key=True),
-    _time("at", nullable=False),
-    Column("data", _Json, nullable=False),
 )

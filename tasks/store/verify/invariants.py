@@ -132,9 +132,11 @@ WHERE o.id >= r.id OR o.text_hash <> r.text_hash OR o.same_as IS NOT NULL
 SELECT l.review_id, l.original_id, l.similarity FROM review_links l
 LEFT JOIN review_links o ON o.review_id = l.original_id
 WHERE o.review_id IS NOT NULL OR l.original_id >= l.review_id OR l.similarity < 0 OR l.similarity > 1
--- links: sweep {sweep} has looked at review {last_id}, the last one is {last}
-SELECT sweep, last_id, (SELECT coalesce(max(id), 0) FROM reviews) AS last FROM sweep_marks
-WHERE sweep = 'reposts' AND (last_id < 0 OR last_id > (SELECT coalesce(max(id), 0) FROM reviews))
+-- links: sweep {name} has looked at review {last_id}, the last one is {last}
+SELECT name, last_id, last FROM (
+    SELECT name, CAST(data ->> 'last_id' AS BIGINT) AS last_id, (SELECT coalesce(max(id), 0) FROM reviews) AS last
+    FROM stored_values WHERE name = 'reposts'
+) marks WHERE last_id < 0 OR last_id > last
 -- lost: task {id} ({site}) has no subtask
 SELECT id, site FROM tasks t WHERE NOT EXISTS (SELECT 1 FROM subtasks WHERE task_id = t.id)
 -- lost: product {id} ({name}) has no virtual task

@@ -1,0 +1,77 @@
+"""What only the scheduler's process measures, stored for metrics: times of its sweeps, and what hosts grant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from tasks.domain.grants import AddressGrants, Grants, HostGrants
+from tasks.store.queue import upkeep
+from tasks.store.sql.transaction import Transaction
+
+_NAME = "scheduler"
+
+
+@dataclass(slots=True)
+class SweepTimes:
+    """How often a sweep ran, and for how long, without its commit.
+
+    Attributes:
+        longest_s: since the times were stored last.
+    """
+
+    count: int = 0
+    seconds: float = 0.0
+    longest_s: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Add a run of `seconds`."""
+        self.count += 1
+        self.seconds += seconds
+        self.longest_s = max(self.longest_s, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The measurements that a scheduler stored last.
+
+    Attributes:
+        sweeps: by name, since its process began.
+        grants: by host, of those that don't grant all of their limits.
+    """
+
+    at: datetime
+    sweeps: Mapping[str, SweepTimes]
+    grants: Grants
+
+
+def save_measurements(
+    tx: Transaction, now: datetime, sweeps: Mapping[str, SweepTimes], grants: Grants
+) -> None:
+    """Store the measurements in place of the earlier ones."""
+    data = {
+        "sweeps": {name: asdict(times) for name, times in sweeps.items()},
+        "hosts": {
+            host: [one.share, one.next_s, {address: asdict(own) for address, own in one.addresses.items()}]
+            for host, one in grants.items()
+            if one.share < 1.0 or one.next_s or one.addresses
+        },
+    }
+    upkeep.store_value(tx, _NAME, now, data)
+    for times in sweeps.values():
+        times.longest_s = 0.0
+
+
+def load_measurements(tx: Transaction) -> Measured | None:
+    """Return the measurements stored last; `None` if no scheduler has run yet."""
+    found = upkeep.load_value(tx, _NAME)
+    if found is None:
+        return None
+    sweeps = {name: SweepTimes(**times) for name, times in found.data["sweeps"].items()}
+    return Measured(found.at, sweeps, {host: _grants(*one) for host, one in found.data["hosts"].items()})
+
+
+def _grants(share: float, next_s: float, addresses: Mapping[str, Mapping[str, float]]) -> HostGrants:
+    of_addresses = {name: AddressGrants(**one) for name, one in addresses.items()}
+    return HostGrants(share=share, next_s=next_s, addresses=of_addresses)
