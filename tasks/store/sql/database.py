@@ -11,10 +11,11 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from splitter.errors import InputError
@@ -61,14 +62,16 @@ def open_engine(url: str, *, pool_size: int = 5, connect_s: int | None = None) -
     """
     try:
         parsed = make_url(url)
-    except ArgumentError:
-        _, at, place = url.rpartition("@")  # what stands before it may hold a password
+    except (ArgumentError, ValueError):  # a port that is no number, too
+        shown = "" if "@" in url else f" {url!r}"  # it may hold a password
         raise InputError(
-            f"database URL {f'***@{place}' if at else url!r} cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
+            f"database URL{shown} cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
         ) from None
     if parsed.get_backend_name() == "sqlite":
         return _open_sqlite(url)
     if parsed.get_backend_name() == "postgresql":
+        if "@" in f"{parsed.host}{parsed.database}":  # then these hold a part of the password
+            raise InputError("the database URL has several @: write %40 for an @ in the password")
         from tasks.store.sql.postgres import open_postgres  # with its driver, which SQLite does without
 
         if connect_s is not None:
@@ -84,17 +87,23 @@ def _open_sqlite(url: str) -> Engine:
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False})
 
     @event.listens_for(engine, "do_connect")
-    def _before(_dialect: object, _record: object, _args: object, _given: object) -> None:
-        _owners_alone(engine.url.database)
-
-    @event.listens_for(engine, "connect")
-    def _prepare(connection: Any, _record: object) -> None:
+    def _connect(dialect: Any, _record: object, args: Any, given: Any) -> Any:
+        file = engine.url.database
+        _owners_alone(file)
+        connection = dialect.connect(*args, **given)
+        try:
+            _to_wal(connection.cursor())
+        except sqlite3.OperationalError:
+            connection.close()
+            if not file or is_writable(Path(file)):
+                raise
+            connection = _open_read_only(Path(file), given)
         connection.isolation_level = None  # the driver must not begin transactions by itself
         cursor = connection.cursor()
-        _to_wal(cursor)
         for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY", *_MEMORY):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
+        return connection
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -121,10 +130,36 @@ def _to_wal(cursor: Any) -> None:
         try:
             cursor.execute("PRAGMA journal_mode=WAL")
             return
-        except sqlite3.OperationalError:
-            if time.monotonic() > give_up:
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
                 raise
             time.sleep(0.01)
+
+
+def is_writable(file: Path) -> bool:
+    """Return True if this user may write to a database file and make the files beside it."""
+    return all(os.access(one, os.W_OK) for one in (file.absolute().parent, file) if one.exists())
+
+
+def _open_read_only(file: Path, given: Mapping[str, Any]) -> sqlite3.Connection:
+    """Open a database file for reading alone, without the files beside it if these are not there.
+
+    Raises:
+        sqlite3.OperationalError: it can't be read, or a part of it is in a log that needs recovery.
+    """
+    log = file.with_name(f"{file.name}-wal")
+    in_log = log.exists() and log.stat().st_size > 0
+    for mode in ("mode=ro",) if in_log else ("mode=ro", "immutable=1"):
+        connection: sqlite3.Connection = sqlite3.connect(
+            f"{file.absolute().as_uri()}?{mode}", uri=True, **given
+        )
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master")
+            return connection
+        except sqlite3.OperationalError as error:
+            connection.close()
+            failed = error
+    raise failed
 
 
 class Store:

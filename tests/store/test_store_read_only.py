@@ -1,0 +1,107 @@
+"""A SQLite database on a read-only file system is read at once, and refuses writes at once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from splitter.errors import InputError
+from tasks.domain.errors import StoreUnwritable
+from tasks.store.sql.database import Store
+
+_NOBODY = 65534
+_ADD = "INSERT INTO hosts (host) VALUES (:name)"
+_COUNT = "SELECT count(*) FROM hosts"
+
+
+@pytest.fixture
+def locked(_sqlite_template: Path) -> Iterator[Path]:
+    """A database in a folder that its reader may not write to."""
+    folder = Path(mkdtemp(prefix="reviewloop-read-only-"))
+    file = Path(shutil.copy(_sqlite_template, folder / "a.db"))
+    with closing(Store.open(f"sqlite:///{file}")) as store, store.begin() as tx:
+        tx.run(_ADD, name="a")
+    yield file
+    folder.chmod(stat.S_IRWXU)
+    shutil.rmtree(folder)
+
+
+def _reads(file: Path, test: Callable[[Store], None]) -> None:
+    """Run a test as a user who may only read the file and its folder."""
+    for one in file.parent.iterdir():
+        one.chmod(0o444)
+    file.parent.chmod(0o555)
+    if os.geteuid():
+        with closing(Store.open(f"sqlite:///{file}")) as store:
+            test(store)
+        return
+    child = os.fork()  # who is root may write everywhere
+    if not child:
+        with suppress(BaseException):
+            os.setuid(_NOBODY)
+            test(Store.open(f"sqlite:///{file}"))
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_it_is_read_at_once_and_takes_no_writes(locked: Path) -> None:
+    def test(store: Store) -> None:
+        begin = time.monotonic()
+        with store.read() as tx:
+            assert tx.value(_COUNT) == 1
+        with pytest.raises(StoreUnwritable), store.begin() as tx:
+            tx.run(_ADD, name="b")
+        assert time.monotonic() - begin < 10
+
+    _reads(locked, test)
+
+
+def test_what_a_writer_has_in_its_log_is_read_too(locked: Path) -> None:
+    def test(store: Store) -> None:
+        with store.read() as tx:
+            assert tx.value(_COUNT) == 2
+
+    with closing(Store.open(f"sqlite:///{locked}")) as writer:
+        with writer.begin() as tx:
+            tx.run(_ADD, name="b")
+        _reads(locked, test)
+
+
+def test_a_log_that_cannot_be_read_is_not_left_out(locked: Path) -> None:
+    with closing(Store.open(f"sqlite:///{locked}")) as writer:
+        with writer.begin() as tx:
+            tx.run(_ADD, name="b")
+        crashed = Path(shutil.copytree(locked.parent, locked.parent / "crashed")) / locked.name
+    crashed.with_name("a.db-shm").unlink()
+
+    def test(store: Store) -> None:
+        with pytest.raises(StoreUnwritable), store.read() as tx:
+            tx.value(_COUNT)
+
+    try:
+        _reads(crashed, test)
+    finally:
+        crashed.parent.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:se@cret@host/db",
+        "postgresql://u:se@cret:1x@host/db",
+        "postgresql://u:s@e/cret@host/db",
+    ],
+)
+def test_a_password_with_an_at_sign_is_not_printed(url: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Store.open(url)
+    assert "cret" not in str(refused.value)
