@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Boolean, Column, LargeBinary, Row, String, Table, Text, func, select, text, update
+from sqlalchemy.exc import DataError, IntegrityError
 from test_store_unasked import unanswered
 from world import CATALOG, SITE, World, hit, page_of, review, undone
 
@@ -320,7 +321,7 @@ def _outcome(conn: Transaction, column: Column[Any], row: Row[Any], value: Any) 
     try:
         conn.execute(update(table).where(*key).values({column.name: value}))
         return "seen" if verify(conn, row_now(conn)).violations else "unseen"
-    except Unstorable:
+    except (Unstorable, IntegrityError, DataError):
         return "refused"
     finally:
         step.rollback()
