@@ -18,7 +18,7 @@ from sqlalchemy import inspect
 
 from tasks.domain.errors import WrongRevision
 from tasks.store.content.products import find
-from tasks.store.queue import transitions, upkeep
+from tasks.store.queue import nodes, transitions, upkeep
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import metadata
@@ -119,6 +119,8 @@ def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> No
     before = contents()
     with old.read() as conn:
         marks = dict(conn.rows("SELECT sweep, last_id FROM sweep_marks"))
+        added = conn.rows("SELECT name, slots, address, proxy FROM added_nodes ORDER BY added_at, name")
+        node_names = conn.rows("SELECT name FROM nodes ORDER BY name")
     schema.upgrade(old, migrations)
     with old.read() as conn:
         looked = upkeep.load_value(conn, "looked")
@@ -126,7 +128,13 @@ def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> No
             name: last_id for name, last_id in marks.items() if name not in ("looked", "bridged")
         }
         assert (looked.at.timestamp() * 1000 if looked else None) == marks.get("looked")
+        assert [
+            (one.name, one.slots, one.address, one.proxy and one.proxy.url)
+            for one in nodes.list_added(conn, 9)
+        ] == [(name, slots or 9, address, proxy) for name, slots, address, proxy in added]
+        assert conn.rows("SELECT name FROM nodes ORDER BY name") == node_names
     assert len(marks) > 1
+    assert added
     assert contents() == before
     assert len(before["reviews"]) > 40
     with old.read() as conn:

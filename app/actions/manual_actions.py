@@ -10,7 +10,7 @@ from typing import Any
 
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError
-from tasks.store.queue import added_nodes, closing, manual, nodes, notices
+from tasks.store.queue import closing, manual, nodes, notices
 from tasks.store.queue.manual import Edit
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
@@ -87,7 +87,7 @@ def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
     """Add a node that runs crawl with, with so many slots (None: as a run gives them). Raises InputError."""
     with store.begin() as conn:
         now = conn.now
-        added_nodes.add(conn, now, node, number)
+        nodes.add(conn, now, node, number)
         how = {"address": node.address, "proxy": str(node.proxy) if node.proxy is not None else None}
         notices.record_action(conn, now, notices.AuditEntry(who, "add", f"node {node.name}", how))
 
@@ -96,7 +96,8 @@ def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> N
     """Remove a node that was added. Raises UnknownNode, InputError."""
     with store.begin() as conn:
         now = conn.now
-        added_nodes.remove(conn, now, name, silent_after)
+        nodes.remove(conn, now, name, silent_after)
+        closing.release_leases(conn, now, name, "its node was removed")
         notices.record_action(conn, now, notices.AuditEntry(who, "remove", f"node {name}", {}))
 
 

@@ -26,7 +26,6 @@ from tasks.domain.breaker import BreakerState
 from tasks.scheduling.rebalancing import BufferRule
 from tasks.store.content import page_links
 from tasks.store.queries import pairs as pair_queries
-from tasks.store.queue import added_nodes
 from tasks.store.queue import hosts as host_store
 from tasks.store.queue import nodes as node_store
 from tasks.store.queue.hosts import Breaker
@@ -69,7 +68,7 @@ def list_(db: str | None, as_json: bool) -> None:
     with store_there(settings) as store, store.read() as conn:
         now, rows, unrendered = conn.now, node_store.listed(conn), node_store.unrendered(conn)
         breakers = host_store.list_rests(conn)
-        added = {node.name: node for node in added_nodes.listed(conn, settings.slots)}
+        added = {node.name: node for node in node_store.list_added(conn, settings.slots)}
     rule = settings.buffer()
     if as_json:
         documents = [node_document(row, now, rule) for row in rows]

@@ -20,7 +20,7 @@ from app.views.crawl_plan import CrawlPlan
 from app.views.durations import seconds
 from splitter.errors import InputError
 from tasks.store.content.products import NewProduct
-from tasks.store.queue import added_nodes, tasks
+from tasks.store.queue import nodes, tasks
 from tasks.store.queue.nodes import Node
 from tasks.store.queue.tasks import VirtualTask
 
@@ -46,7 +46,7 @@ def stored_in(settings: Settings) -> tuple[list[VirtualTask], list[Node]]:
     if path is not None and not path.is_file():
         return [], []
     with store_there(settings) as store, store.read() as conn:
-        return tasks.unplanned(conn, MOST_PLANNED), added_nodes.listed(conn, settings.slots)
+        return tasks.unplanned(conn, MOST_PLANNED), nodes.list_added(conn, settings.slots)
 
 
 def plan_of(

@@ -13,7 +13,7 @@ from app.run.setting_values import sqlite_file
 from splitter.catalog.names import Kind
 from splitter.errors import InputError, ReviewloopError
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
-from tasks.store.queue import added_nodes, nodes
+from tasks.store.queue import nodes
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
 
@@ -54,7 +54,7 @@ def numbered_nodes(count: int, slots: int, *, lab: bool) -> list[Node]:
 def list_nodes(settings: Settings, store: Store, count: int | None, default: int) -> list[Node]:
     """Return the nodes of a run on this store, as `choose_nodes` does. Raises InputError."""
     with store.read() as conn:
-        added = added_nodes.listed(conn, settings.slots)
+        added = nodes.list_added(conn, settings.slots)
     return choose_nodes(settings, added, count, default)
 
 
@@ -66,11 +66,17 @@ def choose_nodes(settings: Settings, added: Sequence[Node], count: int | None, d
         default: number of nodes if none was given and none added.
 
     Raises:
-        InputError: an added node can't crawl: its address is gone or reaches only a lab, or a proxy hides it.
+        InputError: an added node can't crawl: its address is gone or reaches only a lab, a proxy hides it, or a
+            numbered node has its name.
     """
     lab = settings.lab is not None
     if count is not None or not added:
-        return numbered_nodes(count or default, settings.slots, lab=lab)
+        found = numbered_nodes(count or default, settings.slots, lab=lab)
+        if clash := sorted({node.name for node in found} & {node.name for node in added}):
+            raise InputError(
+                f"{clash[0]!r} was added, so --nodes {count} has no such name left: leave --nodes out"
+            )
+        return found
     if settings.proxy:
         raise InputError(
             "REVIEWLOOP_PROXY is set: the added nodes would all go through it, and be one client to every site; leave "

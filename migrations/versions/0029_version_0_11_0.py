@@ -19,6 +19,7 @@ _JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 def upgrade() -> None:
     """Each function changes the tables of one subject."""
     _store_values_by_name()
+    _join_added_nodes()
 
 
 def _store_values_by_name() -> None:
@@ -50,3 +51,20 @@ def _store_values_by_name() -> None:
     op.bulk_insert(stored, rows)
     for name in ("sweep_marks", "run_time_model", "measurements"):
         op.drop_table(name)
+
+
+def _join_added_nodes() -> None:
+    """A node that a person added is a row of `nodes`."""
+    op.add_column("nodes", sa.Column("added_at", sa.DateTime(timezone=True)))
+    op.add_column("nodes", sa.Column("chosen_slots", sa.Integer))
+    op.add_column("nodes", sa.Column("proxy", sa.Text))
+    op.execute(
+        "INSERT INTO nodes (name, kinds, slots, registered_at) "
+        "SELECT name, kinds, coalesce(slots, 4), added_at FROM added_nodes "
+        "WHERE name NOT IN (SELECT name FROM nodes)"
+    )
+    op.execute(
+        "UPDATE nodes SET kinds = a.kinds, address = a.address, added_at = a.added_at, chosen_slots = a.slots, "
+        "proxy = a.proxy FROM added_nodes a WHERE a.name = nodes.name"
+    )
+    op.drop_table("added_nodes")

@@ -21,7 +21,7 @@ from tasks.scheduling.recall import RecallSettings
 from tasks.store.queue import closing, leases, nodes
 from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close
 from tasks.store.queue.leases import Counters, Lease
-from tasks.store.queue.nodes import CLOCK_S, Node, NodeLoad
+from tasks.store.queue.nodes import CLOCK_S, Heartbeat, Node
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
@@ -255,7 +255,7 @@ class CrawlNode:
         storing = sum(attempt.stores for attempt in waiting)
         self._more_idle.clear()
         self._reported_idle = len(waiting)
-        load = NodeLoad(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
+        load = Heartbeat(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
 
         def beat(conn: Transaction, now: datetime) -> tuple[bool, list[Lease]]:
             load_now = replace(load, clock_s=self._clock_off(now))

@@ -29,7 +29,7 @@ from app.run.settings import load_settings
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy
-from tasks.store.queue import added_nodes, nodes, notices
+from tasks.store.queue import nodes, notices
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
 
@@ -218,13 +218,13 @@ def test_what_runs_is_not_removed(reviewloop, db):
     reviewloop("nodes", "add", "second", "--proxy", SECRET_URL, "--db", db)
     store = Store.open(f"sqlite:///{db}")
     with store.begin() as conn:
-        [node] = added_nodes.listed(conn, 2)
+        [node] = nodes.list_added(conn, 2)
         nodes.register(conn, conn.now, node)
     refused = reviewloop("nodes", "remove", "second", "--db", db)
     assert (refused.exit_code, "runs" in refused.stderr) == (2, True)
     with store.begin() as conn:
         nodes.leave(conn, "second")
-        added_nodes.remove(conn, conn.now, "second", timedelta(seconds=1))
+        nodes.remove(conn, conn.now, "second", timedelta(seconds=1))
         assert nodes.find(conn, "second") is None
     store.close()
 
@@ -283,6 +283,8 @@ def test_which_nodes_a_run_crawls_with(monkeypatch):
     assert names(lab, [ADDED], 3) == ["node1", "node2", "node3"], "as said"
     assert names(lab, [replace(ADDED, address="127.0.0.1")]) == ["second"], "it is this machine's own"
     assert names(lab, [replace(ADDED, name="node1")]) == ["node1"]
+    with pytest.raises(InputError, match="'node1' was added"):
+        names(lab, [replace(ADDED, name="node1")], 2)
     with pytest.raises(InputError, match="reaches nothing but a lab"):
         names(Settings(), [ADDED])
     with pytest.raises(InputError, match=f"'second': this machine has no address {NOT_HERE}; it has "):

@@ -17,7 +17,7 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queue import hosts, leases, nodes, snapshot, tasks, transitions
 from tasks.store.queue.hosts import Rest
 from tasks.store.queue.leases import Grant, Renewal
-from tasks.store.queue.nodes import Node, NodeLoad, NodeRow
+from tasks.store.queue.nodes import Heartbeat, Node, NodeRow
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.database import Store
@@ -66,7 +66,7 @@ def test_how_soon_a_node_begins_what_it_holds(sqlite_url, reviewloop):
         nodes.register(conn, now, Node("node1", frozenset(Kind), 3))
         nodes.register(conn, now, Node("node2", frozenset(Kind), 3))
         nodes.leave(conn, "node2")
-        nodes.heartbeat(conn, now, "node1", NodeLoad(0.5, backlog=6, idle=1))
+        nodes.heartbeat(conn, now, "node1", Heartbeat(0.5, backlog=6, idle=1))
         _lease(conn, now, "node1", started=4, held=6)
     store.close()
     one, two = json.loads(reviewloop("nodes", "list", "--db", sqlite_url, "--json").stdout)["nodes"]

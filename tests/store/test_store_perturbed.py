@@ -36,7 +36,7 @@ from tasks.store.content.imports import ImportedReview, Source, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.pages import PageToStore, TargetEnd
 from tasks.store.content.products import NewProduct
-from tasks.store.queue import added_nodes, closing, hosts, manual, notices, schedules, tasks, upkeep
+from tasks.store.queue import closing, hosts, manual, nodes, notices, schedules, tasks, upkeep
 from tasks.store.queue.closing import AttemptReport, Close
 from tasks.store.queue.hosts import Robots
 from tasks.store.queue.leases import Counters, Lease, WorkTarget
@@ -238,7 +238,7 @@ class Story:
         )
         world.do(lambda tx, now: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, now, {"network": {}}))
         second = Node("second", frozenset(Kind), 4, None, "proxy.cn:80", Proxy("http://proxy.cn:80"))
-        world.do(added_nodes.add, second, 4)
+        world.do(nodes.add, second, 4)
         report = world.do(
             schedules.add, ScheduleKind.REPORT, Recurrence("0 8 * * 1", "UTC"), {"to": "file:/reports"}
         )

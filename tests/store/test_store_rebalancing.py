@@ -28,7 +28,7 @@ from tasks.scheduling.recall import RecallSettings
 from tasks.store.queue import closing, leases, nodes, snapshot
 from tasks.store.queue.hosts import Rest, rest_host
 from tasks.store.queue.leases import Lease, Renewal
-from tasks.store.queue.nodes import Node, NodeLoad
+from tasks.store.queue.nodes import Heartbeat, Node
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, events
 from tasks.store.sql.writer import Writer
@@ -44,7 +44,7 @@ BUFFER = BufferRule()
 
 
 def beat(world: World, name: str, attempts_per_s: float = 0.0, *, backlog: int = 0, idle: int = 0) -> None:
-    world.do(nodes.heartbeat, name, NodeLoad(attempts_per_s, backlog, idle))
+    world.do(nodes.heartbeat, name, Heartbeat(attempts_per_s, backlog, idle))
 
 
 def rebalance(world: World) -> list[Lease]:

@@ -130,11 +130,11 @@ def test_a_row_may_be_a_dict(filled: Store) -> None:
 def test_a_set_leaves_out_what_the_enum_lacks(store: Store) -> None:
     with store.begin() as tx:
         tx.run(
-            "INSERT INTO added_nodes (name, kinds, added_at) VALUES ('n1', :kinds, :at)",
+            "INSERT INTO nodes (name, kinds, slots, registered_at) VALUES ('n1', :kinds, 1, :at)",
             kinds=["meta", "new"],
             at=START,
         )
-        found = tx.record(NodeKinds, "SELECT name, kinds FROM added_nodes")
+        found = tx.record(NodeKinds, "SELECT name, kinds FROM nodes")
     assert found == NodeKinds("n1", frozenset({Kind.META}))
 
 

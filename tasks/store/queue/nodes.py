@@ -1,4 +1,8 @@
-"""Crawl nodes: registered, alive, drained, and the leases they have."""
+"""Crawl nodes: registered, added by a person, alive, drained, and the leases they have.
+
+A node that a person added, for `run` and `up` to crawl with, has `added_at`. Its proxy's password stands in the column
+`proxy` and nowhere else: only what starts the node reads it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import NamedTuple
 
 from splitter.catalog.entries import NO_BROWSER, catalog_hash
 from splitter.catalog.names import Kind
+from splitter.errors import InputError
 
 from tasks.domain.errors import UnknownNode
 from tasks.domain.proxy import Proxy
@@ -55,7 +60,7 @@ class NodeRow(Node):
     """A node with its state, as `nodes list` shows it.
 
     Attributes:
-        attempts_per_s, backlog, idle: as of its last heartbeat (`NodeLoad`).
+        attempts_per_s, backlog, idle: as of its last heartbeat (`Heartbeat`).
         running, waiting: leases it has begun, and has not begun.
         waits_since: since when it has had unbegun leases and begun none; None where it has none.
         parameters: of its machine, as it reported them (2019 balance paper); None: not reported.
@@ -123,8 +128,102 @@ def describe(tx: Transaction, names: Sequence[str], parameters: NodeParameters) 
 _DESCRIBE = "UPDATE nodes SET parameters = :parameters WHERE name IN :names"
 
 
+def add(tx: Transaction, now: datetime, node: Node, slots: int | None) -> None:
+    """Add a node; it is listed as stopped until it runs.
+
+    Args:
+        node: with its address or proxy.
+        slots: None: as many as the run gives each node.
+
+    Raises:
+        InputError: a node of that name was added already.
+    """
+    values = {
+        "name": node.name,
+        "kinds": sorted(node.kinds),
+        "address": node.address,
+        "machine": node.machine,
+    }
+    proxy = node.proxy.url if node.proxy is not None else None
+    if not tx.run(_ADD, slots=node.slots, chosen_slots=slots, proxy=proxy, now=now, **values):
+        raise InputError(
+            f"node {node.name!r} was added already: name another, or `reviewloop nodes remove {node.name}` first"
+        )
+
+
+_ADD = """
+    INSERT INTO nodes (name, kinds, slots, address, machine, registered_at, added_at, chosen_slots, proxy)
+    VALUES (:name, :kinds, :slots, :address, :machine, :now, :now, :chosen_slots, :proxy)
+    ON CONFLICT (name) DO UPDATE SET kinds = excluded.kinds, slots = excluded.slots, address = excluded.address,
+        machine = excluded.machine, added_at = excluded.added_at, chosen_slots = excluded.chosen_slots,
+        proxy = excluded.proxy
+    WHERE nodes.added_at IS NULL
+"""
+
+
+def remove(tx: Transaction, now: datetime, name: str, silent_after: timedelta) -> None:
+    """Remove a node that was added and does not run; what was learned of it stays in the node-run control.
+
+    Its leases stay: release them in the same transaction (`tasks.store.queue.closing.release_leases`).
+
+    Args:
+        silent_after: a node without a heartbeat for so long does not run.
+
+    Raises:
+        UnknownNode: none of that name was added.
+        InputError: it runs, or a person assigned work to it.
+    """
+    known = [node.name for node in list_added(tx, 1)]
+    if name not in known:
+        raise UnknownNode(f"no node {name!r} was added; added: {', '.join(sorted(known)) or 'none'}")
+    if alive(tx, now, name, silent_after):
+        raise InputError(
+            f"node {name!r} runs, or was killed less than {silent_after.total_seconds():.0f} s ago: end the run first "
+            f"(`reviewloop nodes drain {name}` gives it nothing new meanwhile)"
+        )
+    if waiting := tx.value(_ASSIGNED, name=name):
+        raise InputError(
+            f"{waiting} subtasks are assigned to node {name!r}: assign them to another, or abandon them (failed list)"
+        )
+    tx.later("DELETE FROM nodes WHERE name = :name", name=name)
+
+
+_ASSIGNED = f"""
+    SELECT count(*) FROM subtasks
+    WHERE assigned_node = :name AND state NOT IN ('{State.DONE}', '{State.CANCELLED}')
+"""
+
+
+def list_added(tx: Transaction, slots: int) -> list[Node]:
+    """Return the nodes that were added, in that order, as they are to start.
+
+    Args:
+        slots: of those that were added without a number.
+    """
+    found = []
+    for row in tx.records(_AddedNode, _ADDED, slots=slots):
+        proxy = Proxy(row.proxy) if row.proxy else None
+        place = proxy.place if proxy is not None else None
+        found.append(Node(row.name, row.kinds, row.slots, row.address, place, proxy))
+    return found
+
+
+class _AddedNode(NamedTuple):
+    name: str
+    kinds: frozenset[Kind]
+    slots: int
+    address: str | None
+    proxy: str | None
+
+
+_ADDED = """
+    SELECT name, kinds, coalesce(chosen_slots, :slots) AS slots, address, proxy
+    FROM nodes WHERE added_at IS NOT NULL ORDER BY added_at, name
+"""
+
+
 @dataclass(frozen=True, slots=True)
-class NodeLoad:
+class Heartbeat:
     """The load of a node, as its heartbeat reports it.
 
     Attributes:
@@ -142,7 +241,7 @@ class NodeLoad:
     clock_s: float = 0.0
 
 
-def heartbeat(tx: Transaction, now: datetime, name: str, load: NodeLoad) -> bool:
+def heartbeat(tx: Transaction, now: datetime, name: str, load: Heartbeat) -> bool:
     """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
     drained = tx.value(_BEAT, name=name, now=now, **asdict(load))
     if drained is None:

@@ -364,17 +364,10 @@ nodes = _table(
     Column("entries", _Json),  # and of each, by site; null: not reported
     _seconds("clock_s"),  # how far its clock is ahead of the database's
     _time("registered_at", nullable=False),
-)
-
-# Nodes that a person added to the usual one: tasks.store.queue.added_nodes.
-added_nodes = _table(
-    "added_nodes",
-    Column("name", String(100), primary_key=True),
-    Column("kinds", _Json, nullable=False),
-    Column("slots", Integer),  # null: as many as the run gives each node
-    Column("address", String(64)),
+    # What a person said of a node that `run` and `up` are to crawl with:
+    _time("added_at"),  # null: nobody added it
+    Column("chosen_slots", Integer),  # null: as many as the run gives each node
     Column("proxy", Text),  # with its password: nothing but the node itself reads it
-    _time("added_at", nullable=False),
 )
 
 pages = _table(
