@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -28,6 +28,9 @@ R = TypeVar("R")
 
 _VALUE = re.compile(r"(?<![:\w]):([a-z]\w*)")
 _LIST = re.compile(r"\b(NOT )?IN :([a-z]\w*)")
+_PLACE = re.compile(r"(\bIN )?(?<![:\w]):([a-z]\w*)")
+_PLAIN = frozenset((int, float, str, bytes))
+"""Types that SQLite takes as they are."""
 _LOCK = re.compile(r"\sFOR (NO KEY )?UPDATE( OF \w+)?( SKIP LOCKED)?")
 _ESCAPED = str.maketrans({"%": "/%", "_": "/_", "/": "//"})
 _CLOCK = "SELECT clock_timestamp()"
@@ -215,17 +218,24 @@ class Transaction:
     def _execute_each(self, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
         _tried(self.connection.cursor().executemany, text, rows)
 
-    def _prepared(self, statement: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _prepared(self, statement: str, values: Mapping[str, Any]) -> tuple[str, Any]:
         """Return the driver's text of a statement, and its values."""
-        lists = _lists(statement)
+        places = _places(statement)
         if not self.is_sqlite:
+            lists = {name for name, is_list in places if is_list}
             return _postgres_text(statement), {
                 name: list(value) if name in lists else _with_json(value) for name, value in values.items()
             }
-        given = {name: _for_sqlite(value) for name, value in values.items() if name not in lists}
-        for name in lists:
-            given |= {f"{name}_{place}": _for_sqlite(one) for place, one in enumerate(values[name])}
-        return _sqlite_text(statement, tuple(len(values[name]) for name in lists)), given
+        given: list[Any] = []
+        lengths: list[int] = []
+        for name, is_list in places:
+            if is_list:
+                listed = _filled_up(values[name])
+                lengths.append(len(listed))
+                given += [one if type(one) in _PLAIN else _for_sqlite(one) for one in listed]
+            else:
+                given.append(_for_sqlite(values[name]))
+        return _sqlite_text(statement, tuple(lengths)), given
 
     def _reader(self, row_type: Any, cursor: Any) -> Callable[[Sequence[Any]], Any]:
         columns = tuple(column[0] for column in cursor.description)
@@ -257,22 +267,27 @@ def _with_json(value: Any) -> Any:
     return json_text(value) if isinstance(value, list | tuple | Mapping) else value
 
 
+def _filled_up(values: Collection[Any]) -> Sequence[Any]:
+    """Return a list filled up to a power of two with its last value: so there are few texts, each prepared once."""
+    listed = list(values)
+    return listed + listed[-1:] * ((1 << (len(listed) - 1).bit_length()) - len(listed)) if listed else listed
+
+
 @lru_cache(maxsize=1024)
-def _lists(statement: str) -> tuple[str, ...]:
-    """Return the names of a statement's lists."""
-    return tuple(name for _, name in _LIST.findall(statement))
+def _places(statement: str) -> tuple[tuple[str, bool], ...]:
+    """Return the name of the value at each place of a statement, and whether it is a list."""
+    return tuple((name, bool(is_list)) for is_list, name in _PLACE.findall(statement))
 
 
 @lru_cache(maxsize=1024)
 def _sqlite_text(statement: str, lengths: tuple[int, ...]) -> str:
-    """Return a statement without its locks, with a mark for each value of its lists."""
+    """Return a statement without its locks, with a mark for each value, also of its lists."""
     left = iter(lengths)
 
     def marks(found: re.Match[str]) -> str:
-        listed = ", ".join(f":{found[2]}_{place}" for place in range(next(left)))
-        return f"{found[1] or ''}IN ({listed})"
+        return f"IN ({', '.join('?' * next(left))})" if found[1] else "?"
 
-    return _LIST.sub(marks, _LOCK.sub("", statement))
+    return _PLACE.sub(marks, _LOCK.sub("", statement))
 
 
 @lru_cache(maxsize=1024)
