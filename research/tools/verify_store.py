@@ -27,7 +27,7 @@ from tasks.store.queue.leases import Counters, Grant, Lease, Renewal
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask
-from tasks.store.queue.transitions import EventData, Move
+from tasks.store.queue.transitions import Move
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store, unhurried
 from tasks.store.sql.tables import events, metadata, pair_stats, subtasks
@@ -51,7 +51,7 @@ _NUMBERED = {"part_id": "task_parts", "attempt_id": "attempts"}
 def fill(store: Store, least_events: int) -> None:
     """Migrate an empty store and fill it with at least so many events."""
     schema.upgrade(store, MIGRATIONS)
-    with store.begin() as conn:
+    with store.begin(now=_NOW) as conn:
         _story(conn)
     with store.begin() as conn, unhurried(conn):
         for name in ("targets", "pages"):
@@ -93,21 +93,22 @@ def _story(conn: Transaction) -> None:
     ]
     tasks.plan(conn, _NOW, wanted, planned)
     ids = list(conn.scalars(select(subtasks.c.id).order_by(subtasks.c.id)))
-    transitions.move_many(conn, _NOW, Transition.ADMIT, [Move(one, EventData(), {}) for one in ids])
+    transitions.move(conn, Transition.ADMIT, [Move(one) for one in ids])
     for subtask_id in ids:
         if subtask_id % _FAILS == 0:
             lease = _begun(conn, subtask_id)
             report = AttemptReport(counters=Counters(requests=1), reason=FailureReason.BLOCKED)
             closing.close_many(conn, _NOW, [Close(lease, report)])
-            note = EventData(node=lease.node, reason=FailureReason.BLOCKED, detail={"delay_s": 0.0})
             values = {"recalls": 1, "not_before": _NOW}
-            transitions.move(conn, _NOW, subtask_id, Transition.RECALL, note, values)
+            detail = {"delay_s": 0.0}
+            again = Move(subtask_id, values, None, None, lease.node, FailureReason.BLOCKED, detail)
+            transitions.move(conn, Transition.RECALL, [again])
         _collected(conn, subtask_id)
 
 
 def _begun(conn: Transaction, subtask_id: int) -> Lease:
     grant = Grant(subtask_id, f"n{subtask_id % 4}", 20, 30.0, {"why": "bench"})
-    (lease,) = leases.grant(conn, _NOW, [grant], _LEASE)
+    (lease,) = leases.grant(conn, [grant], _LEASE)
     return lease
 
 
@@ -125,9 +126,9 @@ def _collected(conn: Transaction, subtask_id: int) -> None:
     pages.save_pages(conn, _NOW, saved)
     counters = Counters(offered=_HITS, tried=_HITS, collected=_HITS, requests=_HITS + 1, active_s=1.0)
     closing.close_many(conn, _NOW, [Close(lease, AttemptReport(counters=counters))])
-    done = Move(subtask_id, EventData(node=lease.node, detail={"left": 0}), {"left": 0})
+    done = Move(subtask_id, {"left": 0}, node=lease.node, detail={"left": 0})
     assert not tasks.more_after(conn, [])
-    transitions.move_many(conn, _NOW, Transition.WAKE, [done])
+    transitions.move(conn, Transition.WAKE, [done])
 
 
 def _page(target_id: int, url: str, key: bytes) -> NewPage:

@@ -23,9 +23,9 @@ def recall(conn: Transaction, now: datetime, context: Context) -> None:
     """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
     silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
     # A turn under way while a node stops may give it leases that nobody is there to give back.
-    late = dict.fromkeys(leases.unstarted_of(conn, None), "its node had stopped in order")
+    late = dict.fromkeys(leases.list_unstarted(conn, None), "its node had stopped in order")
     silent: dict[Lease, FailureReason] = {}
-    overdue = leases.overdue(conn, now, _BATCH)
+    overdue = leases.list_overdue(conn, _BATCH)
     alive = {name: nodes.alive(conn, now, name, silent_after) for name in {one.node for one, _ in overdue}}
     for lease, started in overdue:
         if not started and alive[lease.node]:
@@ -56,9 +56,9 @@ def recall(conn: Transaction, now: datetime, context: Context) -> None:
             again.append(_recalled(now, view, decision))
         else:
             given_up.append(_given_up(view, decision))
-    transitions.move_many(conn, now, Transition.RECALL, again)
-    transitions.move_many(conn, now, Transition.GIVE_UP, given_up)
-    manual.set_aside_unanswered(conn, now, dead)
+    transitions.move(conn, Transition.RECALL, again)
+    transitions.move(conn, Transition.GIVE_UP, given_up)
+    manual.set_aside_unanswered(conn, dead)
 
 
 def _of_dead_hosts(
@@ -84,26 +84,21 @@ def _of_dead_hosts(
 
 
 def _recalled(now: datetime, view: snapshot.FailedView, decision: Recall) -> Move:
-    note = transitions.EventData(
-        node=view.node,
-        reason=view.reason,
-        detail={
-            "recall": view.recalls + 1,
-            "delay_s": decision.not_before_delay_s,
-            "avoid": list(decision.avoid),
-        },
-    )
+    detail = {
+        "recall": view.recalls + 1,
+        "delay_s": decision.not_before_delay_s,
+        "avoid": list(decision.avoid),
+    }
     values = {
         "recalls": view.recalls + 1,
         "not_before": now + timedelta(seconds=decision.not_before_delay_s),
         "assigned_node": None,
     }
-    return Move(view.id, note, values)
+    return Move(view.id, values, node=view.node, reason=view.reason, detail=detail)
 
 
 def _given_up(view: snapshot.FailedView, decision: ToManual) -> Move:
-    note = transitions.EventData(node=view.node, reason=view.reason, detail=asdict(decision))
-    return Move(view.id, note, {})
+    return Move(view.id, node=view.node, reason=view.reason, detail=asdict(decision))
 
 
 def answers_others(context: Context, site: str) -> bool:

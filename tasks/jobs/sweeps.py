@@ -31,7 +31,7 @@ from tasks.store.sql.transaction import Transaction
 _BATCH = 1000
 
 
-def admit(conn: Transaction, now: datetime, context: Context) -> int:
+def admit(conn: Transaction, _now: datetime, context: Context) -> int:
     """PRIORITY to WAIT: of every site a few, higher priority first; returns how many."""
     heads = snapshot.heads(conn)
     if not heads:
@@ -40,9 +40,8 @@ def admit(conn: Transaction, now: datetime, context: Context) -> int:
     limit = context.settings.wait_limit
     found = snapshot.entrants(conn, admission.openings(heads, waiting, limit))
     chosen = admission.admitted(found, heads, waiting, limit)
-    ids = transitions.locked(conn, chosen[:_BATCH], state=State.PRIORITY)
-    moves = [Move(subtask_id, transitions.EventData(), {}) for subtask_id in ids]
-    transitions.move_many(conn, now, Transition.ADMIT, moves)
+    moves = [Move(subtask_id) for subtask_id in transitions.lock(conn, State.PRIORITY, chosen[:_BATCH])]
+    transitions.move(conn, Transition.ADMIT, moves)
     return len(moves)
 
 
@@ -86,7 +85,7 @@ def _grant_leases(
 ) -> list[Lease]:
     now_s = now.timestamp()
     grants = [_grant(context, now_s, assignment) for assignment in assignments]
-    return leases.grant(conn, now, grants, timedelta(seconds=context.settings.recall.silent_after_s))
+    return leases.grant(conn, grants, timedelta(seconds=context.settings.recall.silent_after_s))
 
 
 def rebalance(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
@@ -128,7 +127,7 @@ def rebalance(conn: Transaction, now: datetime, context: Context) -> list[Lease]
     released = {
         lease: why[lease.attempt_id]
         for node in sorted(givers)
-        for lease in leases.unstarted_of(conn, node)
+        for lease in leases.list_unstarted(conn, node)
         if lease.attempt_id in why and lease.subtask_id in chosen
     }
     closing.release(conn, now, released, skip_locked=True)
@@ -179,7 +178,7 @@ def _decide(
     if gone and not keep:
         name = context.catalog.name
         whys = {number: f"{name} has no site {site} (any more)" for number, site in gone.items()}
-        manual.set_aside(conn, now, FailureReason.UNKNOWN_SITE, whys)
+        manual.set_aside(conn, FailureReason.UNKNOWN_SITE, whys)
     waiting = [view for view in waiting if view.id not in gone]
     if not waiting:
         return []
@@ -273,7 +272,6 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
     tries = tasks.most_tries(conn, [view.id for view in sleeping if left[view.id]])
     follow_ups = tasks.follow_ups(
         conn,
-        now,
         [
             LeftOver(view.id, left[view.id], _retry_at(now, context, view.site, tries[view.id]))
             for view in sleeping
@@ -283,7 +281,7 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
     refined = refine(conn, now, context, sleeping)
     go_on = tasks.more_after(conn, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
     next_ones = [(part_id, chunk + 1) for part_id, chunk in go_on]
-    released = tasks.release_chunks(conn, now, [*next_ones, *refined.begin])
+    released = tasks.release_chunks(conn, [*next_ones, *refined.begin])
     moves = []
     for view in sleeping:
         limits = modification(context, now.timestamp(), view.site, view.node, max(1, left[view.id]))
@@ -296,8 +294,8 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
             "modification": asdict(limits),
             **refined.details.get(view.id, {}),
         }
-        moves.append(Move(view.id, transitions.EventData(node=view.node, detail=detail), {"left": 0}))
-    transitions.move_many(conn, now, Transition.WAKE, moves)
+        moves.append(Move(view.id, {"left": 0}, node=view.node, detail=detail))
+    transitions.move(conn, Transition.WAKE, moves)
     return len(moves)
 
 

@@ -259,7 +259,7 @@ class CrawlNode:
 
         def beat(conn: Transaction, now: datetime) -> tuple[bool, list[Lease]]:
             load_now = replace(load, clock_s=self._clock_off(now))
-            return nodes.heartbeat(conn, now, self.node.name, load_now), leases.unstarted_of(
+            return nodes.heartbeat(conn, now, self.node.name, load_now), leases.list_unstarted(
                 conn, self.node.name
             )
 
@@ -299,7 +299,7 @@ class CrawlNode:
         self._waiting.clear()
 
         def release(conn: Transaction, now: datetime) -> None:
-            closing.release(conn, now, dict.fromkeys(leases.unstarted_of(conn, self.node.name), why))
+            closing.release(conn, now, dict.fromkeys(leases.list_unstarted(conn, self.node.name), why))
 
         await self._writer.run(release)
 

@@ -45,15 +45,14 @@ def conn(store):
             [NewTask("12315.com", "baidu", "meta", (NewPartition(("蒙牛", "特仑苏"), [URLS]),))],
         )
         number = conn.scalar(select(subtasks.c.id))
-        transitions.move(conn, now, number, Transition.ADMIT, transitions.EventData())
-        [lease] = leases.grant(conn, now, [Grant(number, "node1", 10, 20.0, {})], LEASE)
+        transitions.move_one(conn, Transition.ADMIT, transitions.Move(number))
+        [lease] = leases.grant(conn, [Grant(number, "node1", 10, 20.0, {})], LEASE)
         leases.start_many(conn, now, [leases.Renewal(lease, LEASE)])
         report = AttemptReport(counters=Counters(tried=1, offered=1), reason=FailureReason.BLOCKED)
         closing.close_many(conn, now, [closing.Close(lease, report)])
-        note = transitions.EventData(
-            node="node1", reason=FailureReason.BLOCKED, detail={"why": "blocked", "suggestion": "wait"}
-        )
-        transitions.move(conn, now, number, Transition.GIVE_UP, note)
+        detail = {"why": "blocked", "suggestion": "wait"}
+        one = transitions.Move(number, node="node1", reason=FailureReason.BLOCKED, detail=detail)
+        transitions.move_one(conn, Transition.GIVE_UP, one)
         conn.execute(update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3))
         yield conn
 

@@ -100,13 +100,13 @@ def _lease(conn, now, node, *, started, held):
     tasks.plan(conn, now, wanted, planned)
     within = timedelta(seconds=60)
     ids = [view.id for view in _admitted(conn, now)]
-    given = leases.grant(conn, now, [Grant(i, node, 20, 30.0, {}) for i in ids], within)
+    given = leases.grant(conn, [Grant(i, node, 20, 30.0, {}) for i in ids], within)
     leases.start_many(conn, now, [Renewal(lease, within) for lease in given[:started]])
 
 
 def _admitted(conn, now):
     for entrant in snapshot.entrants(conn, dict.fromkeys(snapshot.heads(conn), 100)):
-        transitions.move(conn, now, entrant.id, Transition.ADMIT, transitions.EventData())
+        transitions.move_one(conn, Transition.ADMIT, transitions.Move(entrant.id))
     return snapshot.waiting(conn, now, 100, lambda site: (site, site))
 
 

@@ -60,7 +60,7 @@ class Scheduler:
             ).all()
             assert len(waiting) == count
             grants = [Grant(subtask_id, NODE, 20, PATIENCE_S, {}) for subtask_id in waiting]
-            return leases.grant(conn, conn.now, grants, START_WITHIN)
+            return leases.grant(conn, grants, START_WITHIN)
 
     def ring(self, lease: Lease, node: str = NODE) -> None:
         self.app.send_task("crawl", ([lease.as_message()],), queue=crawl_queue(node))

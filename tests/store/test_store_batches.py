@@ -67,7 +67,7 @@ class Scene:
         for name, subtask_id in zip(
             ("first", "second"), self.world.add("甲", chunks=(True, True)), strict=True
         ):
-            self.world.do(transitions.move, subtask_id, Transition.ADMIT, transitions.EventData())
+            self.world.do(transitions.move_one, Transition.ADMIT, transitions.Move(subtask_id))
             self._begin(name, subtask_id)
         granted = self.world.grant(self.world.waiting("丁"))
         assert granted is not None
@@ -89,8 +89,10 @@ class Scene:
         lost = self.leases["lost"]
         self.world.pass_s(61)
         assert self.world.do(closing.silence, {lost: FailureReason.SILENT})
-        recalled = transitions.EventData(node=lost.node, reason=FailureReason.SILENT)
-        self.world.do(transitions.move, lost.subtask_id, Transition.RECALL, recalled, values={"recalls": 1})
+        recalled = transitions.Move(
+            lost.subtask_id, {"recalls": 1}, node=lost.node, reason=FailureReason.SILENT
+        )
+        self.world.do(transitions.move_one, Transition.RECALL, recalled)
         self._begin("next", lost.subtask_id)
 
     def _begin(self, name: str, subtask_id: int) -> None:

@@ -133,7 +133,7 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world:
     world.pass_s(1)
 
     def sweep(conn: Transaction, now: Any) -> list[Lease]:
-        ((seen, _),) = leases.overdue(conn, now, 10)
+        ((seen, _),) = leases.list_overdue(conn, 10)
         with world.store.begin() as node:
             assert leases.progress_many(node, in_time, [leases.Renewal(lease, SILENT, Counters())]) == [True]
         return closing.silence(conn, now, {seen: FailureReason.SILENT})

@@ -8,7 +8,7 @@ from world import SILENT, World
 from tasks.domain.states import State
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store.queue import leases, transitions, upkeep
+from tasks.store.queue import leases, upkeep
 from tasks.store.queue.leases import Counters, Lease, Renewal
 
 LATE_S = upkeep.longest_lapse(SILENT).total_seconds() + 1
@@ -92,7 +92,7 @@ def test_a_lease_lasts_as_long_after_the_clock_was_set_back(
 
 def test_what_was_renewed_after_the_clock_was_set_back_does_not_move(world: World, begun: Lease) -> None:
     world.pass_s(-3600)
-    world.do(lambda tx, now: transitions.renew(tx, {begun.token: begun.subtask_id}, now, now + SILENT))
+    assert world.do(leases.progress_many, [Renewal(begun, SILENT)]) == [True]
     deadline = world.subtask(begun.subtask_id).lease_deadline
     look(world)
     assert world.subtask(begun.subtask_id).lease_deadline == deadline

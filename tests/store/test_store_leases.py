@@ -56,8 +56,8 @@ class TestBoundary:
 
     def test_overdue(self, world: World, at: object, in_force: bool) -> None:
         lease = world.grant(world.waiting())
-        with world.store.read() as conn:
-            assert leases.overdue(conn, at, 10) == ([] if in_force else [(lease, False)])
+        world.now = at
+        assert world.look(leases.list_overdue, 10) == ([] if in_force else [(lease, False)])
 
     def test_silence(self, world: World, at: object, in_force: bool) -> None:
         lease, _ = world.begin(world.waiting())
@@ -85,7 +85,7 @@ def test_unstarted_leases_of_a_node(world: World) -> None:
     started, _ = world.begin(world.waiting("甲"))
     held = world.grant(world.waiting("乙"))
     world.grant(world.waiting("丙"), "n2")
-    assert world.look(leases.unstarted_of, "n1") == [held]
+    assert world.look(leases.list_unstarted, "n1") == [held]
     assert started != held
 
 

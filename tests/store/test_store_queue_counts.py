@@ -51,26 +51,26 @@ def test_rows_are_added_up_to_one_a_queue_and_say_the_same(world: World) -> None
     for n in range(transitions._MANY_ROWS - 1):
         world.add(f"牛奶{n}")
     before, many = kept(world), rows(world)
-    world.do(lambda conn, _now: transitions.add_up_queues(conn))
+    world.do(transitions.add_up_queues)
     assert rows(world) == many, "few rows are left as they are"
     world.sweep(sweeps.admit)
     world.add("特仑苏")
     before = kept(world)
-    world.do(lambda conn, _now: transitions.add_up_queues(conn))
+    world.do(transitions.add_up_queues)
     assert rows(world) <= len(transitions.KEPT)
     assert kept(world) == before
     assert world.verification().violations == ()
 
 
 def test_a_row_of_a_transaction_under_way_is_neither_lost_nor_waited_for(postgres_store: Store) -> None:
-    def note(conn, moved):
+    def note(conn):
         for _ in range(transitions._MANY_ROWS):
-            transitions._note_moves(conn, [moved])
+            transitions.count_moves(conn, None, State.DONE, 1)
 
     with postgres_store.begin() as conn:
-        note(conn, (None, State.DONE))
+        note(conn)
     with postgres_store.begin() as late:
-        note(late, (None, State.DONE))
+        note(late)
         with postgres_store.begin() as conn:
             transitions.add_up_queues(conn)
         with postgres_store.read() as conn:

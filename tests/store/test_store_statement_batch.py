@@ -167,7 +167,7 @@ def test_a_batch_of_any_size_takes_the_same_round_trips(
     store, sent = far
     scene = _scene(store, n)
     given = items(scene)
-    with store.begin() as conn:
+    with store.begin(now=scene.world.now) as conn:
         sent.clear()
         conn.value("SELECT 1")  # with BEGIN
         kind.run(conn, scene.world.now, given)
@@ -181,7 +181,7 @@ def test_leases_are_given_back_in_so_many_round_trips(far: tuple[Store, Sent], n
     """Lock them, lock their attempts, count their pages, lock their pairs; the rest goes with COMMIT."""
     store, sent = far
     scene = _scene(store, n)
-    with store.begin() as conn:
+    with store.begin(now=scene.world.now) as conn:
         sent.clear()
         held = dict.fromkeys(scene.granted, "drained")
         assert release(conn, scene.world.now, held) == scene.granted
@@ -192,10 +192,9 @@ def test_a_move_of_many_takes_none_of_its_own(far: tuple[Store, Sent]) -> None:
     store, sent = far
     scene = _scene(store, 1)
     ids = scene.world.add("丁", chunks=(True, True))
-    with store.begin() as conn:
+    with store.begin(now=scene.world.now) as conn:
         sent.clear()
-        moves = [transitions.Move(i, transitions.EventData(), {}) for i in ids]
-        transitions.move_many(conn, scene.world.now, Transition.ADMIT, moves)
+        transitions.move(conn, Transition.ADMIT, [transitions.Move(i) for i in ids])
     assert [text.count("UPDATE") for text in sent] == [1], "one statement for both"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import LEGAL, State, Transition, source, target
 from tasks.jobs import recalling, sweeps
 from tasks.store.queue import closing, transitions
-from tasks.store.queue.transitions import EventData
+from tasks.store.queue.transitions import Move
 from tasks.store.sql.tables import attempts, events, subtasks
 from tasks.store.sql.transaction import Transaction
 
@@ -52,8 +51,9 @@ def test_illegal_transitions_raise_and_change_nothing(world: World, state: State
     for transition in _MOVES:
         if state not in LEGAL[transition]:
             with pytest.raises(IllegalTransition, match=f"in {state}"):
-                world.do(transitions.move, subtask_id, transition, EventData())
-            assert not world.do(transitions.try_move, subtask_id, transition, EventData())
+                world.do(transitions.move_one, transition, Move(subtask_id))
+            with pytest.raises(IllegalTransition):
+                world.do(transitions.move, transition, [Move(subtask_id)], state)
     if state not in LEGAL[Transition.CANCEL]:
         with pytest.raises(IllegalTransition):
             world.do(closing.cancel, subtask_id, "too late")
@@ -72,17 +72,17 @@ def test_any_state_but_the_last_is_cancelled(world: World, state: State) -> None
 def test_an_unknown_subtask_and_one_with_a_lease_are_not_moved(world: World) -> None:
     subtask_id = _in(world, State.CRAWL)
     with pytest.raises(IllegalTransition):
-        world.do(transitions.move, subtask_id, Transition.SUCCEED, EventData())
+        world.do(transitions.move_one, Transition.SUCCEED, Move(subtask_id))
     with pytest.raises(UnknownSubtask, match="999"):
-        world.do(transitions.move, 999, Transition.ADMIT, EventData())
+        world.do(transitions.move_one, Transition.ADMIT, Move(999))
     assert world.state(subtask_id) is State.CRAWL
 
 
 def test_every_transition_is_logged_with_its_note(world: World) -> None:
     subtask_id = world.add("特仑苏")[0]
-    note = EventData("token", 7, "n1", "why", {"數": [1, 2.5, None]})
-    with undone(world.store) as conn:  # no real move says all this
-        transitions.move(conn, world.now, subtask_id, Transition.ADMIT, note)
+    note = Move(subtask_id, {}, "token", 7, "n1", "why", {"數": [1, 2.5, None]})
+    with undone(world.store, world.now) as conn:  # no real move says all this
+        transitions.move_one(conn, Transition.ADMIT, note)
         row = conn.execute(select(events).order_by(events.c.id)).all()[-1]
     assert (row.token, row.attempt_id, row.node, row.reason, row.detail) == (
         "token",
@@ -96,36 +96,32 @@ def test_every_transition_is_logged_with_its_note(world: World) -> None:
 
 def test_a_batch_of_transitions_is_logged_as_single_ones_are(world: World) -> None:
     ids = world.add("特仑苏", chunks=(True, True, True))
-    notes = [
-        EventData("a'b\\c", 7, 'n"1', "%s", {"數": [1, 2.5, None], "why": 'it\'s {"so"}\n\\'}),
-        EventData(detail={"budget_s": 0.1 + 0.2}),
-        EventData(),
+    moves = [
+        Move(ids[0], {}, "a'b\\c", 7, 'n"1', "%s", {"數": [1, 2.5, None], "why": 'it\'s {"so"}\n\\'}),
+        Move(ids[1], detail={"budget_s": 0.1 + 0.2}),
+        Move(ids[2]),
     ]
-    moves = [transitions.Move(i, note, {}) for i, note in zip(ids, notes, strict=True)]
-    with undone(world.store) as conn:  # no real move says all this
-        transitions.move_many(conn, world.now, Transition.ADMIT, moves)
+    with undone(world.store, world.now) as conn:  # no real move says all this
+        transitions.move(conn, Transition.ADMIT, moves)
         admitted = select(events).where(events.c.transition == Transition.ADMIT).order_by(events.c.id)
         logged = conn.execute(admitted).all()
     assert [row.subtask_id for row in logged] == ids
-    for row, note in zip(logged, notes, strict=True):
-        assert EventData(row.token, row.attempt_id, row.node, row.reason, row.detail) == note
+    for row, one in zip(logged, moves, strict=True):
+        assert Move(row.subtask_id, {}, row.token, row.attempt_id, row.node, row.reason, row.detail) == one
         assert (row.at, row.from_state, row.to_state) == (world.now, State.PRIORITY, State.WAIT)
 
 
 def test_a_batch_sets_columns_of_every_type(world: World) -> None:
     ids = world.add("特仑苏", chunks=(True, True))
-    world.do(transitions.move_many, Transition.ADMIT, [transitions.Move(i, EventData(), {}) for i in ids])
+    world.do(transitions.move, Transition.ADMIT, [Move(i) for i in ids])
     values: list[dict[str, Any]] = [
         {"failed_on": ["n1", '節點"2'], "not_before": world.now, "assigned_node": "n'3", "left": 7},
         {"failed_on": [], "not_before": None, "assigned_node": None, "left": 8},
     ]
     tokens = {one: f"{one:032x}" for one in ids}
-    moves = [
-        transitions.Move(one, EventData(tokens[one], None, "n1"), {**changed, "lease_token": tokens[one]})
-        for one, changed in zip(ids, values, strict=True)
-    ]
-    with undone(world.store) as conn:
-        transitions.move_many(conn, world.now, Transition.ALLOCATE, moves)
+    moves = [Move(one, changed, tokens[one], None, "n1") for one, changed in zip(ids, values, strict=True)]
+    with undone(world.store, world.now) as conn:
+        transitions.move(conn, Transition.ALLOCATE, moves)
         rows = {row.id: row for row in conn.execute(select(subtasks).where(subtasks.c.id.in_(ids)))}
     for one, changed in zip(ids, values, strict=True):
         assert {name: getattr(rows[one], name) for name in changed} == changed
@@ -138,19 +134,17 @@ def test_the_compare_and_set_of_a_batch_stands(world: World) -> None:
         world.begin(one)[0] for one in world.add("特仑苏", chunks=(True, True, True)) if world.do(_admit, one)
     ]
     tokens = [leased[0].token, "not-mine", leased[2].token]
-    moves = [
-        transitions.Move(one.subtask_id, EventData(), {}, token)
-        for one, token in zip(leased, tokens, strict=True)
-    ]
-    with undone(world.store) as conn:
-        transitions.move_many(conn, world.now, Transition.SUCCEED, moves)
-        transitions.move_many(conn, world.now, Transition.ADMIT, moves)
+    moves = [Move(one.subtask_id, {}, token) for one, token in zip(leased, tokens, strict=True)]
+    with undone(world.store, world.now) as conn:
+        transitions.move(conn, Transition.SUCCEED, moves)
+        transitions.move(conn, Transition.ADMIT, moves)
         chosen = select(subtasks.c.state).order_by(subtasks.c.id)
         assert list(conn.scalars(chosen)) == [State.SLEEP, State.CRAWL, State.SLEEP]
 
 
-def _admit(conn: Transaction, now: datetime, subtask_id: int) -> bool:
-    return transitions.try_move(conn, now, subtask_id, Transition.ADMIT, EventData())
+def _admit(tx: Transaction, subtask_id: int) -> bool:
+    transitions.move_one(tx, Transition.ADMIT, Move(subtask_id))
+    return True
 
 
 def test_the_table_of_transitions_is_deterministic() -> None:

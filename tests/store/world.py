@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from inspect import signature
 from random import Random
 from typing import Any
 
@@ -54,10 +55,10 @@ def hit(name: str, site: str = SITE) -> str:
 
 
 @contextmanager
-def undone(store: Store) -> Iterator[Transaction]:
+def undone(store: Store, now: datetime | None = None) -> Iterator[Transaction]:
     """A transaction that is rolled back at its end."""
     with store.engine.connect() as conn:
-        yield Transaction(conn)
+        yield Transaction(conn, now)
         conn.rollback()
 
 
@@ -110,9 +111,11 @@ class World:
         self.context = Context(CATALOG, loop, HostCatalog(CATALOG), Random(0), SchedulerState(loop.strategy))
 
     def do(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        """Run `operation(conn, now, ...)` in a transaction of its own."""
-        with self.store.begin(now=self.now) as conn:
-            return operation(conn, self.now, *args, **named)
+        """Run `operation(tx, ...)` or `operation(tx, now, ...)` in a transaction of its own."""
+        _, *more = signature(operation).parameters
+        now = (self.now,) if more and more[0] in ("now", "_now", "_") else ()
+        with self.store.begin(now=self.now) as tx:
+            return operation(tx, *now, *args, **named)
 
     def sweep(self, sweep: Callable[..., Any]) -> Any:
         return self.do(sweep, self.context)

@@ -100,7 +100,8 @@ def _nodes(conn: Transaction) -> None:
 
 def _subtasks(conn: Transaction) -> None:
     states = ("DONE", "WAIT", "MANUAL", "MANUAL", "PRIORITY")
-    transitions._note_moves(conn, [(None, State(state)) for state in states])
+    for state in states:
+        transitions.count_moves(conn, None, State(state), 1)
     for number, state in enumerate(states, 1):
         at = BEGIN + timedelta(minutes=number)
         failed = state == "MANUAL"

@@ -134,14 +134,15 @@ class World:
         self.catalog = builtin("paper-2014")
         self.crawl = CrawlSettings(**crawl)
         self.floor = NO_FLOOR
-        with self.store.begin() as conn:
+        with self.store.begin(now=NOW) as conn:
             products.add(conn, NOW, NewProduct(name="牛奶", keywords=("牛奶",)))
             (wanted,) = tasks.unplanned(conn, 1)
             planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), [urls]),))
             tasks.plan(conn, NOW, wanted, [planned])
-            nodes.register(conn, conn.now, Node("n1", frozenset(Kind), 1))
             self.subtask_id = conn.scalar(select(subtasks.c.id))
-            transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
+            transitions.move_one(conn, Transition.ADMIT, transitions.Move(self.subtask_id))
+        with self.store.begin() as conn:
+            nodes.register(conn, conn.now, Node("n1", frozenset(Kind), 1))
 
     def other_node(self) -> None:
         """A live node that knows nothing against any host."""
@@ -159,7 +160,7 @@ class World:
     async def _run(self, writer: Writer, quota: int, budget_s: float, during) -> bool:
         wanted = Grant(self.subtask_id, "n1", quota, budget_s, {}, self.floor)
         within = RecallSettings()
-        (lease,) = await writer.run(lambda conn, now: leases.grant(conn, now, [wanted], within_s(within)))
+        (lease,) = await writer.run(lambda conn, _: leases.grant(conn, [wanted], within_s(within)))
         deps = Dependencies(
             downloader=self.web,
             permits=LocalPermits(self.clock),
@@ -181,8 +182,8 @@ class World:
 
     def wake(self) -> None:
         """Back to WAIT by hand, as a recall would."""
-        with self.store.begin() as conn:
-            transitions.move(conn, NOW, self.subtask_id, Transition.RECALL, transitions.EventData())
+        with self.store.begin(now=NOW) as conn:
+            transitions.move_one(conn, Transition.RECALL, transitions.Move(self.subtask_id))
 
     def rows(self, table):
         with self.store.read() as conn:

@@ -62,7 +62,7 @@ class Recrawled(World):
         self.answers[SEARCH] = result_page(hit(1), hit(2), hit(3))
         self.answers |= {hit(n): complaint(f"{n}") for n in (1, 2, 3)}
         assert self.run()
-        with self.store.begin() as conn:
+        with self.store.begin(now=NOW) as conn:
             # Long enough ago: all of it.
             for table in metadata.sorted_tables:
                 for name in (one.name for one in table.c if isinstance(one.type, UtcDateTime)):
@@ -75,7 +75,7 @@ class Recrawled(World):
             partition = NewPartition(("牛奶",), [[SEARCH]])
             tasks.plan(conn, NOW, wanted, [tasks.NewTask(SITE, "baidu", "meta", (partition,))])
             self.subtask_id = max(conn.scalars(subtasks.select().with_only_columns(subtasks.c.id)))
-            transitions.move(conn, NOW, self.subtask_id, Transition.ADMIT, transitions.EventData())
+            transitions.move_one(conn, Transition.ADMIT, transitions.Move(self.subtask_id))
 
     @property
     def counts(self) -> tuple[int, int, int, int]:

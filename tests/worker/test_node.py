@@ -193,8 +193,8 @@ class Scene:
             partition = NewPartition((name,), [[f"http://www.baidu.com/s?wd={name}"]])
             tasks.plan(conn, now, wanted, [NewTask(SITE, "baidu", "meta", (partition,))])
             subtask_id = conn.scalar(select(subtasks.c.id).order_by(subtasks.c.id.desc()).limit(1))
-            transitions.move(conn, now, subtask_id, Transition.ADMIT, transitions.EventData())
-            (lease,) = leases.grant(conn, now, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)
+            transitions.move_one(conn, Transition.ADMIT, transitions.Move(subtask_id))
+            (lease,) = leases.grant(conn, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)
             return lease
 
         return await self.writer.run(grant)

@@ -113,13 +113,13 @@ class Writer:
         self._store, self._now = store, now
 
     async def run(self, operation):
-        with self._store.begin() as conn:
-            return operation(conn, self._now())
+        with self._store.begin(now=self._now()) as conn:
+            return operation(conn, conn.now)
 
     def later(self, kind, item):
         future = asyncio.get_running_loop().create_future()
-        with self._store.begin() as conn:
-            (result,) = kind.run(conn, self._now(), [item])
+        with self._store.begin(now=self._now()) as conn:
+            (result,) = kind.run(conn, conn.now, [item])
         future.set_result(result)
         return future
 
@@ -254,7 +254,7 @@ async def _run(store, wanted, allocation, seed):
 
 def _plan(store, wanted, catalog):
     most = max(map(len, wanted.hits.values()))
-    with store.begin() as conn:
+    with store.begin(now=START) as conn:
         for number in range(most):
             products.add(conn, START, NewProduct(name=f"牛奶{number}", keywords=("牛奶",)))
         for virtual in tasks.unplanned(conn, most):

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import NamedTuple
 
-from sqlalchemy import Row, bindparam, case, update
+from sqlalchemy import bindparam, case, update
 
 from tasks.domain.pages import Review
 from tasks.domain.product_match import Verdict
@@ -22,16 +22,14 @@ from tasks.store.content import near_links, page_links, refused
 from tasks.store.content.page_links import Link
 from tasks.store.content.refused import Refused
 from tasks.store.content.reviews import OfPage, save_new_reviews, save_reviews
-from tasks.store.queue import transitions
 from tasks.store.queue.leases import KEYWORDS, KeywordSets, Lease, in_force, keyword_sets
 from tasks.store.queue.result_pages import ASKED, KnownPage, known_pages
+from tasks.store.queue.transitions import LOCKED
 from tasks.store.sql.database import later_of
 from tasks.store.sql.prepared import Prepared, defer, new_rows
-from tasks.store.sql.tables import attempts, pages, subtasks, targets
+from tasks.store.sql.tables import attempts, pages, targets
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
-
-_Row = Row[*tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +103,8 @@ def save_pages(conn: Transaction, now: datetime, items: Sequence[PageToStore]) -
     A page whose lease is over is stored all the same and marked late. Of a page that was stored already, what is new
     is stored.
     """
-    columns = (subtasks.c.product_id, subtasks.c.site, subtasks.c.lease_token)
-    locked = transitions.locked(conn, {item.lease.subtask_id for item in items}, *columns)
+    wanted = {item.lease.subtask_id for item in items}
+    locked = {row.id: row for row in conn.records(_Found, _FOR_PAGES, ids=list(wanted))}
     came = [_arrival(item, locked[item.lease.subtask_id]) for item in items]
     ids = _insert_pages(conn, now, came)
     # Leases of one subtask may meet here: the later page has the last word on its target, and each is a try.
@@ -148,7 +146,29 @@ _ARE_STORED = Prepared(
 )
 
 
-def _arrival(item: PageToStore, subtask: _Row) -> _Arrival:
+class _Found(NamedTuple):
+    id: int
+    product_id: int
+    site: str
+    lease_token: str | None
+
+
+_FOR_PAGES = f"SELECT id, product_id, site, lease_token FROM subtasks WHERE {LOCKED}"
+
+
+class _Judging(NamedTuple):
+    id: int
+    lease_token: str
+    product_id: int
+    words: list[str]
+    aliases: list[list[str]]
+    own_words: list[str] | None
+
+
+_FOR_ENDS = f"SELECT id, lease_token, product_id, {KEYWORDS} FROM subtasks WHERE {LOCKED}"
+
+
+def _arrival(item: PageToStore, subtask: _Found) -> _Arrival:
     page = item.page
     of_others = len(page.reviews) if page.verdict is Verdict.WRONG_PRODUCT else 0
     link = Link(0, subtask.product_id, page.verdict or Verdict.REVIEW, page.missing, of_others)
@@ -262,7 +282,7 @@ class TargetEndToStore:
 
 def end_targets(conn: Transaction, now: datetime, items: Sequence[TargetEndToStore]) -> list[None]:
     """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
-    leases = in_force(conn, [item.lease for item in items], subtasks.c.product_id, *KEYWORDS)
+    leases = in_force(conn, _Judging, _FOR_ENDS, (item.lease for item in items))
     groups: dict[tuple[str, str, bool], list[int]] = {}
     unchanged: dict[tuple[bytes, int], TargetEndToStore] = {}
     for item in items:
@@ -293,7 +313,7 @@ def _are_unchanged(
     conn: Transaction,
     now: datetime,
     asked: Mapping[tuple[bytes, int], TargetEndToStore],
-    leases: Mapping[str, _Row],
+    leases: Mapping[str, _Judging],
 ) -> None:
     """Known pages, each asked again for a product: it may be the first time for that one."""
     known = known_pages(conn, {key for key, _ in asked}, {product_id for _, product_id in asked})

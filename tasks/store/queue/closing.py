@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Row, bindparam, func, select
+from sqlalchemy import BigInteger, bindparam, func, select
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
@@ -22,11 +22,11 @@ from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.scheduling.unasked import NodeAccess, UnaskedHost
 from tasks.store.queue import nodes, stats, transitions
 from tasks.store.queue.hosts import Breaker, Rest, list_rests, recovered, rest_for_all, rest_host
-from tasks.store.queue.leases import Counters, Lease, in_force, open_leases
+from tasks.store.queue.leases import Counters, Lease, in_force, list_open
 from tasks.store.queue.tasks import left_to_do
-from tasks.store.queue.transitions import Move
+from tasks.store.queue.transitions import LOCKED, LOCKED_IF_FREE, Move
 from tasks.store.sql.prepared import Prepared
-from tasks.store.sql.tables import attempts, pages, subtasks
+from tasks.store.sql.tables import attempts, pages
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
@@ -51,7 +51,7 @@ def close_many(conn: Transaction, now: datetime, items: Sequence[Close]) -> list
     Returns:
         False where the lease was lost before: nothing changes then.
     """
-    rows = in_force(conn, (item.lease for item in items), *_NEEDED)
+    rows = in_force(conn, _Closing, _CLOSING, (item.lease for item in items))
     first: dict[str, Close] = {}
     for item in items:
         if item.lease.token in rows:
@@ -68,16 +68,25 @@ def close_many(conn: Transaction, now: datetime, items: Sequence[Close]) -> list
         values = {"left": left[item.lease.subtask_id], **end.values}
         moves.setdefault(_TRANSITION[end.outcome], []).append(_move(item.lease, values, **end.event))
     for transition, its in moves.items():
-        transitions.move_many(conn, now, transition, its)
+        transitions.move(conn, transition, its)
     ended = zip(closed, ends, strict=True)
     end_attempts(conn, now, [Ended(item.lease.attempt_id, end.outcome, item.report) for item, end in ended])
     return [first.get(item.lease.token) is item for item in items]
 
 
-_NEEDED = tuple(
-    subtasks.c[name]
-    for name in ("failed_on", "kind", "assigned_node", "not_before", "waits_for", "idle_releases")
-)
+class _Closing(NamedTuple):
+    id: int
+    lease_token: str
+    failed_on: list[str]
+    kind: str
+    assigned_node: str | None
+    not_before: datetime | None
+    idle_releases: int
+
+
+_CLOSING = f"""
+    SELECT id, lease_token, failed_on, kind, assigned_node, not_before, idle_releases FROM subtasks WHERE {LOCKED}
+"""
 _TRANSITION = {
     AttemptOutcome.RELEASED: Transition.RELEASE,
     AttemptOutcome.SUCCEEDED: Transition.SUCCEED,
@@ -101,7 +110,7 @@ class _End:
 
 
 def _ends(
-    conn: Transaction, now: datetime, closed: Sequence[Close], rows: Mapping[str, Row[Any]]
+    conn: Transaction, now: datetime, closed: Sequence[Close], rows: Mapping[str, _Closing]
 ) -> list[_End]:
     """How each attempt ended; where its host could not be asked, the other nodes are looked at."""
     hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
@@ -126,7 +135,7 @@ def _ends(
 
 
 def _rested_for_all(
-    conn: Transaction, now: datetime, item: Close, row: Row[Any], rests: Mapping[tuple[str, str], Breaker]
+    conn: Transaction, now: datetime, item: Close, row: _Closing, rests: Mapping[tuple[str, str], Breaker]
 ) -> bool:
     """Where its host has left every node unanswered that may ask it, it rests for all of them; whether that is so."""
     host = item.report.unasked
@@ -141,14 +150,14 @@ def _rested_for_all(
     return True
 
 
-def _released(item: Close, row: Row[Any], **detail: Any) -> _End:
+def _released(item: Close, row: _Closing, **detail: Any) -> _End:
     """Given back by its node: that is not the host's fault, and the subtask may go again at once."""
     idle = 0 if item.report.answered else row.idle_releases
     values = {"idle_releases": idle, "not_before": row.not_before, "waits_for": None}
     return _End(AttemptOutcome.RELEASED, values, {"detail": {**detail, "idle_releases": idle}})
 
 
-def _failed(item: Close, row: Row[Any], idle: int) -> _End:
+def _failed(item: Close, row: _Closing, idle: int) -> _End:
     values = {"idle_releases": idle, **_failure(row, item.lease, item.report.reason)}
     detail = {**_counted(item.report), "idle_releases": idle}
     return _End(AttemptOutcome.FAILED, values, {"reason": item.report.reason, "detail": detail})
@@ -157,7 +166,7 @@ def _failed(item: Close, row: Row[Any], idle: int) -> _End:
 def _unasked(
     now: datetime,
     item: Close,
-    row: Row[Any],
+    row: _Closing,
     host: UnaskedHost,
     accesses: Sequence[NodeAccess],
     rests: Mapping[tuple[str, str], Breaker],
@@ -188,7 +197,7 @@ def _unasked(
 def _accesses(
     conn: Transaction,
     now: datetime,
-    row: Row[Any],
+    row: _Closing,
     host: UnaskedHost,
     rests: Mapping[tuple[str, str], Breaker],
 ) -> list[NodeAccess]:
@@ -224,18 +233,28 @@ def release(
 
     Args:
         given_back: each lease with the reason, for the event log.
-        skip_locked: pass over those that another transaction has locked (`transitions.locked`).
+        skip_locked: pass over those that another transaction has locked (`transitions.LOCKED_IF_FREE`).
 
     Returns:
         Those that were released: not the ones that are over or have begun.
     """
-    rows = in_force(conn, given_back, subtasks.c.lease_started, skip_locked=skip_locked)
+    rows = in_force(conn, _LeaseRow, _BEGUN_IF_FREE if skip_locked else _BEGUN, given_back)
     released = [one for one in given_back if one.token in rows and not rows[one.token].lease_started]
     moves = [_move(lease, {}, detail={"why": given_back[lease]}) for lease in released]
-    transitions.move_many(conn, now, Transition.RELEASE, moves)
+    transitions.move(conn, Transition.RELEASE, moves)
     nothing = AttemptReport(counters=Counters())
     end_attempts(conn, now, [Ended(one.attempt_id, "released", nothing) for one in released])
     return released
+
+
+class _LeaseRow(NamedTuple):
+    id: int
+    lease_token: str
+    lease_started: bool
+
+
+_BEGUN = f"SELECT id, lease_token, lease_started FROM subtasks WHERE {LOCKED}"
+_BEGUN_IF_FREE = f"SELECT id, lease_token, lease_started FROM subtasks WHERE {LOCKED_IF_FREE}"
 
 
 def release_leases(conn: Transaction, now: datetime, node: str | None, why: str) -> int:
@@ -245,12 +264,12 @@ def release_leases(conn: Transaction, now: datetime, node: str | None, why: str)
         node: whose; None: of every node (one process runs them all).
         why: for the event log.
     """
-    open_ones = open_leases(conn, node)
-    rows = in_force(conn, open_ones, subtasks.c.idle_releases)
+    open_ones = list_open(conn, node)
+    rows = in_force(conn, _LeaseRow, _BEGUN, open_ones)
     gone = [lease for lease in open_ones if lease.token in rows]
     left = left_to_do(conn, [lease.subtask_id for lease in gone])
     moves = [_move(lease, {"left": left[lease.subtask_id]}, detail={"why": why}) for lease in gone]
-    transitions.move_many(conn, now, Transition.RELEASE, moves)
+    transitions.move(conn, Transition.RELEASE, moves)
     end_attempts(conn, now, [Ended(lease.attempt_id, "released") for lease in gone])
     return len(gone)
 
@@ -262,7 +281,7 @@ def silence(conn: Transaction, now: datetime, overdue: Mapping[Lease, FailureRea
         Those that were taken back: not the ones that are over, nor those renewed since `leases.overdue` read them, nor
         those that another transaction has locked: it may be renewing them, or closing.
     """
-    rows = in_force(conn, overdue, subtasks.c.lease_deadline, subtasks.c.failed_on, skip_locked=True)
+    rows = in_force(conn, _Overdue, _OVERDUE, overdue)
     silent = [one for one in overdue if one.token in rows and rows[one.token].lease_deadline <= now]
     if not silent:
         return []
@@ -282,9 +301,19 @@ def silence(conn: Transaction, now: datetime, overdue: Mapping[Lease, FailureRea
         values = {"left": left[lease.subtask_id], **_failure(rows[lease.token], lease, reason)}
         moves.append(_move(lease, values, reason=reason, detail={"silent_s": lost_s}))
         ended.append(Ended(lease.attempt_id, "silent", reason=reason, lost_s=lost_s))
-    transitions.move_many(conn, now, Transition.SILENT, moves)
+    transitions.move(conn, Transition.SILENT, moves)
     end_attempts(conn, now, ended)
     return silent
+
+
+class _Overdue(NamedTuple):
+    id: int
+    lease_token: str
+    lease_deadline: datetime
+    failed_on: list[str]
+
+
+_OVERDUE = f"SELECT id, lease_token, lease_deadline, failed_on FROM subtasks WHERE {LOCKED_IF_FREE}"
 
 
 def cancel(conn: Transaction, now: datetime, subtask_id: int, why: str) -> None:
@@ -294,18 +323,17 @@ def cancel(conn: Transaction, now: datetime, subtask_id: int, why: str) -> None:
         IllegalTransition: it is DONE or CANCELLED.
         UnknownSubtask: there is no such subtask.
     """
-    attempt_id = transitions.cancel(conn, now, subtask_id, why)
+    attempt_id = transitions.cancel(conn, subtask_id, why)
     if attempt_id is not None:
         end_attempts(conn, now, [Ended(attempt_id, "cancelled")])
 
 
 def _move(lease: Lease, values: Mapping[str, Any], **event: Any) -> Move:
     """The end of a lease as a transition of its subtask."""
-    of: dict[str, Any] = {"token": lease.token, "attempt_id": lease.attempt_id, "node": lease.node}
-    return Move(lease.subtask_id, transitions.EventData(**of, **event), values, lease.token)
+    return Move(lease.subtask_id, values, lease.token, lease.attempt_id, lease.node, **event)
 
 
-def _failure(row: Row[Any], lease: Lease, reason: FailureReason | None) -> dict[str, Any]:
+def _failure(row: _Closing | _Overdue, lease: Lease, reason: FailureReason | None) -> dict[str, Any]:
     """Columns of a subtask that failed: its node is now the last of those it failed on."""
     return {"reason": reason, "failed_on": [n for n in row.failed_on if n != lease.node] + [lease.node]}
 

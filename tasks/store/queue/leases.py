@@ -9,30 +9,17 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
-
-from sqlalchemy import BigInteger, ColumnElement, Row, bindparam, select, update
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.states import State, Transition
 from tasks.store.queue import transitions
 from tasks.store.queue.hosts import recovered
-from tasks.store.queue.transitions import Move
-from tasks.store.sql.database import columns_of
-from tasks.store.sql.prepared import Prepared
-from tasks.store.sql.tables import (
-    UtcDateTime,
-    attempts,
-    nodes,
-    pages,
-    subtasks,
-    targets,
-    task_parts,
-    tasks,
-    virtual_tasks,
-)
+from tasks.store.queue.transitions import LOCKED_IF_FREE, Move
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
+
+R = TypeVar("R", bound="LeasedRow")
 
 HITS_UNREAD = 10
 """Hits a result page counts for until it is read."""
@@ -42,26 +29,29 @@ KeywordSets = Sequence[Sequence[str]]
 LEAST_WORDS = 2
 """Minimum number of words with which a query alone shows the subject of a page."""
 
-_WORDS = virtual_tasks.join(tasks, tasks.c.virtual_task_id == virtual_tasks.c.id)
-_OF_SUBTASK = tasks.c.id == subtasks.c.task_id
-KEYWORDS = (
-    select(virtual_tasks.c.keywords).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("words"),
-    select(virtual_tasks.c.aliases).select_from(_WORDS).where(_OF_SUBTASK).scalar_subquery().label("aliases"),
-    select(task_parts.c.keywords)
-    .where(task_parts.c.id == subtasks.c.part_id)
-    .scalar_subquery()
-    .label("own_words"),
-)
+_VIRTUAL_TASK = "FROM virtual_tasks v JOIN tasks t ON t.virtual_task_id = v.id WHERE t.id = subtasks.task_id"
+KEYWORDS = f"""
+    (SELECT v.keywords {_VIRTUAL_TASK}) AS words, (SELECT v.aliases {_VIRTUAL_TASK}) AS aliases,
+    (SELECT p.keywords FROM task_parts p WHERE p.id = subtasks.part_id) AS own_words
+"""
 """Columns of a query of `subtasks` that `keyword_sets` reads: with the lock, not in a round trip of their own."""
 
 
-def keyword_sets(subtask: Row[Any]) -> KeywordSets:
+class SubtaskKeywords(Protocol):
+    """A row with the columns `KEYWORDS`."""
+
+    @property
+    def words(self) -> list[str]: ...
+    @property
+    def aliases(self) -> list[list[str]]: ...
+    @property
+    def own_words(self) -> list[str] | None: ...
+
+
+def keyword_sets(subtask: SubtaskKeywords) -> KeywordSets:
     """Return the keyword sets of a subtask: its product's, the aliases' and its own. A page must match one of them.
 
     A query that was relaxed to a single word is left out: a word alone names nothing.
-
-    Args:
-        subtask: a row with the columns `KEYWORDS`.
     """
     own = subtask.own_words
     return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= LEAST_WORDS else [])]
@@ -174,93 +164,91 @@ class Counters:
         return asdict(self) | rounded
 
 
-def in_force(
-    conn: Transaction, leases: Iterable[Lease], *columns: ColumnElement[Any], skip_locked: bool = False
-) -> dict[str, Any]:
+class LeasedRow(Protocol):
+    """A row of `subtasks`."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def lease_token(self) -> str | None: ...
+
+
+def in_force(tx: Transaction, row_type: type[R], statement: str, leases: Iterable[Lease]) -> dict[str, R]:
     """Lock the subtasks of these leases and find out which are in force.
 
     Args:
-        columns: of `subtasks`, wanted besides ``id`` and ``lease_token``.
-        skip_locked: pass over those that another transaction has locked (`transitions.locked`).
+        row_type: of the statement's rows, with `id` and `lease_token`.
+        statement: reads and locks subtasks, see `transitions.LOCKED`.
 
     Returns:
         The subtasks' rows of the leases in force, by token.
     """
     of = {lease.token: lease.subtask_id for lease in leases}
-    rows = transitions.locked(
-        conn, set(of.values()), subtasks.c.lease_token, *columns, skip_locked=skip_locked
-    )
-    return {row.lease_token: row for row in rows.values() if of.get(row.lease_token) == row.id}
+    rows = tx.records(row_type, statement, ids=list(set(of.values())))
+    return {row.lease_token: row for row in rows if row.lease_token and of.get(row.lease_token) == row.id}
 
 
-def grant(conn: Transaction, now: datetime, grants: Iterable[Grant], start_within: timedelta) -> list[Lease]:
+class _Grantable(NamedTuple):
+    id: int
+    site: str
+    product_id: int
+    round: int
+    attempts: int
+
+
+_WAITING = f"""
+    SELECT id, site, product_id, round, attempts FROM subtasks WHERE state = '{State.WAIT}' AND {LOCKED_IF_FREE}
+"""
+
+
+def grant(tx: Transaction, grants: Iterable[Grant], start_within: timedelta) -> list[Lease]:
     """Give subtasks in WAIT to nodes; those that have left WAIT meanwhile are passed over."""
     wanted = {one.subtask_id: one for one in grants}
-    columns = (subtasks.c.site, subtasks.c.product_id, subtasks.c.round, subtasks.c.attempts)
-    rows = transitions.locked(conn, wanted, *columns, state=State.WAIT, skip_locked=True)
-    given = [(one, rows[one.subtask_id]) for one in wanted.values() if one.subtask_id in rows]
-    if not given:
-        return []
-    tokens = {one.subtask_id: uuid.uuid4().hex for one, _ in given}
-    attempt_ids = _open_attempts(conn, now, given, tokens)
+    rows = {row.id: row for row in tx.records(_Grantable, _WAITING, ids=list(wanted))} if wanted else {}
+    given = [one for one in wanted.values() if one.subtask_id in rows]
+    tokens = {one.subtask_id: uuid.uuid4().hex for one in given}
+    attempt_ids = _open_attempts(tx, [(one, rows[one.subtask_id]) for one in given], tokens)
     leases, moves = [], []
-    for one, row in given:
-        token, attempt_id = tokens[one.subtask_id], attempt_ids[one.subtask_id]
-        leases.append(
-            Lease(
-                subtask_id=one.subtask_id,
-                attempt_id=attempt_id,
-                token=token,
-                node=one.node,
-                site=row.site,
-                quota=one.quota,
-                budget_s=one.budget_s,
-                least_share=one.floor.least_share,
-                slack=one.floor.slack,
-                entry=one.entry,
-            )
+    for one in given:
+        row = rows[one.subtask_id]
+        lease = Lease(
+            subtask_id=one.subtask_id,
+            attempt_id=attempt_ids[one.subtask_id],
+            token=tokens[one.subtask_id],
+            node=one.node,
+            site=row.site,
+            quota=one.quota,
+            budget_s=one.budget_s,
+            least_share=one.floor.least_share,
+            slack=one.floor.slack,
+            entry=one.entry,
         )
         values = {
-            "lease_token": token,
-            "lease_node": one.node,
-            "lease_deadline": now + start_within,
-            "attempt_id": attempt_id,
+            "lease_deadline": tx.now + start_within,
             "attempts": row.attempts + 1,
             "waits_for": None,
         }
-        event = transitions.EventData(token, attempt_id, one.node, detail=one.detail)
-        moves.append(Move(one.subtask_id, event, values))
-    transitions.move_many(conn, now, Transition.ALLOCATE, moves)
+        leases.append(lease)
+        moves.append(Move(row.id, values, lease.token, lease.attempt_id, lease.node, detail=one.detail))
+    transitions.move(tx, Transition.ALLOCATE, moves)
     return leases
 
 
-_OPENED = (
-    "subtask_id",
-    "product_id",
-    "no",
-    "round",
-    "site",
-    "node",
-    "token",
-    "quota",
-    "budget_s",
-    "least_share",
-    "slack",
-    "entry",
-)
+_LIMITS = ("quota", "budget_s", "least_share", "slack", "entry")
+_OPENED = ("subtask_id", "product_id", "no", "round", "site", "node", "token", *_LIMITS)
 
 
 def _open_attempts(
-    conn: Transaction, now: datetime, given: Sequence[tuple[Grant, Row[Any]]], tokens: Mapping[int, str]
+    tx: Transaction, given: Sequence[tuple[Grant, _Grantable]], tokens: Mapping[int, str]
 ) -> dict[int, int]:
-    """Insert the attempts of grants; their ids by subtask."""
+    """Insert the attempts of grants; return their ids by subtask."""
     opened = []
     for one, row in given:
         of = (one.subtask_id, row.product_id, row.attempts + 1, row.round, row.site)
         limits = (one.quota, one.budget_s, one.floor.least_share, one.floor.slack, one.entry)
         opened.append((*of, one.node, tokens[one.subtask_id], *limits))
-    same = {"allocated_at": now, "errors": {}}
-    return dict(conn.inserted("attempts", _OPENED, opened, returning="subtask_id, id", shared=same))
+    shared = {"allocated_at": tx.now, "errors": {}}
+    return dict(tx.inserted("attempts", _OPENED, opened, returning="subtask_id, id", shared=shared))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,16 +266,15 @@ class Renewal:
     page_hosts: frozenset[str] = frozenset()
 
 
-def start_many(conn: Transaction, now: datetime, items: Sequence[Renewal]) -> list[Work | None]:
-    """Begin granted attempts; None for a lease that is over, or has begun already (a doubled notification)."""
-    begun = _renewed(conn, now, items, start=True)
+def start_many(tx: Transaction, now: datetime, items: Sequence[Renewal]) -> list[Work | None]:
+    """Begin granted attempts; `None` for a lease that is over, or has begun already (a doubled notification)."""
+    begun = _renew_all(tx, now, items, _BEGIN)
     mine = {item.lease.subtask_id: item.lease for item in items if item.lease.token in begun}
     if not mine:
         return [None] * len(items)
-    started = [lease.attempt_id for lease in mine.values()]
-    _STARTED.defer(conn, {"ids": started, "now": now})
-    rows = _BEGUN.rows(conn, {"ids": list(mine)})
-    todo = _to_do(conn, mine)
+    tx.later(_STARTED, ids=[lease.attempt_id for lease in mine.values()], now=now)
+    rows = tx.records(_BegunRow, _BEGUN, ids=list(mine))
+    todo = _list_targets(tx, mine)
     works = {
         row.id: Work(row.product_id, row.task_id, row.chunk, tuple(todo.get(row.id, ())), keyword_sets(row))
         for row in rows
@@ -296,97 +283,128 @@ def start_many(conn: Transaction, now: datetime, items: Sequence[Renewal]) -> li
     return [works.pop(i.lease.subtask_id, None) if i.lease.token in begun else None for i in items]
 
 
-_ids = bindparam("ids", expanding=True, type_=BigInteger())
-_now = bindparam("now", type_=UtcDateTime())
-_STARTED = Prepared(update(attempts).where(attempts.c.id.in_(_ids)).values(started_at=_now, progress_at=_now))
-_BEGUN = Prepared(
-    select(subtasks.c.id, subtasks.c.product_id, subtasks.c.task_id, subtasks.c.chunk, *KEYWORDS).where(
-        subtasks.c.id.in_(_ids)
-    )
-)
+class _BegunRow(NamedTuple):
+    id: int
+    product_id: int
+    task_id: int
+    chunk: int
+    words: list[str]
+    aliases: list[list[str]]
+    own_words: list[str] | None
 
 
-def _to_do(conn: Transaction, of: Collection[int]) -> dict[int, list[WorkTarget]]:
-    """Targets to do, in their order, by subtask; with the validators of pages that are known."""
+_STARTED = "UPDATE attempts SET started_at = :now, progress_at = :now WHERE id IN :ids"
+_BEGUN = f"SELECT id, product_id, task_id, chunk, {KEYWORDS} FROM subtasks WHERE id IN :ids"
+
+
+def _list_targets(tx: Transaction, of: Collection[int]) -> dict[int, list[WorkTarget]]:
+    """Return targets to do, in their order, by subtask; with the validators of pages that are known."""
     found: dict[int, list[WorkTarget]] = {}
-    for row in _TO_DO.rows(conn, {"ids": list(of)}):
-        columns = row._asdict()
-        found.setdefault(columns.pop("subtask_id"), []).append(WorkTarget(**columns))
+    for row in tx.records(_Todo, _TODO, ids=list(of)):
+        found.setdefault(row.subtask_id, []).append(row.target())
     return found
 
 
-_TO_DO = Prepared(
-    select(targets.c.subtask_id, targets.c.url_key.label("key"), *columns_of(WorkTarget, targets, pages))
-    # A page whose reviews were withheld is wanted whole, not "unchanged".
-    .outerjoin(
-        pages,
-        (pages.c.url_key == targets.c.url_key) & (targets.c.kind == "hit") & (pages.c.withheld == 0),
-    )
-    .where(targets.c.subtask_id.in_(_ids), targets.c.state == "todo")
-    .order_by(targets.c.id)
-)
+class _Todo(NamedTuple):
+    subtask_id: int
+    id: int
+    kind: str
+    url: str
+    key: bytes
+    tries: int
+    etag: str | None
+    last_modified: str | None
+
+    def target(self) -> WorkTarget:
+        return WorkTarget(
+            id=self.id,
+            kind=self.kind,
+            url=self.url,
+            key=self.key,
+            tries=self.tries,
+            etag=self.etag,
+            last_modified=self.last_modified,
+        )
 
 
-def progress_many(conn: Transaction, now: datetime, items: Sequence[Renewal]) -> list[bool]:
-    """Record signs of life; False where the lease is over: the attempt must stop."""
-    kept = _renewed(conn, now, items, start=False)
+# A page whose reviews were withheld is wanted whole, not "unchanged".
+_TODO = """
+    SELECT t.subtask_id, t.id, t.kind, t.url, t.url_key AS key, t.tries, p.etag, p.last_modified
+    FROM targets t LEFT JOIN pages p ON p.url_key = t.url_key AND t.kind = 'hit' AND p.withheld = 0
+    WHERE t.subtask_id IN :ids AND t.state = 'todo' ORDER BY t.id
+"""
+
+
+def progress_many(tx: Transaction, now: datetime, items: Sequence[Renewal]) -> list[bool]:
+    """Record signs of life; False if the lease is over: the attempt must stop."""
+    kept = _renew_all(tx, now, items, _KEEP)
     renewed = [i for i in items if i.lease.token in kept]
     rows = [{"id": i.lease.attempt_id, **i.counters.columns()} for i in renewed if i.counters is not None]
-    conn.update("attempts", ("id",), rows, shared={"progress_at": now})
-    recovered(conn, now, {(host, i.lease.node) for i in renewed for host in i.page_hosts})
+    tx.update("attempts", ("id",), rows, shared={"progress_at": now})
+    recovered(tx, now, {(host, i.lease.node) for i in renewed for host in i.page_hosts})
     return [i.lease.token in kept for i in items]
 
 
-def _renewed(conn: Transaction, now: datetime, items: Sequence[Renewal], *, start: bool) -> set[str]:
-    by_time: dict[timedelta, dict[str, int]] = {}
+def _renew_all(tx: Transaction, now: datetime, items: Sequence[Renewal], statement: str) -> set[str]:
+    """Move the deadlines of leases that were not taken back; return the tokens of those.
+
+    A renewal that comes after the deadline counts as long as nobody has taken the lease back: the database may have
+    been away meanwhile. A lease is begun before its deadline only.
+
+    Args:
+        statement: `_BEGIN` begins those that have not begun, `_KEEP` renews those that have.
+    """
+    by_time: dict[timedelta, list[Lease]] = {}
     for item in items:
-        by_time.setdefault(item.keep, {})[item.lease.token] = item.lease.subtask_id
+        by_time.setdefault(item.keep, []).append(item.lease)
     kept: set[str] = set()
-    for keep, tokens in by_time.items():
-        kept |= transitions.renew(conn, tokens, now, now + keep, start=start)
+    for keep, leases in by_time.items():
+        given = {"ids": [one.subtask_id for one in leases], "tokens": [one.token for one in leases]}
+        kept |= {token for (token,) in tx.rows(statement, now=now, deadline=now + keep, **given)}
     return kept
 
+
+_IN_FORCE = f"""
+    UPDATE subtasks SET lease_deadline = :deadline, lease_started = true
+    WHERE id IN :ids AND lease_token IN :tokens AND state = '{State.CRAWL}'
+"""
+_BEGIN = f"{_IN_FORCE} AND NOT lease_started AND lease_deadline > :now RETURNING lease_token"
+_KEEP = f"{_IN_FORCE} AND lease_started RETURNING lease_token"
 
 BEGIN_LEASES: BatchOperation[Renewal, Work | None] = BatchOperation(1, start_many)
 RENEW_LEASES: BatchOperation[Renewal, bool] = BatchOperation(5, progress_many)
 
 
-def _open_leases(
-    conn: Transaction, statement: Prepared, given: Mapping[str, Any]
-) -> list[tuple[Lease, bool]]:
-    """Leases of subtasks in CRAWL, in the order of their subtasks, each with whether its attempt has begun."""
-    read = [row._asdict() for row in statement.rows(conn, given)]
-    started = [bool(columns.pop("lease_started")) for columns in read]
-    return [(Lease(**columns), begun) for columns, begun in zip(read, started, strict=True)]
+def list_overdue(tx: Transaction, limit: int) -> list[tuple[Lease, bool]]:
+    """Return leases that have run out (deadline <= now), each with whether its attempt had begun."""
+    return _list_open(tx, _OVERDUE, now=tx.now, limit=limit)
 
 
-def overdue(conn: Transaction, now: datetime, limit: int) -> list[tuple[Lease, bool]]:
-    """Leases that have run out (deadline <= now), each with whether its attempt had begun."""
-    return _open_leases(conn, _OVERDUE, {"now": now, "most": limit})
+def list_open(tx: Transaction, node: str | None) -> list[Lease]:
+    """Return the leases of a node, or of all, begun or not."""
+    return [lease for lease, _ in _list_open(tx, _OF_NODE, node=node)]
 
 
-def open_leases(conn: Transaction, node: str | None) -> list[Lease]:
-    """Leases of a node, or of all, begun or not."""
-    statement, given = (_ALL, {}) if node is None else (_OF_NODE, {"of_node": node})
-    return [lease for lease, _ in _open_leases(conn, statement, given)]
+def list_unstarted(tx: Transaction, node: str | None) -> list[Lease]:
+    """Return the leases that a node has not begun; `None`: those of nodes that stopped in order and are not back."""
+    found = _list_open(tx, _OF_GONE) if node is None else _list_open(tx, _UNSTARTED, node=node)
+    return [lease for lease, _ in found]
 
 
-def unstarted_of(conn: Transaction, node: str | None) -> list[Lease]:
-    """Leases that a node has not begun; None: those of all nodes that have stopped in order, and not started since."""
-    statement, given = (_OF_GONE, {}) if node is None else (_UNSTARTED, {"of_node": node})
-    return [lease for lease, _ in _open_leases(conn, statement, given)]
+def _list_open(tx: Transaction, statement: str, **values: Any) -> list[tuple[Lease, bool]]:
+    rows = tx.records(dict, statement, **values)
+    begun = [bool(row.pop("lease_started")) for row in rows]
+    return [(Lease(**row), is_begun) for row, is_begun in zip(rows, begun, strict=True)]
 
 
-_OPEN = (
-    select(*columns_of(Lease, attempts), attempts.c.id.label("attempt_id"), subtasks.c.lease_started)
-    .join(attempts, attempts.c.id == subtasks.c.attempt_id)
-    .where(subtasks.c.state == State.CRAWL)
-    .order_by(subtasks.c.id)
-)
-_ALL = Prepared(_OPEN)
-_OF_NODE = Prepared(_OPEN.where(subtasks.c.lease_node == bindparam("of_node")))
-_OVERDUE = Prepared(_OPEN.where(subtasks.c.lease_deadline <= bindparam("now")).limit(bindparam("most")))
-_NOT_BEGUN = _OPEN.where(subtasks.c.lease_started.is_(False))
-_UNSTARTED = Prepared(_NOT_BEGUN.where(subtasks.c.lease_node == bindparam("of_node")))
-_GONE = select(nodes.c.name).where(nodes.c.seen_at.is_(None))
-_OF_GONE = Prepared(_NOT_BEGUN.where(subtasks.c.lease_node.in_(_GONE)))
+_OPEN = f"""
+    SELECT a.subtask_id, a.id AS attempt_id, a.token, a.node, a.site, a.quota, a.budget_s, a.least_share, a.slack,
+        a.entry, s.lease_started
+    FROM subtasks s JOIN attempts a ON a.id = s.attempt_id WHERE s.state = '{State.CRAWL}'
+"""
+_OVERDUE = f"{_OPEN} AND s.lease_deadline <= :now ORDER BY s.id LIMIT :limit"
+_OF_NODE = f"{_OPEN} AND (CAST(:node AS text) IS NULL OR s.lease_node = :node) ORDER BY s.id"
+_UNSTARTED = f"{_OPEN} AND NOT s.lease_started AND s.lease_node = :node ORDER BY s.id"
+_OF_GONE = f"""
+    {_OPEN} AND NOT s.lease_started AND s.lease_node IN (SELECT name FROM nodes WHERE seen_at IS NULL) ORDER BY s.id
+"""

@@ -19,7 +19,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import State, Transition
 from tasks.scheduling.recall import SUGGESTIONS
 from tasks.store.queue import nodes, tasks, transitions
-from tasks.store.queue.transitions import EventData
+from tasks.store.queue.transitions import Move
 from tasks.store.sql.transaction import Transaction
 
 _AT_ONCE = 500
@@ -136,7 +136,7 @@ class Edit:
 
 
 def retry(
-    tx: Transaction, now: datetime, subtask_id: int, *, node: str | None = None, edit: Edit | None = None
+    tx: Transaction, _now: datetime, subtask_id: int, *, node: str | None = None, edit: Edit | None = None
 ) -> int:
     """Begin a new round of a subtask in MANUAL: no recalls, no node to avoid, its targets untried.
 
@@ -174,8 +174,7 @@ def retry(
     if wanted.quota is not None:
         same["assigned_quota"] = wanted.quota
     begun = {"recalls": 0, "idle_releases": 0, "failed_on": [], "not_before": None, "reason": None}
-    event = EventData(node=node, detail=same)
-    transitions.move(tx, now, subtask_id, Transition.RETRY, event, values={**same, **begun})
+    transitions.move_one(tx, Transition.RETRY, Move(subtask_id, {**same, **begun}, node=node, detail=same))
     return left
 
 
@@ -202,21 +201,21 @@ _PAGES_TO_DO = """
 _LEAVE_OUT = "UPDATE targets SET state = 'refused', reason = 'left_out' WHERE id IN :ids"
 
 
-def set_aside(tx: Transaction, now: datetime, reason: FailureReason, whys: Mapping[int, str]) -> int:
+def set_aside(tx: Transaction, reason: FailureReason, whys: Mapping[int, str]) -> int:
     """Move subtasks that no sweep can work on to MANUAL; return how many were not locked by another process.
 
     Args:
         whys: a sentence for people, by subtask.
     """
     suggestion = SUGGESTIONS[reason]
-    events = {
-        subtask_id: EventData(reason=reason, detail={"why": why, "suggestion": suggestion})
+    moves = [
+        Move(subtask_id, reason=reason, detail={"why": why, "suggestion": suggestion})
         for subtask_id, why in whys.items()
-    }
-    return transitions.set_aside(tx, now, events)
+    ]
+    return transitions.set_aside(tx, moves)
 
 
-def set_aside_unanswered(tx: Transaction, now: datetime, sites: Mapping[str, str]) -> int:
+def set_aside_unanswered(tx: Transaction, sites: Mapping[str, str]) -> int:
     """Set aside the waiting subtasks of sites whose host answers no node; return how many.
 
     Args:
@@ -229,7 +228,7 @@ def set_aside_unanswered(tx: Transaction, now: datetime, sites: Mapping[str, str
         subtask_id: f"{sites[site]} answers no node, however often it is asked"
         for subtask_id, site in waiting
     }
-    return set_aside(tx, now, FailureReason.HOST_UNREACHABLE, whys)
+    return set_aside(tx, FailureReason.HOST_UNREACHABLE, whys)
 
 
 _WAITING = f"SELECT id, site FROM subtasks WHERE state = '{State.WAIT}' AND site IN :sites LIMIT :most"

@@ -12,18 +12,19 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, String, and_, bindparam, cast, func, literal_column, select, update
+from sqlalchemy import BigInteger, and_, bindparam, func, select, update
 
 from tasks.domain.hit_count import EngineLimits
 from tasks.domain.pages import ResultPage
 from tasks.domain.product_match import Verdict
 from tasks.store.queue import partitions
 from tasks.store.queue.leases import KEYWORDS, KeywordSets, Lease, WorkTarget, in_force, keyword_sets
+from tasks.store.queue.transitions import LOCKED
 from tasks.store.sql.database import columns_of
 from tasks.store.sql.prepared import Prepared, new_rows
-from tasks.store.sql.tables import attempts, page_products, pages, subtasks, targets
+from tasks.store.sql.tables import attempts, page_products, pages, targets
 from tasks.store.sql.transaction import Transaction
 
 
@@ -148,17 +149,35 @@ _WITH_LINKS = Prepared(
 
 _Source = tuple[int, int]
 """A result page: its subtask, and its target."""
-_Leases = Mapping[str, Any]
-"""Leases in force, by token, with these columns of their subtasks."""
-_COMMA: Any = literal_column("','")  # as a parameter it would be one of the statement's lists
-_UNREAD = (
-    select(func.aggregate_strings(cast(targets.c.id, String), _COMMA))
-    .where(targets.c.subtask_id == subtasks.c.id, targets.c.kind == "result", targets.c.state == "todo")
-    .scalar_subquery()
-    .label("unread")
-)
-"""Numbers of the result pages that are still to be read."""
-_OF_SUBTASK = (subtasks.c.task_id, subtasks.c.product_id, subtasks.c.part_id, *KEYWORDS, _UNREAD)
+
+
+class _Searching(NamedTuple):
+    """A subtask whose result pages are read.
+
+    Attributes:
+        unread: numbers of the result pages that are still to be read, with commas between them.
+    """
+
+    id: int
+    lease_token: str
+    task_id: int
+    product_id: int
+    part_id: int
+    unread: str | None
+    words: list[str]
+    aliases: list[list[str]]
+    own_words: list[str] | None
+
+
+def _searching(*, sqlite: bool) -> str:
+    """Return the text that locks subtasks."""
+    numbers = "group_concat(t.id)" if sqlite else "string_agg(CAST(t.id AS text), ',')"
+    return f"""
+        SELECT id, lease_token, task_id, product_id, part_id, {KEYWORDS}, (
+            SELECT {numbers} FROM targets t WHERE t.subtask_id = subtasks.id AND t.kind = 'result' AND t.state = 'todo'
+        ) AS unread
+        FROM subtasks WHERE {LOCKED}
+    """
 
 
 def save_result_pages(
@@ -173,7 +192,8 @@ def save_result_pages(
     Returns:
         The hits of each result page, and the known pages to link, which `tasks.store.content.known_pages` does.
     """
-    leases = in_force(conn, [item.lease for item in items], *_OF_SUBTASK)
+    statement = _searching(sqlite=conn.is_sqlite)
+    leases = in_force(conn, _Searching, statement, (item.lease for item in items))
     valid = [item for item in items if item.lease.token in leases]
     asked = {hit.key for item in valid for hit in item.hits if not hit.new}
     known = known_pages(conn, asked, {subtask.product_id for subtask in leases.values()})
@@ -197,7 +217,7 @@ def _hits(item: ResultPageToStore, todo: Sequence[WorkTarget], known: Collection
 
 
 def _pages_to_link(
-    items: Sequence[ResultPageToStore], leases: _Leases, known: Mapping[bytes, KnownPage]
+    items: Sequence[ResultPageToStore], leases: Mapping[str, _Searching], known: Mapping[bytes, KnownPage]
 ) -> PagesToLink:
     """Return the known pages that the items' products are not linked to, without those that are fetched again."""
     to_link: dict[tuple[KnownPage, int], KeywordSets | None] = {}
@@ -220,7 +240,7 @@ def _new_targets(
     conn: Transaction,
     now: datetime,
     items: Sequence[ResultPageToStore],
-    leases: _Leases,
+    leases: Mapping[str, _Searching],
     known: Mapping[bytes, KnownPage],
 ) -> tuple[Counter[_Source], dict[_Source, list[WorkTarget]]]:
     """Insert hits as targets; how many each result page brought, and those to fetch, in their order."""
@@ -299,7 +319,10 @@ _SHOW_MORE = Prepared(update(attempts).where(attempts.c.id.in_(_ids)).values(mor
 
 
 def _count_hits(
-    conn: Transaction, items: Sequence[ResultPageToStore], leases: _Leases, made: Counter[_Source]
+    conn: Transaction,
+    items: Sequence[ResultPageToStore],
+    leases: Mapping[str, _Searching],
+    made: Counter[_Source],
 ) -> None:
     """Record how many hits the searches have, as far as these result pages show (`tasks.domain.hit_count`).
 

@@ -168,7 +168,7 @@ def insert_tasks(
     ]
     task_ids = conn.scalars(insert(tasks).returning(tasks.c.id, sort_by_parameter_order=True), rows)
     partitions = [(task_id, task.partitions) for task_id, task in zip(task_ids, planned, strict=True)]
-    release_chunks(conn, now, insert_partitions(conn, partitions))
+    release_chunks(conn, insert_partitions(conn, partitions))
     return len(planned)
 
 
@@ -249,7 +249,7 @@ ChunkKey = tuple[int, int]
 _OF_TASK = ("task_id", "product_id", "site", "kind", "priority")
 
 
-def release_chunks(conn: Transaction, now: datetime, chunks: Collection[ChunkKey]) -> dict[ChunkKey, int]:
+def release_chunks(conn: Transaction, chunks: Collection[ChunkKey]) -> dict[ChunkKey, int]:
     """Make the subtasks of chunks, with their result pages as targets.
 
     Returns:
@@ -270,7 +270,6 @@ def release_chunks(conn: Transaction, now: datetime, chunks: Collection[ChunkKey
     ]
     ids = transitions.create(
         conn,
-        now,
         [
             {
                 **{name: getattr(row, name) for name in _OF_TASK},
@@ -280,7 +279,7 @@ def release_chunks(conn: Transaction, now: datetime, chunks: Collection[ChunkKey
             }
             for row, number in wanted
         ],
-        [transitions.EventData(detail=_described(row, number)) for row, number in wanted],
+        [_described(row, number) for row, number in wanted],
     )
     result_pages = [
         {
@@ -385,14 +384,13 @@ class LeftOver:
     not_before: datetime | None = None
 
 
-def follow_ups(conn: Transaction, now: datetime, left_over: Sequence[LeftOver]) -> dict[int, int]:
+def follow_ups(conn: Transaction, left_over: Sequence[LeftOver]) -> dict[int, int]:
     """Make the subtasks that carry on targets still to do; returns their ids, by parent."""
     if not left_over:
         return {}
     parents = {row.id: row for row in _PARENTS.rows(conn, {"ids": [one.parent_id for one in left_over]})}
     ids = transitions.create(
         conn,
-        now,
         [
             {
                 **{name: getattr(parents[one.parent_id], name) for name in _INHERITED},
@@ -402,7 +400,7 @@ def follow_ups(conn: Transaction, now: datetime, left_over: Sequence[LeftOver]) 
             }
             for one in left_over
         ],
-        [transitions.EventData(detail=_follows(one)) for one in left_over],
+        [_follows(one) for one in left_over],
     )
     made = {one.parent_id: new_id for one, new_id in zip(left_over, ids, strict=True)}
     _PASS_ON.defer(conn, [{"parent": parent_id, "new_id": new_id} for parent_id, new_id in made.items()])

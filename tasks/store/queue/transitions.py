@@ -11,19 +11,18 @@ database. The other queues are short, and counted by their index.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from functools import cache
-from typing import Any
-
-from sqlalchemy import ColumnElement, bindparam, delete, func, insert, select, union_all, update
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import LEGAL, State, Transition, source, target
-from tasks.store.sql.prepared import Prepared, defer, insertion
-from tasks.store.sql.tables import events, queue_counts, subtasks
 from tasks.store.sql.transaction import Transaction
+
+LOCKED = "id IN :ids ORDER BY id FOR UPDATE"
+"""Condition of a query that locks subtasks: every transaction locks them in the same order."""
+LOCKED_IF_FREE = f"{LOCKED} SKIP LOCKED"
+"""The same, but it leaves out those that another transaction has locked: a sweep comes again, and waits for nobody."""
 
 _NO_LEASE: Mapping[str, Any] = {
     **dict.fromkeys(("lease_token", "lease_node", "lease_deadline", "attempt_id")),
@@ -32,9 +31,17 @@ _NO_LEASE: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class EventData:
-    """The rest of an event: lease, node, reason, and the data behind the decision (`detail`)."""
+class Move:
+    """One transition of a subtask, and what its event says.
 
+    Attributes:
+        values: further columns to set; the same ones in every move of a batch.
+        token, attempt_id, node: of the lease that begins, or of the one that ends: then the token must be in force.
+        detail: the data behind the decision.
+    """
+
+    subtask_id: int
+    values: Mapping[str, Any] = field(default_factory=dict)
     token: str | None = None
     attempt_id: int | None = None
     node: str | None = None
@@ -43,292 +50,212 @@ class EventData:
 
 
 def create(
-    conn: Transaction, now: datetime, rows: Sequence[Mapping[str, Any]], data: Sequence[EventData]
+    tx: Transaction, rows: Sequence[Mapping[str, Any]], details: Sequence[Mapping[str, Any]]
 ) -> list[int]:
     """Put new subtasks into PRIORITY.
 
     Args:
         rows: the columns task_id, product_id, site, kind, chunk, part_id, priority, left of each; of all or none,
-            parent_id and not_before.
-        data: of the events, one a row.
+            parent_id, not_before and assigned_quota.
+        details: of the events, one a row.
 
     Returns:
         Their ids, in the order of `rows`.
     """
     if not rows:
         return []
-    added = {"state": State.PRIORITY, "failed_on": [], "created_at": now, "changed_at": now}
-    made = insertion(subtasks, (*added, *rows[0]), subtasks.c.id)
-    ids = [row.id for row in made.rows_of_each(conn, [{**added, **row} for row in rows])]
-    _log(
-        conn,
-        now,
-        [(i, Transition.CREATE, None, State.PRIORITY, one) for i, one in zip(ids, data, strict=True)],
+    made = tx.inserted(
+        "subtasks",
+        tuple(rows[0]),
+        [tuple(row.values()) for row in rows],
+        returning="id, part_id, chunk, parent_id",
+        shared={
+            "state": State.PRIORITY.value,
+            "failed_on": [],
+            "created_at": tx.now,
+            "changed_at": tx.now,
+        },
     )
+    numbers = {tuple(key): number for number, *key in made}
+    ids = [numbers[row["part_id"], row["chunk"], row.get("parent_id")] for row in rows]
+    moves = [Move(number, detail=detail) for number, detail in zip(ids, details, strict=True)]
+    _log(tx, Transition.CREATE, None, State.PRIORITY, moves)
     return ids
 
 
-def move(
-    conn: Transaction,
-    now: datetime,
-    subtask_id: int,
-    transition: Transition,
-    event: EventData,
-    values: Mapping[str, Any] | None = None,
-) -> None:
-    """Perform one transition of a subtask that has no lease.
+def lock(tx: Transaction, state: State, ids: Sequence[int]) -> list[int]:
+    """Lock those of these subtasks that are in a queue; return their ids."""
+    return [number for (number,) in tx.rows(_LOCK, ids=list(ids), state=state.value)]
+
+
+_LOCK = f"SELECT id FROM subtasks WHERE state = :state AND {LOCKED}"
+
+
+def move(tx: Transaction, transition: Transition, moves: Sequence[Move], begin: State | None = None) -> None:
+    """Perform one transition for many subtasks.
+
+    Each must be locked and in its queue, with its lease in force (`LOCKED`, `tasks.store.queue.leases.in_force`).
+    The compare-and-set is made all the same.
 
     Args:
-        values: further columns to set.
+        begin: the queue that they are in; `None`: the only one that the transition starts from.
+
+    Raises:
+        IllegalTransition: it does not start from `begin`.
+    """
+    if not moves:
+        return
+    begin = begin or source(transition)
+    assert begin is not None, "`create` makes what is in no queue"
+    end = target(transition, begin)
+    # The queue is a column of the rows given, not a constant: the planner, whose statistics may be of a time when that
+    # queue was empty, is not to look for the rows by it.
+    rows = [{"id": one.subtask_id, "state": begin.value, **one.values} for one in moves]
+    key: tuple[str, ...] = ("id", "state")
+    shared: dict[str, Any] = {"state": end.value, "changed_at": tx.now}
+    if end is State.CRAWL:
+        for row, one in zip(rows, moves, strict=True):
+            row |= {"lease_token": one.token, "lease_node": one.node, "attempt_id": one.attempt_id}
+    elif begin is State.CRAWL:
+        key = ("id", "state", "lease_token")
+        shared |= _NO_LEASE
+        for row, one in zip(rows, moves, strict=True):
+            row["lease_token"] = one.token
+    tx.update("subtasks", key, rows, shared=shared)
+    _log(tx, transition, begin, end, moves)
+
+
+class _Held(NamedTuple):
+    state: State
+    token: str | None
+    attempt_id: int | None
+    node: str | None
+
+
+_LOCK_ONE = """
+    SELECT state, lease_token AS token, attempt_id, lease_node AS node FROM subtasks WHERE id = :id FOR UPDATE
+"""
+
+
+def _lock_one(tx: Transaction, subtask_id: int) -> _Held:
+    found = tx.record(_Held, _LOCK_ONE, id=subtask_id)
+    if found is None:
+        raise UnknownSubtask(f"there is no subtask {subtask_id}")
+    return found
+
+
+def move_one(tx: Transaction, transition: Transition, one: Move) -> None:
+    """Perform one transition of a subtask that has no lease.
 
     Raises:
         IllegalTransition: it is in another queue.
         UnknownSubtask: there is no such subtask.
     """
-    if not try_move(conn, now, subtask_id, transition, event, values):
-        found = conn.execute(select(subtasks.c.state).where(subtasks.c.id == subtask_id)).scalar_one_or_none()
-        if found is None:
-            raise UnknownSubtask(f"there is no subtask {subtask_id}")
+    state = _lock_one(tx, one.subtask_id).state
+    if state is not source(transition) or state is State.CRAWL:
         raise IllegalTransition(
-            f"subtask {subtask_id} is in {found}: {transition} starts from {source(transition)}"
+            f"subtask {one.subtask_id} is in {state}: {transition} starts from {source(transition)}"
         )
+    move(tx, transition, [one])
 
 
-def try_move(
-    conn: Transaction,
-    now: datetime,
-    subtask_id: int,
-    transition: Transition,
-    event: EventData,
-    values: Mapping[str, Any] | None = None,
-) -> bool:
-    """As `move`, but False instead of an exception where the compare fails."""
-    begin = source(transition)
-    end = target(transition, begin)
-    given = {"state": end, "changed_at": now, **(values or {})}
-    key = {"of_subtask": subtask_id, "of_state": begin}
-    if not _moving(tuple(given)).rows(
-        conn, {**key, **{f"new_{name}": value for name, value in given.items()}}
-    ):
-        return False
-    _log(conn, now, [(subtask_id, transition, begin, end, event)])
-    return True
+def set_aside(tx: Transaction, moves: Sequence[Move]) -> int:
+    """Move subtasks that nobody can do anything with to MANUAL, from any queue without a lease; return how many."""
+    states = dict(tx.rows(_STATES, ids=[one.subtask_id for one in moves])) if moves else {}
+    done = 0
+    for begin in LEGAL[Transition.SET_ASIDE]:
+        its = [
+            replace(
+                one, values={"reason": one.reason, "failed_on": [], "not_before": None, "waits_for": None}
+            )
+            for one in moves
+            if states.get(one.subtask_id) == begin
+        ]
+        move(tx, Transition.SET_ASIDE, its, begin)
+        done += len(its)
+    return done
 
 
-@cache
-def _moving(columns: tuple[str, ...]) -> Prepared:
-    """The compare-and-set of `try_move`; returns a row where it changed one."""
-    found = update(subtasks).where(
-        subtasks.c.id == bindparam("of_subtask"),
-        subtasks.c.state == bindparam("of_state"),
-        subtasks.c.lease_token.is_(None),
-    )
-    given = found.values({name: bindparam(f"new_{name}") for name in columns})
-    return Prepared(given.returning(subtasks.c.id))
+_STATES = f"SELECT id, state FROM subtasks WHERE {LOCKED_IF_FREE}"
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One transition of a batch.
-
-    Attributes:
-        values: further columns to set; the same ones in every move of a batch.
-        token: the lease token that must be in force; for transitions out of CRAWL.
-    """
-
-    subtask_id: int
-    event: EventData
-    values: Mapping[str, Any]
-    token: str | None = None
-
-
-def locked(
-    conn: Transaction,
-    ids: Iterable[int],
-    *columns: ColumnElement[Any],
-    state: State | None = None,
-    skip_locked: bool = False,
-) -> dict[int, Any]:
-    """Lock these subtasks, or those of them that are in a queue; their rows, with these columns, by id.
-
-    Args:
-        skip_locked: pass over those that another transaction has locked: a sweep comes again, and waits for nobody.
-    """
-    return {row.id: row for row in _locking(columns, state, skip_locked).rows(conn, {"ids": list(ids)})}
-
-
-@cache
-def _locking(columns: tuple[ColumnElement[Any], ...], state: State | None, skip_locked: bool) -> Prepared:
-    wanted = select(subtasks.c.id, *columns).where(subtasks.c.id.in_(bindparam("ids", expanding=True)))
-    if state is not None:
-        wanted = wanted.where(subtasks.c.state == state)
-    # Every transaction locks in the same order.
-    return Prepared(wanted.order_by(subtasks.c.id).with_for_update(skip_locked=skip_locked))
-
-
-def move_many(conn: Transaction, now: datetime, transition: Transition, moves: Sequence[Move]) -> None:
-    """Perform one transition (any but CREATE, CANCEL) for many subtasks.
-
-    Each must be locked and in its queue, with its lease in force (`locked`, `tasks.store.queue.leases.in_force`).
-    The compare-and-set is made all the same.
-    """
-    if not moves:
-        return
-    begin = source(transition)
-    end = target(transition, begin)
-    same = {"state": end, "changed_at": now, **(_NO_LEASE if begin is State.CRAWL else {})}
-    # The queue is a column of the rows given, not a constant: the planner, whose statistics may be of a time when that
-    # queue was empty, is not to look for the rows by it.
-    key = ("id", "state", "lease_token") if begin is State.CRAWL else ("id", "state")
-    each = [{**dict(zip(key, (m.subtask_id, begin, m.token), strict=False)), **m.values} for m in moves]
-    conn.update("subtasks", key, each, shared=same)
-    _log(conn, now, [(m.subtask_id, transition, begin, end, m.event) for m in moves])
-
-
-def set_aside(conn: Transaction, now: datetime, told: Mapping[int, EventData]) -> int:
-    """Move subtasks that nobody can do anything with to MANUAL, from any queue without a lease; returns how many.
-
-    Args:
-        told: the event of each; its reason becomes the subtask's.
-    """
-    if not told:
-        return 0
-    rows = locked(conn, told, subtasks.c.state, skip_locked=True)
-    logged = []
-    for row in rows.values():
-        begin, event = State(row.state), told[row.id]
-        if begin not in LEGAL[Transition.SET_ASIDE]:
-            continue
-        end = target(Transition.SET_ASIDE, begin)
-        mine = update(subtasks).where(subtasks.c.id == row.id)
-        clean: dict[str, Any] = {"failed_on": [], "not_before": None, "waits_for": None}
-        defer(conn, mine.values(state=end, changed_at=now, reason=event.reason, **clean))
-        logged.append((row.id, Transition.SET_ASIDE, begin, end, event))
-    _log(conn, now, logged)
-    return len(logged)
-
-
-def cancel(conn: Transaction, now: datetime, subtask_id: int, why: str) -> int | None:
-    """Cancel a subtask that is not settled for good; returns the attempt whose lease this ends.
+def cancel(tx: Transaction, subtask_id: int, why: str) -> int | None:
+    """Cancel a subtask that is not settled for good; return the attempt whose lease this ends.
 
     Raises:
         IllegalTransition: it is DONE or CANCELLED.
         UnknownSubtask: there is no such subtask.
     """
-    row = conn.execute(
-        select(subtasks.c.state, subtasks.c.attempt_id).where(subtasks.c.id == subtask_id).with_for_update()
-    ).one_or_none()
-    if row is None:
-        raise UnknownSubtask(f"there is no subtask {subtask_id}")
-    begin = State(row.state)
-    end = target(Transition.CANCEL, begin)
-    defer(
-        conn,
-        update(subtasks)
-        .where(subtasks.c.id == subtask_id)
-        .values(state=end, changed_at=now, waits_for=None, **_NO_LEASE),
+    held = _lock_one(tx, subtask_id)
+    one = Move(
+        subtask_id,
+        {"waits_for": None},
+        held.token,
+        held.attempt_id,
+        held.node,
+        reason="cancelled",
+        detail={"why": why},
     )
-    event = EventData(attempt_id=row.attempt_id, reason="cancelled", detail={"why": why})
-    _log(conn, now, [(subtask_id, Transition.CANCEL, begin, end, event)])
-    attempt_id: int | None = row.attempt_id
-    return attempt_id
-
-
-def renew(
-    conn: Transaction, tokens: Mapping[str, int], now: datetime, deadline: datetime, *, start: bool = False
-) -> set[str]:
-    """Move the deadlines of leases that were not taken back; not a transition.
-
-    A renewal that comes after the deadline counts as long as nobody has taken the lease back: the database may have
-    been away meanwhile. A lease is begun before its deadline only.
-
-    Args:
-        tokens: the leases' tokens, each with its subtask.
-        start: begin them, those that have not begun; else only those that have are renewed.
-
-    Returns:
-        The tokens of those that were renewed, or begun.
-    """
-    given = {"ids": list(tokens.values()), "tokens": list(tokens), "deadline": deadline}
-    rows = _BEGIN.rows(conn, {**given, "now": now}) if start else _KEEP.rows(conn, given)
-    return {row.lease_token for row in rows}
-
-
-_IN_FORCE = (
-    update(subtasks)
-    .where(
-        subtasks.c.id.in_(bindparam("ids", expanding=True)),
-        subtasks.c.lease_token.in_(bindparam("tokens", expanding=True)),
-        subtasks.c.state == State.CRAWL,
-    )
-    .values(lease_deadline=bindparam("deadline"), lease_started=True)
-    .returning(subtasks.c.lease_token)
-)
-_BEGIN = Prepared(
-    _IN_FORCE.where(subtasks.c.lease_started.is_(False), subtasks.c.lease_deadline > bindparam("now"))
-)
-_KEEP = Prepared(_IN_FORCE.where(subtasks.c.lease_started))
+    move(tx, Transition.CANCEL, [one], held.state)
+    return held.attempt_id
 
 
 def _log(
-    conn: Transaction,
-    now: datetime,
-    rows: Sequence[tuple[int, Transition, State | None, State, EventData]],
+    tx: Transaction, transition: Transition, begin: State | None, end: State, moves: Sequence[Move]
 ) -> None:
-    if not rows:
-        return
-    logged = [
-        (*moved, e.token, e.attempt_id, e.node, e.reason, dict(e.detail) if e.detail is not None else None)
-        for *moved, e in rows
-    ]
-    conn.insert("events", _LOGGED, logged, shared={"at": now})
-    _note_moves(conn, ((begin, end) for _, _, begin, end, _ in rows))
-
-
-_LOGGED = tuple(column.name for column in events.c if column.name not in ("id", "at"))
+    tx.insert(
+        "events",
+        ("subtask_id", "token", "attempt_id", "node", "reason", "detail"),
+        [
+            (one.subtask_id, one.token, one.attempt_id, one.node, one.reason, one.detail and dict(one.detail))
+            for one in moves
+        ],
+        shared={
+            "at": tx.now,
+            "transition": transition.value,
+            "from_state": begin and begin.value,
+            "to_state": end.value,
+        },
+    )
+    count_moves(tx, begin, end, len(moves))
 
 
 KEPT = (State.PRIORITY, State.MANUAL, State.DONE, State.CANCELLED)
 """Queues whose numbers are kept."""
 
-_SHORT = [str(state) for state in State if state not in KEPT]
 _MANY_ROWS = 100
 """Maximum number of rows that are read as fast as one; more are added up."""
 
 
-def _note_moves(conn: Transaction, moved: Iterable[tuple[State | None, State]]) -> None:
-    """Keep what a transaction changed: the queue that each subtask left (None: none), and the one it came to."""
-    changed: Counter[State] = Counter()
-    for begin, end in moved:
-        if begin in KEPT:
-            changed[begin] -= 1
-        if end in KEPT:
-            changed[end] += 1
-    rows = [(str(state), n) for state, n in changed.items() if n]
-    if rows:
-        conn.insert("queue_counts", ("state", "n"), rows)
+def count_moves(tx: Transaction, begin: State | None, end: State, n: int) -> None:
+    """Store how a transaction changed the queues: `n` subtasks left `begin` (`None`: they are new) for `end`."""
+    changed = [(state.value, by) for state, by in ((begin, -n), (end, n)) if state in KEPT]
+    tx.insert("queue_counts", ("state", "n"), changed)
 
 
-def count_queues(conn: Transaction) -> dict[str, int]:
-    """Subtasks per queue, every queue named."""
-    return dict.fromkeys(map(str, State), 0) | {row.state: row.n for row in _COUNTS.rows(conn)}
+class _QueueCount(NamedTuple):
+    state: str
+    n: int
 
 
-_q, _s = queue_counts.c, subtasks.c
-_COUNTED = union_all(
-    select(_q.state, func.sum(_q.n).label("n")).group_by(_q.state),
-    select(_s.state, func.count()).where(_s.state.in_(_SHORT)).group_by(_s.state),
-).subquery("counted")
-_COUNTS = Prepared(select(_COUNTED.c.state, _COUNTED.c.n))
+def count_queues(tx: Transaction) -> dict[str, int]:
+    """Return the number of subtasks in each queue."""
+    return dict.fromkeys(map(str, State), 0) | {row.state: row.n for row in tx.records(_QueueCount, _COUNTS)}
 
 
-def add_up_queues(conn: Transaction) -> None:
+_SHORT = ", ".join(f"'{state}'" for state in State if state not in KEPT)
+_COUNTS = f"""
+    SELECT state, CAST(sum(n) AS bigint) AS n FROM queue_counts GROUP BY state
+    UNION ALL SELECT state, count(*) FROM subtasks WHERE state IN ({_SHORT}) GROUP BY state
+"""
+
+
+def add_up_queues(tx: Transaction) -> None:
     """Replace the rows that transactions left with one row per queue, if there are many."""
-    if conn.execute(select(func.count()).select_from(queue_counts)).scalar_one() < _MANY_ROWS:
+    if tx.value("SELECT count(*) FROM queue_counts") < _MANY_ROWS:
         return
     # Rows of transactions that are still under way are not seen: they stay.
     total: Counter[str] = Counter()
-    for row in conn.execute(delete(queue_counts).returning(_q.state, _q.n)):
-        total[row.state] += row.n
-    if total:  # else another transaction added them up meanwhile
-        conn.execute(insert(queue_counts), [{"state": state, "n": n} for state, n in total.items()])
+    for state, n in tx.rows("DELETE FROM queue_counts RETURNING state, n"):
+        total[state] += n
+    tx.insert("queue_counts", ("state", "n"), list(total.items()))
