@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import sqlite3
 import subprocess
@@ -10,20 +11,29 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 from patience import PATIENCE_S
 from sqlalchemy import inspect
 
+from splitter.catalog.load import builtin
+from splitter.catalog.model import TimeFilter
+from splitter.spans import Span
+from splitter.split import chunks
+from splitter.urls import search_url
 from tasks.domain.errors import WrongRevision
+from tasks.jobs.partitioning import search_urls
 from tasks.store.content.products import find
-from tasks.store.queue import nodes, transitions, upkeep
+from tasks.store.queue import nodes, tasks, transitions, upkeep
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import metadata
 from tasks.store.verify.verify import verify
 
+CATALOG = builtin("paper-2014")
 DUMPS = Path(__file__).parent / "store" / "data"
 
 
@@ -146,6 +156,50 @@ def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> No
     assert verification.violations == ()
     assert counted == dict(before["queues"])
     assert {"WAIT", "MANUAL", "DONE"} <= counted.keys()
+
+
+def test_a_query_of_0_9_0_keeps_its_chunks(old: Store, migrations: Path) -> None:
+    """Its search URLs are made again, also those of a span, whose first chunk is one page, and of fewer words."""
+    spans = CATALOG.engines["baidu"].model_copy(
+        update={"times": TimeFilter(params={"t": "{from_s}"}, least="day")}
+    )
+    catalog = CATALOG.model_copy(update={"engines": {**CATALOG.engines, "baidu": spans}})
+    span = Span(datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 7, 1, tzinfo=UTC))
+
+    def urls(words: list[str], span: Span | None) -> list[str]:
+        return [search_url(spans, words, site="12315.com", page=page, span=span) for page in range(1, 7)]
+
+    of_span, relaxed = urls(["蒙牛", "特仑苏"], span), urls(["蒙牛"], None)
+    added = [
+        (90, 3, [of_span[:1], *chunks(of_span[1:], 2)], ["蒙牛", "特仑苏"], span),
+        (91, 7, chunks(relaxed, 4), ["蒙牛"], None),
+        (92, 9, [of_span[:1]], ["蒙牛", "特仑苏"], span),
+    ]
+    with old.begin() as tx:
+        for number, first_chunk, cut, words, of in added:
+            given = {"id": number, "first": first_chunk, "chunks": cut, "words": words}
+            tx.run(_OLD_QUERY, **given, start=of.start if of else None, end=of.end if of else None)
+        before = dict(tx.rows("SELECT id, CAST(chunks AS text) FROM task_parts"))
+    schema.upgrade(old, migrations)
+    with old.read() as tx:
+        after = {
+            one.id: [
+                search_urls(catalog, one, one.pages_of(number)) for number in range(one.first_chunk, one.end)
+            ]
+            for one in tasks.list_queries(tx, before)
+        }
+    assert after == {number: json.loads(text) for number, text in before.items()}
+    with old.begin() as tx:
+        # A chunk that 0.9.0 planned and did not release:
+        (released,) = tasks.release_chunks(tx, [(1, 2)], partial(search_urls, catalog)).values()
+        asked = tx.rows("SELECT url FROM targets WHERE subtask_id = :id", id=released)
+    assert [url for (url,) in asked] == after[1][1]
+
+
+_OLD_QUERY = """
+    INSERT INTO task_parts (id, task_id, parent_id, first_chunk, chunks, keywords, dropped, start_at, end_at)
+    VALUES (:id, 1, 1, :first, :chunks, :words, '[]', :start, :end)
+"""
 
 
 @pytest.mark.parametrize(("found", "advice"), [("0026", "0.9.0 first"), ("9999", "update reviewloop")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -20,6 +22,7 @@ def upgrade() -> None:
     """Each function changes the tables of one subject."""
     _store_values_by_name()
     _join_added_nodes()
+    _store_numbers_of_pages()
 
 
 def _store_values_by_name() -> None:
@@ -68,3 +71,48 @@ def _join_added_nodes() -> None:
         "proxy = a.proxy FROM added_nodes a WHERE a.name = nodes.name"
     )
     op.drop_table("added_nodes")
+
+
+def _store_numbers_of_pages() -> None:
+    """Store how many result pages a partition has, and how they are cut, instead of their URLs.
+
+    The first chunk of a partition is its largest, but for a span: its first chunk is one page.
+    """
+    for name, default in (("pages", "0"), ("chunk_pages", "1"), ("asked_before", "0")):
+        column = sa.Column(name, sa.Integer, nullable=False, server_default=sa.text(default))
+        op.add_column("task_parts", column)
+    conn = op.get_bind()
+    begun: dict[int, set[int]] = defaultdict(set)
+    for part_id, chunk in conn.execute(
+        sa.text("SELECT part_id, chunk FROM subtasks WHERE parent_id IS NULL")
+    ):
+        begun[part_id].add(chunk)
+    rows: list[dict[str, int]] = []
+    asked: set[str] = set()
+    of_task = None
+    parts = sa.text(
+        "SELECT id, task_id, first_chunk, CAST(chunks AS TEXT) AS chunks FROM task_parts ORDER BY task_id, id"
+    )
+    for part in conn.execute(parts):
+        if part.task_id != of_task:
+            of_task, asked = part.task_id, set()
+        chunks = json.loads(part.chunks)
+        urls = [
+            url
+            for number, chunk in enumerate(chunks, part.first_chunk)
+            if number in begun[part.id]
+            for url in chunk
+        ]
+        row = {
+            "key": part.id,
+            "pages": sum(map(len, chunks)),
+            "chunk_pages": max(map(len, chunks), default=1),
+        }
+        rows.append({**row, "asked_before": len(urls) - len(set(urls) - asked)})
+        asked.update(urls)
+    if rows:
+        names = ("pages", "chunk_pages", "asked_before")
+        parts_table = sa.table("task_parts", *map(sa.column, ("id", *names)))
+        new: dict[str, sa.BindParameter[int]] = {name: sa.bindparam(name) for name in names}
+        conn.execute(parts_table.update().where(parts_table.c.id == sa.bindparam("key")).values(new), rows)
+    op.drop_column("task_parts", "chunks")

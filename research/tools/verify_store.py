@@ -87,11 +87,8 @@ def _story(conn: Transaction) -> None:
     words = ("光明", "牛奶")
     products.add(conn, _NOW, NewProduct(name="光明牛奶", keywords=words))
     (wanted,) = tasks.unplanned(conn, 1)
-    planned = [
-        NewTask(f"site{n}.cn", "baidu", "meta", (NewPartition(words, [[f"http://engine/{n}"]]),))
-        for n in range(_SITES)
-    ]
-    tasks.plan(conn, _NOW, wanted, planned)
+    planned = [NewTask(f"site{n}.cn", "baidu", "meta", (NewPartition(words, 1, 1),)) for n in range(_SITES)]
+    tasks.plan(conn, wanted, planned, lambda query, _pages: [f"http://engine/{query.site}"])
     ids = list(conn.scalars(select(subtasks.c.id).order_by(subtasks.c.id)))
     transitions.move(conn, Transition.ADMIT, [Move(one) for one in ids])
     for subtask_id in ids:

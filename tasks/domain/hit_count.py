@@ -1,11 +1,13 @@
 """Hit counts of searches, and how sure they are: of one partition of a task, and of all of them.
 
-A partition is one query: a keyword set, of any time or within a span. A partition with more hits than the engine lists
-is split into spans; one without a hit is relaxed to fewer words (`tasks.scheduling.query_refinement`).
+A partition is one query: a keyword set, of any time or within a span. Its result pages are cut into chunks. A partition
+with more hits than the engine lists is split into spans; one without a hit is relaxed to fewer words
+(`tasks.scheduling.query_refinement`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -42,6 +44,26 @@ class EngineLimits:
     def of(cls, engine: Engine) -> EngineLimits:
         """The limits of an engine of the catalog."""
         return cls(engine.max_hits, engine.hits_per_page, engine.count_cap)
+
+
+def chunk_count(pages: int, chunk_pages: int, *, spanned: bool) -> int:
+    """Return the number of chunks of a partition; for the arguments see `chunk_range`."""
+    first = 1 if spanned else chunk_pages
+    return 1 + math.ceil(max(0, pages - first) / chunk_pages) if pages else 0
+
+
+def chunk_range(place: int, pages: int, chunk_pages: int, *, spanned: bool) -> range:
+    """Return the numbers of the result pages of a chunk.
+
+    Args:
+        place: of the chunk in its partition, from 0.
+        pages: number of result pages of the partition, from 1 on.
+        chunk_pages: maximum number of result pages in a chunk.
+        spanned: the partition has a span: its first chunk is one page, which shows if the span holds too many hits.
+    """
+    first = 1 if spanned else chunk_pages
+    begin = 1 if place == 0 else 1 + first + (place - 1) * chunk_pages
+    return range(begin, min(begin + (chunk_pages if place else first), pages + 1))
 
 
 class PartitionState(StrEnum):

@@ -1,23 +1,22 @@
-"""Makes the partitions that take the place of queries with too many hits, or with none (part of `wake`)."""
+"""The search URLs of queries, and the queries that replace those with too many hits, or with none (part of `wake`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
-from splitter.catalog.model import Engine
-from splitter.spans import Span
-from splitter.split import chunks as cut
-from splitter.urls import search_url
+from splitter.catalog.model import Catalog, Engine
+from splitter.keywords import ProductQuery
+from splitter.urls import list_url, search_url
 
 from tasks.domain.hit_count import EngineLimits, PartitionState
 from tasks.jobs.context import Context
 from tasks.scheduling.query_refinement import DropWord, LeaveFull, ReadPartition, SplitByTime, refined
 from tasks.store.queue import partitions
-from tasks.store.queue.partitions import NewPartition, PartitionRow
+from tasks.store.queue.partitions import ChunkKey, NewPartition, PartitionRow
 from tasks.store.queue.snapshot import SleepingView
+from tasks.store.queue.tasks import TaskQuery
 from tasks.store.sql.transaction import Transaction
 
 
@@ -31,15 +30,30 @@ class Refinements:
         details: by woken subtask, what its event says: ``split``, ``relaxed`` or ``full``, and why.
     """
 
-    begin: list[tuple[int, int]] = field(default_factory=list)
-    stop: set[tuple[int, int]] = field(default_factory=set)
+    begin: list[ChunkKey] = field(default_factory=list)
+    stop: set[ChunkKey] = field(default_factory=set)
     details: dict[int, dict[str, str]] = field(default_factory=dict)
 
 
-def refine(conn: Transaction, now: datetime, context: Context, woken: Sequence[SleepingView]) -> Refinements:
+def search_urls(catalog: Catalog, query: TaskQuery, pages: Sequence[int]) -> list[str]:
+    """Return the search URLs of a query's result pages, by their numbers from 1 on.
+
+    Raises:
+        KeyError: its site has left the catalog.
+    """
+    engine = catalog.engine_of(query.site)
+    if engine.discover == "list":
+        sets = ProductQuery("", query.words, query.aliases).keyword_sets
+        return [list_url(engine, sets, page) for page in pages]
+    # If an engine can't restrict a search any more, these are the pages of the whole query, which were asked before.
+    span = query.span if engine.times is not None else None
+    return [search_url(engine, query.keywords, site=query.site, page=page, span=span) for page in pages]
+
+
+def refine(tx: Transaction, context: Context, woken: Sequence[SleepingView]) -> Refinements:
     """Decide what becomes of the partitions of these subtasks, and make those that take their place, once each."""
     done = Refinements()
-    seen = partitions.by_id(conn, {view.part_id for view in woken})
+    seen = partitions.partitions_by_id(tx, {view.part_id for view in woken})
     for view in woken:
         partition = seen.get(view.part_id)
         engine = _engine(context, view.site)
@@ -49,9 +63,9 @@ def refine(conn: Transaction, now: datetime, context: Context, woken: Sequence[S
             done.stop.add((view.part_id, view.chunk))
         if partition.state is not PartitionState.OPEN or not _may_change(partition, EngineLimits.of(engine)):
             continue
-        there = partitions.partitions_of_tasks(conn, [partition.task_id])
+        there = partitions.partitions_of_tasks(tx, [partition.task_id])
         partition = seen[partition.id] = next(one for one in there if one.id == partition.id)
-        made = _replaced(conn, now, context, view, partition, engine, there)
+        made = _replace(tx, context, view, partition, engine, len(there))
         if made is None:
             continue
         state, step, begin = made
@@ -59,7 +73,7 @@ def refine(conn: Transaction, now: datetime, context: Context, woken: Sequence[S
             done.stop.add((view.part_id, view.chunk))
         done.begin.extend(begin)
         done.details[view.id] = {str(state): step.why}
-        seen |= partitions.by_id(conn, [partition.id])
+        seen |= partitions.partitions_by_id(tx, [partition.id])
     return done
 
 
@@ -76,23 +90,24 @@ def _may_change(partition: PartitionRow, limits: EngineLimits) -> bool:
     return (listing.ended and not listing.listed) or listing.over(limits)
 
 
-def _replaced(
-    conn: Transaction,
-    now: datetime,
+def _replace(
+    tx: Transaction,
     context: Context,
     view: SleepingView,
     partition: PartitionRow,
     engine: Engine,
-    there: Collection[PartitionRow],
-) -> tuple[PartitionState, SplitByTime | DropWord | LeaveFull, list[tuple[int, int]]] | None:
+    n: int,
+) -> tuple[PartitionState, SplitByTime | DropWord | LeaveFull, list[ChunkKey]] | None:
+    """Replace a partition by the next step, if there is one; `n`: the number of partitions of its task."""
     step = refined(
-        ReadPartition(partition.keywords, partition.span, partition.own_words, partition.listing, len(there)),
+        ReadPartition(partition.keywords, partition.span, partition.own_words, partition.listing, n),
         EngineLimits.of(engine),
         engine.times.least if engine.times is not None else None,
-        now,
-        lambda: partitions.hit_dates(conn, partition.task_id),
+        tx.now,
+        lambda: partitions.hit_dates(tx, partition.task_id),
     )
     chunk_pages = context.catalog.sites[view.site].chunk_pages
+    dropped, own = partition.dropped, partition.own_words
     by: list[NewPartition] = []
     match step:
         case None:
@@ -103,22 +118,9 @@ def _replaced(
             state = PartitionState.SPLIT
             pages = math.ceil(engine.max_hits / engine.hits_per_page)
             for span in step.spans:
-                urls = _search_urls(engine, partition.keywords, view.site, pages, span)
-                # One page shows whether the span holds too much.
-                seeds = [urls[:1], *cut(urls[1:], chunk_pages)]
-                by.append(
-                    NewPartition(partition.keywords, seeds, partition.dropped, partition.own_words, span)
-                )
+                by.append(NewPartition(partition.keywords, pages, chunk_pages, dropped, own, span))
         case DropWord():
             state = PartitionState.RELAXED
-            pages = partitions.result_page_count(conn, partition)
-            urls = _search_urls(engine, step.keywords, view.site, pages)
-            dropped = (*partition.dropped, step.dropped)
-            by.append(NewPartition(step.keywords, cut(urls, chunk_pages), dropped, partition.own_words))
-    return state, step, partitions.replace_partition(conn, partition, state, by)
-
-
-def _search_urls(
-    engine: Engine, keywords: Sequence[str], site: str, pages: int, span: Span | None = None
-) -> list[str]:
-    return [search_url(engine, keywords, site=site, page=n, span=span) for n in range(1, pages + 1)]
+            dropped = (*dropped, step.dropped)
+            by.append(NewPartition(step.keywords, partition.pages, chunk_pages, dropped, own))
+    return state, step, partitions.replace_partition(tx, partition, state, by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,7 @@ from splitter.split import SearchScope, task_chunks
 
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
+from tasks.jobs.partitioning import search_urls
 from tasks.store.queue import tasks
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask, VirtualTask
@@ -84,8 +86,8 @@ async def plan(
         unasked: the sites that can't be asked now, and why; may take seconds, and is called in a thread.
         late: also make tasks on sites noted earlier that can be asked now.
     """
-    wanted = await writer.run(lambda conn, _now: tasks.unplanned(conn, _BATCH))
-    noted = await writer.run(lambda conn, _now: tasks.late_sites(conn)) if late else []
+    wanted = await writer.run(lambda tx, _now: tasks.unplanned(tx, _BATCH))
+    noted = await writer.run(lambda tx, _now: tasks.late_sites(tx)) if late else []
     if not wanted and not noted:
         return 0
     blocked = await asyncio.to_thread(unasked)
@@ -110,8 +112,8 @@ def _wanted(catalog: Catalog, virtual_tasks: Sequence[VirtualTask]) -> set[str]:
 
 
 def _plan_one(
-    conn: Transaction,
-    now: datetime,
+    tx: Transaction,
+    _now: datetime,
     *,
     catalog: Catalog,
     virtual_task: VirtualTask,
@@ -119,16 +121,17 @@ def _plan_one(
 ) -> int:
     wanted = catalog.sites_for(virtual_task.sites, virtual_task.category)
     sites = tuple(site for site in wanted if site not in missing)
-    made = tasks.plan(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
-    left_out = {site: missing[site] for site in wanted if site in missing}
-    tasks.put_off(conn, now, virtual_task, left_out)
+    planned = planned_tasks(catalog, virtual_task, sites)
+    made = tasks.plan(tx, virtual_task, planned, partial(search_urls, catalog))
+    tasks.put_off(tx, virtual_task, {site: missing[site] for site in wanted if site in missing})
     return made
 
 
-def _plan_late(conn: Transaction, now: datetime, *, catalog: Catalog, askable: Sequence[str]) -> int:
+def _plan_late(tx: Transaction, _now: datetime, *, catalog: Catalog, askable: Sequence[str]) -> int:
+    urls = partial(search_urls, catalog)
     return sum(
-        tasks.plan_late(conn, now, virtual_task, planned_tasks(catalog, virtual_task, sites))
-        for virtual_task, sites in tasks.list_late(conn, askable, _BATCH)
+        tasks.plan_late(tx, virtual_task, planned_tasks(catalog, virtual_task, sites), urls)
+        for virtual_task, sites in tasks.list_late(tx, askable, _BATCH)
     )
 
 
@@ -148,19 +151,21 @@ async def _refused(
 
 
 def planned_tasks(catalog: Catalog, wanted: VirtualTask, sites: tuple[str, ...]) -> list[NewTask]:
-    """One task a site: a partition for each keyword set, its search URLs cut into chunks."""
+    """Return one task a site, with a partition for each keyword set that gives search URLs of its own."""
     query = ProductQuery(wanted.product, wanted.keywords, wanted.aliases)
     asked = SearchScope(catalog, sites, pages=wanted.pages)
     planned = []
     for site in sites:
-        chunks_of: list[tuple[tuple[str, ...], list[list[str]]]] = []
-        for chunk in task_chunks(asked, site, query):
-            if chunk[0].page in (None, 1):
-                chunks_of.append((chunk[0].keywords, []))
-            chunks_of[-1][1].append([page.url for page in chunk])
+        found = catalog.sites[site]
+        pages = Counter(page.keywords for chunk in task_chunks(asked, site, query) for page in chunk)
         partitions = tuple(
-            NewPartition(words, chunks, own_words=wanted.own_keywords and words == wanted.keywords)
-            for words, chunks in chunks_of
+            NewPartition(
+                words,
+                n,
+                found.chunk_pages,
+                own_words=wanted.own_keywords and words == wanted.keywords,
+            )
+            for words, n in pages.items()
         )
-        planned.append(NewTask(site, catalog.sites[site].engine, str(catalog.kind_of(site)), partitions))
+        planned.append(NewTask(site, found.engine, str(catalog.kind_of(site)), partitions))
     return planned

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from splitter.catalog.model import Site
 
@@ -16,7 +17,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import State, Transition
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
-from tasks.jobs.partitioning import refine
+from tasks.jobs.partitioning import refine, search_urls
 from tasks.jobs.recalling import answers_others
 from tasks.scheduling import admission, capacity, rebalancing
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
@@ -176,9 +177,7 @@ def _decide(
         waiting = sorted([*waiting, *returned], key=lambda one: (-one.priority, one.id))
     gone = {view.id: view.site for view in waiting if view.site not in context.catalog.sites}
     if gone and not keep:
-        name = context.catalog.name
-        whys = {number: f"{name} has no site {site} (any more)" for number, site in gone.items()}
-        manual.set_aside(conn, FailureReason.UNKNOWN_SITE, whys)
+        _set_aside_unknown_sites(conn, context, gone)
     waiting = [view for view in waiting if view.id not in gone]
     if not waiting:
         return []
@@ -193,6 +192,12 @@ def _decide(
     if not (keep or refused or ready.any_able()):
         return []  # nothing can be given, and there is no refusal that the strategy has to note
     return strategy.decide(ready, knowledge, now.timestamp(), context.rng, explain=True)
+
+
+def _set_aside_unknown_sites(tx: Transaction, context: Context, gone: Mapping[int, str]) -> None:
+    name = context.catalog.name
+    whys = {number: f"{name} has no site {site} (any more)" for number, site in gone.items()}
+    manual.set_aside(tx, FailureReason.UNKNOWN_SITE, whys)
 
 
 def _bring_up_to_date(
@@ -268,6 +273,16 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
     if not sleeping:
         return 0
     context.state.learn(conn, now)
+    refined = refine(conn, context, sleeping)
+    go_on = tasks.more_after(conn, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
+    # Without its site's entry nobody knows the search URLs of the next chunk.
+    gone = {
+        view.id: view.site
+        for view in sleeping
+        if (view.part_id, view.chunk) in go_on and view.site not in context.catalog.sites
+    }
+    _set_aside_unknown_sites(conn, context, gone)
+    sleeping = [view for view in sleeping if view.id not in gone]
     left = tasks.left_to_do(conn, [view.id for view in sleeping])
     tries = tasks.most_tries(conn, [view.id for view in sleeping if left[view.id]])
     follow_ups = tasks.follow_ups(
@@ -278,10 +293,9 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
             if left[view.id]
         ],
     )
-    refined = refine(conn, now, context, sleeping)
-    go_on = tasks.more_after(conn, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
-    next_ones = [(part_id, chunk + 1) for part_id, chunk in go_on]
-    released = tasks.release_chunks(conn, [*next_ones, *refined.begin])
+    next_ones = [(view.part_id, view.chunk + 1) for view in sleeping if (view.part_id, view.chunk) in go_on]
+    urls = partial(search_urls, context.catalog)
+    released = tasks.release_chunks(conn, [*next_ones, *refined.begin], urls)
     moves = []
     for view in sleeping:
         limits = modification(context, now.timestamp(), view.site, view.node, max(1, left[view.id]))

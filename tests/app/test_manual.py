@@ -40,9 +40,9 @@ def conn(store):
         [wanted] = tasks.unplanned(conn, 10)
         tasks.plan(
             conn,
-            now,
             wanted,
-            [NewTask("12315.com", "baidu", "meta", (NewPartition(("蒙牛", "特仑苏"), [URLS]),))],
+            [NewTask("12315.com", "baidu", "meta", (NewPartition(("蒙牛", "特仑苏"), 2, 2),))],
+            lambda *_: URLS,
         )
         number = conn.scalar(select(subtasks.c.id))
         transitions.move_one(conn, Transition.ADMIT, transitions.Move(number))

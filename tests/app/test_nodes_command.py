@@ -94,10 +94,8 @@ def _lease(conn, now, node, *, started, held):
     products.add(conn, now, NewProduct(name="特仑苏", keywords=("特仑苏",)))
     (wanted,) = tasks.unplanned(conn, 1)
     sites = [f"s{n}.cn" for n in range(started + held)]
-    planned = [
-        NewTask(site, "baidu", "meta", (NewPartition(("蒙牛",), [[f"http://s/{site}"]]),)) for site in sites
-    ]
-    tasks.plan(conn, now, wanted, planned)
+    planned = [NewTask(site, "baidu", "meta", (NewPartition(("蒙牛",), 1, 1),)) for site in sites]
+    tasks.plan(conn, wanted, planned, lambda query, _pages: [f"http://s/{query.site}"])
     within = timedelta(seconds=60)
     ids = [view.id for view in _admitted(conn, now)]
     given = leases.grant(conn, [Grant(i, node, 20, 30.0, {}) for i in ids], within)

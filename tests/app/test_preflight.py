@@ -242,7 +242,7 @@ def test_the_plan_counts_what_planning_asks(catalog):
     found = Preflight(asked=("a.example", "b.example", "posts.example"))
     plan = crawl_plan(catalog(), found, [wanted], addresses=1)
     made = planned_tasks(catalog(), wanted, wanted.sites)
-    urls = {task.site: sum(len(chunk) for one in task.partitions for chunk in one.chunks) for task in made}
+    urls = {task.site: sum(one.pages for one in task.partitions) for task in made}
     assert {one.site: one.searches for one in plan.asked} == urls
 
 

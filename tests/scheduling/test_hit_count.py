@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.domain.hit_count import (
     EngineLimits,
@@ -11,6 +15,8 @@ from tasks.domain.hit_count import (
     Partition,
     PartitionState,
     Provenance,
+    chunk_count,
+    chunk_range,
     hit_count,
     task_hit_count,
 )
@@ -79,3 +85,15 @@ def test_a_task_of_several_keyword_sets_is_known_when_all_are():
     first = _part(1, None, OPEN, HitCount(10, COUNTED))
     assert task_hit_count([first, _part(2, None, OPEN, HitCount())], 10) == HitCount()
     assert task_hit_count([first, _part(2, None, OPEN, HitCount(7, REPORTED))], 10) == HitCount(17, REPORTED)
+
+
+@given(st.integers(0, 60), st.integers(1, 9), st.booleans())
+def test_chunks_hold_each_page_once_and_a_span_begins_with_one(pages, chunk_pages, spanned):
+    n = chunk_count(pages, chunk_pages, spanned=spanned)
+    chunks = [chunk_range(place, pages, chunk_pages, spanned=spanned) for place in range(n)]
+    assert list(chain.from_iterable(chunks)) == list(range(1, pages + 1))
+    sizes = [len(chunk) for chunk in chunks]
+    assert all(sizes)
+    assert sizes[1 if spanned else 0 : -1] == [chunk_pages] * (n - 1 - spanned if n > 1 else 0)
+    if spanned and pages:
+        assert sizes[0] == 1

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 
 import pytest
 from world import CATALOG, SITE, World, hit, undone
 
-from splitter.catalog.model import TimeFilter
+from splitter.catalog.load import builtin
+from splitter.catalog.model import Catalog, TimeFilter
+from splitter.keywords import ProductQuery
+from splitter.split import SearchScope, task_chunks
 from tasks.domain.hit_count import EngineLimits, Provenance
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.jobs import sweeps
+from tasks.jobs.partitioning import search_urls
+from tasks.jobs.planning import planned_tasks
 from tasks.scheduling import query_refinement
 from tasks.store.content import known_pages, products
 from tasks.store.content.products import NewProduct
@@ -47,8 +53,10 @@ def small(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 def _task(world: World, words: tuple[str, ...] = WORDS, own: tuple[str, ...] = ()) -> None:
     assert world.do(products.add, NewProduct(name="甲", keywords=words, own_keywords=own))
     (wanted,) = world.look(tasks.unplanned, 10)
-    partition = NewPartition(words, [["http://s/1"], ["http://s/2"]], own_words=bool(own))
-    assert world.do(tasks.plan, wanted, [NewTask(SITE, "baidu", "meta", (partition,))]) == 1
+    partition = NewPartition(words, 2, 1, own_words=bool(own))
+    planned = [NewTask(SITE, "baidu", "meta", (partition,))]
+    urls = partial(search_urls, world.context.catalog)
+    assert world.write(tasks.plan, wanted, planned, urls) == 1
 
 
 def _read(
@@ -180,10 +188,87 @@ def test_words_that_a_person_chose_are_not_relaxed(small: World) -> None:
     assert _found(small) == (0, Provenance.COUNTED, None)
 
 
+def _asked(world: World, catalog: Catalog) -> dict[tuple[str, int], list[list[str]]]:
+    """The search URLs of each partition's chunks, by site and partition, as they would be released."""
+    parts = [row.id for row in world.rows(task_parts)]
+    queries = world.look(tasks.list_queries, parts)
+    return {
+        (one.site, one.id): [
+            search_urls(catalog, one, one.pages_of(number)) for number in range(one.first_chunk, one.end)
+        ]
+        for one in queries
+    }
+
+
+@pytest.mark.parametrize("name", ["paper-2014", "today"])
+def test_the_chunks_of_a_plan_have_the_search_urls_of_the_splitter(world: World, name: str) -> None:
+    given = builtin(name)
+    sites = {key: one.model_copy(update={"chunk_pages": 2}) for key, one in given.sites.items()}
+    first = next(iter(given.sites))
+    index = given.engines[given.sites[first].engine].model_copy(
+        update={"discover": "list", "url": "http://list.cn/{page}"}
+    )
+    sites[first] = sites[first].model_copy(update={"engine": "index"})
+    catalog = given.model_copy(update={"sites": sites, "engines": {**given.engines, "index": index}})
+    query = ProductQuery("甲", WORDS, (("光明", "牛奶"), ("牛奶", "光明", "高钙")))
+    new = NewProduct(name="甲", keywords=query.keywords, aliases=("光明牛奶",), pages=5)
+    assert world.do(products.add, new)
+    (wanted,) = world.look(tasks.unplanned, 10)
+    query = ProductQuery("甲", wanted.keywords, wanted.aliases)
+    planned = planned_tasks(catalog, wanted, tuple(sites))
+    assert world.write(tasks.plan, wanted, planned, partial(search_urls, catalog)) == len(sites)
+    made = _asked(world, catalog)
+    scope = SearchScope(catalog, tuple(sites), pages=5)
+    for site in sites:
+        chunks = [chunk for (of, _), its in made.items() if of == site for chunk in its]
+        assert chunks == [[page.url for page in chunk] for chunk in task_chunks(scope, site, query)]
+    assert {len(chunk) for its in made.values() for chunk in its} == {1, 2}
+
+
+def test_a_changed_url_of_an_engine_is_used_from_the_next_chunk_on(small: World) -> None:
+    _task(small)
+    catalog = small.context.catalog
+    engine = catalog.engines["baidu"].model_copy(update={"url": "http://www.baidu.com/new"})
+    engines = {**catalog.engines, "baidu": engine}
+    small.context = replace(small.context, catalog=catalog.model_copy(update={"engines": engines}))
+    _turn(small, (list(range(10)), None, True))
+    first, second = (next(iter(small.targets(row.id))) for row in small.rows(subtasks))
+    assert first.startswith("http://www.baidu.com/s?")
+    assert second == first.replace("/s?", "/new?").replace("pn=0", "pn=10")
+
+
+def test_a_span_is_asked_without_its_range_if_the_engine_has_no_ranges_any_more(small: World) -> None:
+    _split(small)
+    engine = small.context.catalog.engines["baidu"].model_copy(update={"times": None})
+    catalog = small.context.catalog.model_copy(
+        update={"engines": {**small.context.catalog.engines, "baidu": engine}}
+    )
+    *_, urls = [its for (_, part), its in sorted(_asked(small, catalog).items())]
+    assert [len(chunk) for chunk in urls] == [1, 1]
+    assert "gpc" not in urls[0][0]
+
+
+def test_queries_that_ask_for_the_same_urls_share_them(world: World) -> None:
+    """Aliases may be relaxed to the same words."""
+    assert world.do(products.add, NewProduct(name="甲", keywords=WORDS))
+    (wanted,) = world.look(tasks.unplanned, 10)
+    partition = NewPartition(WORDS, 2, 2)
+    planned = [NewTask(SITE, "baidu", "meta", (partition, partition))]
+    assert world.write(tasks.plan, wanted, planned, partial(search_urls, CATALOG)) == 1
+    first, second = world.rows(subtasks)
+    assert (len(world.targets(first.id)), first.left) == (2, 20)
+    assert (len(world.targets(second.id)), second.left) == (0, 0)
+    assert [row.asked_before for row in world.rows(task_parts)] == [0, 2]
+
+
 BROKEN = [
     "UPDATE tasks SET found = 46",
     "UPDATE task_parts SET state = 'open' WHERE parent_id IS NULL",
     "UPDATE task_parts SET end_at = '2005-01-01' WHERE id = (SELECT min(id) + 1 FROM task_parts)",
+    "UPDATE task_parts SET pages = 1 WHERE parent_id IS NULL",
+    "UPDATE task_parts SET chunk_pages = 2 WHERE parent_id IS NULL",
+    "UPDATE task_parts SET asked_before = 1 WHERE parent_id IS NULL",
+    "DELETE FROM targets WHERE kind = 'result' AND state = 'todo'",
     "UPDATE subtasks SET part_id = NULL WHERE state = 'PRIORITY'",
     "UPDATE subtasks SET part_id = 1000000 WHERE state = 'PRIORITY'",
 ]

@@ -63,6 +63,7 @@ PARTLY = {
     ("targets", "url"): "kind = 'hit' AND state = 'stored'",
     ("targets", "url_key"): "kind = 'hit' AND state = 'stored'",
     ("targets", "state"): "state = 'stored' AND reason IS NULL OR state = 'todo'",
+    ("task_parts", "chunk_pages"): "pages > 1",
     ("task_parts", "ended"): "provenance = 'counted'",
     ("task_parts", "listed"): "provenance = 'counted'",
     ("task_parts", "reported"): "parent_id IS NULL",
@@ -248,7 +249,7 @@ class Story:
         world.do(notices.record_action, notices.AuditEntry("a person", "drain", "node n1", {}))
         world.do(notices.keep_alerts, [Alert("silent", "n1", "node n1 is silent", 1.0)])
         (weekly,) = [one for one in world.look(tasks.unplanned, 10) if one.product == "每周"]
-        world.do(tasks.put_off, weekly, {SITE: ("robots", "nobody answered")})
+        world.write(tasks.put_off, weekly, {SITE: ("robots", "nobody answered")})
 
     def imported(self) -> None:
         """A product that came by an import alone, and its review."""

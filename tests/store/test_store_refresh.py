@@ -74,8 +74,9 @@ def test_the_next_round_of_a_product_asks_again(world: World) -> None:
     assert world.do(products.add, products.NewProduct(name="特仑苏", keywords=("蒙牛",), recrawl_every=every))
     for number in (1, 2):
         (wanted,) = world.look(tasks.unplanned, 10)
-        partition = NewPartition(("蒙牛",), [[f"http://search/{number}"]])
-        assert world.do(tasks.plan, wanted, [tasks.NewTask(SITE, "baidu", "meta", (partition,))]) == 1
+        partition = NewPartition(("蒙牛",), 1, 1)
+        planned = [tasks.NewTask(SITE, "baidu", "meta", (partition,))]
+        assert world.write(tasks.plan, wanted, planned, lambda *_, n=number: [f"http://search/{n}"]) == 1
         world.sweep(sweeps.admit)
         lease, work = world.begin(world.rows(subtasks)[-1].id)
         (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo

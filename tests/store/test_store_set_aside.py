@@ -66,6 +66,36 @@ class TestSitesThatLeaveTheCatalog:
             assert sweeps.preview(conn, world.now, world.context).assignments == ()
         assert world.state(gone) is State.WAIT
 
+    def test_the_next_chunk_waits_for_the_site_to_come_back(self, world: World) -> None:
+        first, *_ = world.add("特仑苏", chunks=(True, False))
+        world.sweep(sweeps.admit)
+        lease, work = world.begin(first)
+        world.read_results(lease, work.targets[0], [], more=True)
+        world.close(lease)
+        before, world.context = world.context, without(SITE)
+        world.sweep(sweeps.wake)
+        assert world.state(first) is State.MANUAL
+        assert world.subtask(first).reason == "unknown_site"
+        world.context = before
+        world.do(manual.retry, first)
+        lease, work = world.begin(first)
+        assert work.targets == ()
+        world.close(lease)
+        world.sweep(sweeps.wake)
+        assert world.state(first) is State.DONE
+        (second,) = [row.id for row in world.rows(subtasks) if row.chunk == 2]
+        (url,) = world.targets(second)
+        assert "pn=10" in url
+
+    def test_what_has_no_next_chunk_is_done_all_the_same(self, world: World) -> None:
+        first = world.waiting()
+        lease, work = world.begin(first)
+        world.read_results(lease, work.targets[0], [], more=True)
+        world.close(lease)
+        world.context = without(SITE)
+        world.sweep(sweeps.wake)
+        assert world.state(first) is State.DONE
+
     def test_what_failed_there_is_set_aside_too(self, world: World) -> None:
         lease, _ = world.begin(world.waiting())
         world.node("n1")

@@ -54,8 +54,8 @@ FILLED = (
     """INSERT INTO tasks (id, virtual_task_id, product_id, site, engine, kind, created_at)
     SELECT n, 1 + (n - 1) / {sites}, 1, ('{names}'::text[])[1 + n % {sites}], 'baidu', 'meta', now()
     FROM generate_series(1, {tasks}) n""",
-    """INSERT INTO task_parts (id, task_id, first_chunk, chunks, keywords, dropped)
-    SELECT n, n, 1, '[["http://e/1"]]', '["牛奶"]', '[]' FROM generate_series(1, {tasks}) n""",
+    """INSERT INTO task_parts (id, task_id, first_chunk, pages, keywords, dropped)
+    SELECT n, n, 1, 1, '["牛奶"]', '[]' FROM generate_series(1, {tasks}) n""",
     """INSERT INTO subtasks (id, task_id, product_id, site, kind, chunk, part_id, state, failed_on, "left", reason,
         lease_token, lease_node, lease_deadline, lease_started, attempt_id, attempts, created_at, changed_at)
     SELECT n, t, 1, ('{names}'::text[])[1 + t % {sites}], 'meta', n % 50, t, state,

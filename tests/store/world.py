@@ -34,7 +34,7 @@ from tasks.store.queue.closing import AttemptReport, Close
 from tasks.store.queue.leases import Counters, Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
-from tasks.store.queue.tasks import NewTask
+from tasks.store.queue.tasks import NewTask, TaskQuery
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, pair_stats, subtasks, targets
 from tasks.store.sql.transaction import Transaction
@@ -117,6 +117,11 @@ class World:
         with self.store.begin(now=self.now) as tx:
             return operation(tx, *now, *args, **named)
 
+    def write(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Run `operation(tx, ...)` in a transaction of its own."""
+        with self.store.begin(now=self.now) as tx:
+            return operation(tx, *args, **named)
+
     def sweep(self, sweep: Callable[..., Any]) -> Any:
         return self.do(sweep, self.context)
 
@@ -158,15 +163,18 @@ class World:
                 site,
                 CATALOG.sites[site].engine,
                 str(CATALOG.kind_of(site)),
-                tuple(_partitions(f"http://search/{name}/{site}", chunks, words)),
+                tuple(_partitions(chunks, words)),
             )
             for site in sites
         ]
 
+        def urls(query: TaskQuery, pages: Sequence[int]) -> list[str]:
+            return [f"http://search/{name}/{query.site}/{query.first_chunk + page - 1}" for page in pages]
+
         def make(conn: Transaction, now: datetime) -> int:
             assert products.add(conn, now, NewProduct(name=name, keywords=words, priority=priority))
             (wanted,) = [v for v in tasks.unplanned(conn, 100) if v.product == name]
-            assert tasks.plan(conn, now, wanted, planned) == len(sites)
+            assert tasks.plan(conn, wanted, planned, urls) == len(sites)
             return wanted.product_id
 
         return [row.id for row in self.rows(subtasks, subtasks.c.product_id == self.do(make))]
@@ -275,14 +283,14 @@ class World:
         return rows[0] if rows else None
 
 
-def _partitions(url: str, chunks: Sequence[bool], words: tuple[str, ...]) -> list[NewPartition]:
-    """Partitions of one-page chunks, cut where `chunks` is True."""
-    of_partitions: list[list[list[str]]] = []
-    for n, first in enumerate(chunks, 1):
+def _partitions(chunks: Sequence[bool], words: tuple[str, ...]) -> list[NewPartition]:
+    """Return partitions of one-page chunks, cut where `chunks` is True."""
+    sizes: list[int] = []
+    for first in chunks:
         if first:
-            of_partitions.append([])
-        of_partitions[-1].append([f"{url}/{n}"])
-    return [NewPartition(words, urls) for urls in of_partitions]
+            sizes.append(0)
+        sizes[-1] += 1
+    return [NewPartition(words, n, 1) for n in sizes]
 
 
 def page_of(target: WorkTarget, reviews: Sequence[Review] | None = None) -> NewPage:

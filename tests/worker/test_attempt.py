@@ -137,8 +137,8 @@ class World:
         with self.store.begin(now=NOW) as conn:
             products.add(conn, NOW, NewProduct(name="牛奶", keywords=("牛奶",)))
             (wanted,) = tasks.unplanned(conn, 1)
-            planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), [urls]),))
-            tasks.plan(conn, NOW, wanted, [planned])
+            planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), len(urls), len(urls)),))
+            tasks.plan(conn, wanted, [planned], lambda *_: urls)
             self.subtask_id = conn.scalar(select(subtasks.c.id))
             transitions.move_one(conn, Transition.ADMIT, transitions.Move(self.subtask_id))
         with self.store.begin() as conn:

@@ -72,8 +72,9 @@ class Recrawled(World):
             again = {"keywords": last.keywords, "aliases": last.aliases, "round": 2, "created_at": NOW}
             conn.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
             (wanted,) = tasks.unplanned(conn, 1)
-            partition = NewPartition(("牛奶",), [[SEARCH]])
-            tasks.plan(conn, NOW, wanted, [tasks.NewTask(SITE, "baidu", "meta", (partition,))])
+            partition = NewPartition(("牛奶",), 1, 1)
+            planned = [tasks.NewTask(SITE, "baidu", "meta", (partition,))]
+            tasks.plan(conn, wanted, planned, lambda *_: [SEARCH])
             self.subtask_id = max(conn.scalars(subtasks.select().with_only_columns(subtasks.c.id)))
             transitions.move_one(conn, Transition.ADMIT, transitions.Move(self.subtask_id))
 

@@ -190,8 +190,9 @@ class Scene:
             self.now = now
             assert products.add(conn, now, NewProduct(name=name, keywords=(name,)))
             (wanted,) = tasks.unplanned(conn, 1)
-            partition = NewPartition((name,), [[f"http://www.baidu.com/s?wd={name}"]])
-            tasks.plan(conn, now, wanted, [NewTask(SITE, "baidu", "meta", (partition,))])
+            partition = NewPartition((name,), 1, 1)
+            planned = [NewTask(SITE, "baidu", "meta", (partition,))]
+            tasks.plan(conn, wanted, planned, lambda *_: [f"http://www.baidu.com/s?wd={name}"])
             subtask_id = conn.scalar(select(subtasks.c.id).order_by(subtasks.c.id.desc()).limit(1))
             transitions.move_one(conn, Transition.ADMIT, transitions.Move(subtask_id))
             (lease,) = leases.grant(conn, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)

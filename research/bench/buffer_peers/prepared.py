@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from sqlalchemy import URL, create_engine, func, insert, make_url, select
 from sqlalchemy.pool import NullPool
@@ -18,6 +19,7 @@ from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, know
 from research.bench.crawl_peers.web import keyword, site
 from tasks.domain.page_key import canonical, page_key
 from tasks.jobs import planning, sweeps
+from tasks.jobs.partitioning import search_urls
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import tasks
@@ -94,7 +96,7 @@ def _plan(store: Store, names: list[str]) -> None:
             products.add(conn, now, NewProduct(name=name, keywords=(name,)))
         for virtual_task in tasks.unplanned(conn, len(names)):
             planned = planning.planned_tasks(wanted, virtual_task, tuple(site(n) for n in range(SITES)))
-            tasks.plan(conn, now, virtual_task, planned)
+            tasks.plan(conn, virtual_task, planned, partial(search_urls, wanted))
 
 
 def _text(url: URL) -> str:

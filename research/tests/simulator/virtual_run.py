@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from random import Random
 from urllib.parse import urlsplit
 
@@ -264,16 +265,16 @@ def _plan(store, wanted, catalog):
                     site,
                     catalog.sites[site].engine,
                     str(catalog.kind_of(site)),
-                    (
-                        NewPartition(
-                            ("牛奶",), [(f"http://{ENGINE_HOST}/s?wd={site}_{number}_{of[number]}",)]
-                        ),
-                    ),
+                    (NewPartition(("牛奶",), 1, 1),),
                 )
                 for site, of in wanted.hits.items()
                 if number < len(of)
             ]
-            tasks.plan(conn, START, virtual, planned)
+            tasks.plan(conn, virtual, planned, partial(_urls, wanted, number))
+
+
+def _urls(wanted, number, query, _pages):
+    return [f"http://{ENGINE_HOST}/s?wd={query.site}_{number}_{wanted.hits[query.site][number]}"]
 
 
 def _ran(store, ended_s, refused):

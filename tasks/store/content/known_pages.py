@@ -23,7 +23,7 @@ def save_result_pages(
     conn: Transaction, now: datetime, items: Sequence[ResultPageToStore]
 ) -> list[StoredHits | None]:
     """Store result pages (`queue.result_pages.save_result_pages`) and link the known pages that they list."""
-    stored, to_link = result_pages.save_result_pages(conn, now, items)
+    stored, to_link = result_pages.save_result_pages(conn, items)
     near_links.link_known(conn, now, to_link)
     return stored
 

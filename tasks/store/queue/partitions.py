@@ -1,6 +1,6 @@
-"""The partitions of tasks: their search URLs, their hit counts, and what replaces them (`tasks.domain.hit_count`).
+"""The partitions of tasks: their queries, their hit counts, and what replaces them (`tasks.domain.hit_count`).
 
-A partition is one query of a task: a keyword set, of any time or within a span. Its search URLs are cut into chunks,
+A partition is one query of a task: a keyword set, of any time or within a span. Its result pages are cut into chunks,
 one subtask each (`tasks.store.queue.tasks`). Chunks are numbered through all partitions of a task.
 
 All partitions of a task are locked in the order of their ids before one of them, or the task's hit count, is written.
@@ -9,202 +9,141 @@ All partitions of a task are locked in the order of their ids before one of them
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 
 from splitter.spans import Span
-from sqlalchemy import BindParameter, bindparam, func, insert, select, update
 
 from tasks.domain.hit_count import (
-    EngineLimits,
     HitCount,
     Listing,
     Partition,
     PartitionState,
     Provenance,
     all_counted,
-    hit_count,
+    chunk_count,
+    chunk_range,
     task_hit_count,
 )
-from tasks.domain.pages import ResultPage
-from tasks.store.sql.database import count_by
-from tasks.store.sql.prepared import Prepared
-from tasks.store.sql.tables import pages, reviews, targets, task_parts
 from tasks.store.sql.transaction import Transaction
 
 _DATES = 5000
-"""Most dates that a query is partitioned by."""
+"""Maximum number of dates by which a query is partitioned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionRow:
-    """A partition of a task, without its search URLs.
+class Query:
+    """What a partition asks for, and how its result pages are cut into chunks.
 
     Attributes:
+        id, task_id: of the partition.
         first_chunk: number of its first chunk in its task.
+        pages, chunk_pages: number of its result pages, and of those in a chunk.
         dropped: words that were left out, the first one first.
-        own_words: a person chose its keywords.
-        span: None: of any time.
-        new_hits: different hits that its task had not listed before: they became targets.
+        start_at, end_at: its span; None: of any time.
     """
 
     id: int
     task_id: int
-    parent_id: int | None
     first_chunk: int
+    pages: int
+    chunk_pages: int
     keywords: tuple[str, ...]
     dropped: tuple[str, ...]
-    own_words: bool
-    span: Span | None
-    state: PartitionState
-    listing: Listing
-    new_hits: int
-    hits: HitCount
+    start_at: datetime | None
+    end_at: datetime | None
 
     @property
-    def summand(self) -> Partition:
-        """As it enters the task's hit count."""
-        return Partition(self.id, self.parent_id, self.state, self.hits)
+    def span(self) -> Span | None:
+        """The range of time; `None`: any time."""
+        return Span(self.start_at, self.end_at) if self.start_at and self.end_at else None
 
+    @property
+    def end(self) -> int:
+        """The number behind its last chunk."""
+        return self.first_chunk + chunk_count(self.pages, self.chunk_pages, spanned=self.span is not None)
 
-COLUMNS = tuple(column for column in task_parts.c if column.name != "chunks")
-"""Those of a `PartitionRow`: search URLs are long, and every result page reads the partitions of its task."""
-
-
-def row_of(row: Any) -> PartitionRow:
-    """A row of `COLUMNS`, read."""
-    return PartitionRow(
-        id=row.id,
-        task_id=row.task_id,
-        parent_id=row.parent_id,
-        first_chunk=row.first_chunk,
-        keywords=tuple(row.keywords),
-        dropped=tuple(row.dropped),
-        own_words=row.own_words,
-        span=Span(row.start_at, row.end_at) if row.start_at is not None else None,
-        state=PartitionState(row.state),
-        listing=Listing(row.reported, row.listed, row.pages_read, row.ended),
-        new_hits=row.new_hits,
-        hits=HitCount(row.found, Provenance(row.provenance)),
-    )
-
-
-def by_id(conn: Transaction, ids: Collection[int]) -> dict[int, PartitionRow]:
-    """Partitions as they are, without a lock."""
-    if not ids:
-        return {}
-    return {row.id: row_of(row) for row in _BY_ID.rows(conn, {"ids": list(ids)})}
-
-
-def partitions_of_tasks(conn: Transaction, task_ids: Collection[int]) -> list[PartitionRow]:
-    """All partitions of these tasks, locked, in the order of their ids."""
-    if not task_ids:
-        return []
-    return [row_of(row) for row in _OF_TASKS.rows(conn, {"ids": list(task_ids)})]
-
-
-_ids: BindParameter[Any] = bindparam("ids", expanding=True)
-_BY_ID = Prepared(select(*COLUMNS).where(task_parts.c.id.in_(_ids)))
-_OF_TASKS = Prepared(
-    select(*COLUMNS).where(task_parts.c.task_id.in_(_ids)).order_by(task_parts.c.id).with_for_update()
-)
-
-
-# --- hit counts ---------------------------------------------------------------------------------------------
+    def pages_of(self, chunk: int) -> range:
+        """Return the numbers of the result pages of a chunk."""
+        place = chunk - self.first_chunk
+        return chunk_range(place, self.pages, self.chunk_pages, spanned=self.span is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadPage:
-    """A result page of a partition, as an attempt read it.
+class PartitionRow(Query):
+    """A partition of a task: a query with its findings.
 
     Attributes:
-        new_hits: how many of its hits the task had not listed before.
-        first: it was not read before.
+        own_words: a person chose its keywords.
+        pages_read, listed, ended: result pages that were read, the hits on them, and if the last one had no next page.
+        reported: hits the engine reports; None: it reports none.
+        new_hits: different hits that its task had not listed before: they became targets.
+        found, provenance: its hit count.
     """
 
-    part_id: int
-    task_id: int
-    attempt_id: int
-    page: ResultPage
-    limits: EngineLimits
+    parent_id: int | None
+    own_words: bool
+    state: PartitionState
+    pages_read: int
+    listed: int
+    ended: bool
+    reported: int | None
     new_hits: int
-    first: bool = True
+    found: int | None
+    provenance: Provenance
+
+    @property
+    def listing(self) -> Listing:
+        """The findings of its result pages so far."""
+        return Listing(self.reported, self.listed, self.pages_read, self.ended)
+
+    @property
+    def summand(self) -> Partition:
+        """Its part of the task's hit count."""
+        return Partition(self.id, self.parent_id, self.state, HitCount(self.found, self.provenance))
 
 
-def count_hits(conn: Transaction, read: Sequence[ReadPage]) -> dict[int, HitCount]:
-    """Record the hit counts that result pages show; the hit count of its partition, by attempt."""
-    rows = {row.id: row for row in partitions_of_tasks(conn, {one.task_id for one in read})}
-    changed: dict[int, PartitionRow] = {}
-    of_attempts: dict[int, HitCount] = {}
-    for one in read:
-        row = rows[one.part_id]
-        listing = row.listing
-        if one.first:
-            listing = Listing(
-                row.listing.reported if one.page.found is None else one.page.found,
-                row.listing.listed + len(one.page.hits),
-                row.listing.pages + 1,
-                not one.page.more,
-            )
-        row = replace(
-            row,
-            listing=listing,
-            new_hits=row.new_hits + one.new_hits,
-            hits=hit_count(listing, one.limits, row.state),
-        )
-        rows[row.id] = changed[row.id] = row
-        of_attempts[one.attempt_id] = row.hits
-    if changed:
-        conn.update("task_parts", ("id",), [_counted(changed[part_id]) for part_id in sorted(changed)])
-        recount(conn, rows.values())
-    return of_attempts
+def partitions_by_id(tx: Transaction, ids: Collection[int]) -> dict[int, PartitionRow]:
+    """Return partitions, without a lock."""
+    found = tx.records(PartitionRow, f"{_PARTITIONS} WHERE id IN :ids", ids=ids) if ids else ()
+    return {one.id: one for one in found}
 
 
-def _counted(row: PartitionRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "pages_read": row.listing.pages,
-        "listed": row.listing.listed,
-        "new_hits": row.new_hits,
-        "ended": row.listing.ended,
-        "reported": row.listing.reported,
-        "found": row.hits.found,
-        "provenance": row.hits.provenance,
-    }
+def partitions_of_tasks(tx: Transaction, task_ids: Collection[int]) -> list[PartitionRow]:
+    """Lock all partitions of these tasks, and return them in the order of their ids."""
+    return tx.records(PartitionRow, _OF_TASKS, task_ids=task_ids) if task_ids else []
 
 
-def recount(conn: Transaction, rows: Iterable[PartitionRow]) -> None:
+_PARTITIONS = """
+    SELECT id, task_id, first_chunk, pages, chunk_pages, keywords, dropped, start_at, end_at, parent_id, own_words,
+        state, pages_read, listed, ended, reported, new_hits, found, provenance
+    FROM task_parts
+"""
+_OF_TASKS = f"{_PARTITIONS} WHERE task_id IN :task_ids ORDER BY id FOR UPDATE"
+
+
+def recount(tx: Transaction, rows: Iterable[PartitionRow]) -> None:
     """Write the hit counts of tasks, from all of their partitions."""
-    partitions_of_tasks: dict[int, list[PartitionRow]] = {}
+    by_task: dict[int, list[PartitionRow]] = {}
     for row in rows:
-        partitions_of_tasks.setdefault(row.task_id, []).append(row)
-    summands = {task_id: [row.summand for row in its] for task_id, its in partitions_of_tasks.items()}
-    different = different_hits(conn, [task_id for task_id, parts in summands.items() if all_counted(parts)])
+        by_task.setdefault(row.task_id, []).append(row)
+    summands = {task_id: [row.summand for row in by_task[task_id]] for task_id in sorted(by_task)}
+    counted = [task_id for task_id, parts in summands.items() if all_counted(parts)]
+    different = dict(tx.rows(_DIFFERENT_HITS, task_ids=counted)) if counted else {}
     changes = []
-    for task_id, its in sorted(partitions_of_tasks.items()):
-        found = task_hit_count(summands[task_id], different.get(task_id, 0))
-        said = [row.listing.reported for row in its if row.parent_id is None]
-        reported = [n for n in said if n is not None]
-        changes.append(
-            {
-                "id": task_id,
-                "found": found.found,
-                "found_provenance": found.provenance,
-                "found_reported": sum(reported) if reported else None,
-            }
-        )
-    conn.update("tasks", ("id",), changes)
+    for task_id, parts in summands.items():
+        hits = task_hit_count(parts, different.get(task_id, 0))
+        reported = [row.reported for row in by_task[task_id] if row.parent_id is None]
+        known = [n for n in reported if n is not None]
+        change = {"found": hits.found, "found_provenance": hits.provenance}
+        changes.append({"id": task_id, **change, "found_reported": sum(known) if known else None})
+    tx.update("tasks", ("id",), changes)
 
 
-def different_hits(conn: Transaction, task_ids: Collection[int]) -> dict[int, int]:
-    """How many different hits tasks have, in whatever state."""
-    if not task_ids:
-        return {}
-    return count_by(conn, targets.c.task_id, targets.c.task_id.in_(task_ids), targets.c.kind == "hit")
-
-
-# --- new partitions -----------------------------------------------------------------------------------------
+_DIFFERENT_HITS = """
+    SELECT task_id, count(*) FROM targets WHERE task_id IN :task_ids AND kind = 'hit' GROUP BY task_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,103 +151,97 @@ class NewPartition:
     """A partition to be made.
 
     Attributes:
-        chunks: its search URLs, cut into chunks.
+        pages, chunk_pages: number of its result pages, and of those in a chunk.
     """
 
     keywords: tuple[str, ...]
-    chunks: Sequence[Sequence[str]]
+    pages: int
+    chunk_pages: int
     dropped: tuple[str, ...] = ()
     own_words: bool = False
     span: Span | None = None
 
 
+ChunkKey = tuple[int, int]
+"""A chunk: its partition, and its number in its task."""
+
+_NEW = (
+    "task_id",
+    "first_chunk",
+    "pages",
+    "chunk_pages",
+    "keywords",
+    "dropped",
+    "own_words",
+    "start_at",
+    "end_at",
+)
+
+
 def insert_partitions(
-    conn: Transaction,
-    new: Sequence[tuple[int, Sequence[NewPartition]]],
+    tx: Transaction,
+    new: Iterable[tuple[int, Sequence[NewPartition]]],
     *,
     parent_id: int | None = None,
     first_chunk: int = 1,
-) -> list[tuple[int, int]]:
-    """Add partitions to tasks.
+) -> list[ChunkKey]:
+    """Add partitions to tasks and return the first chunk of each, which is still to be released.
 
     Args:
         new: each task with its new partitions.
         parent_id: the partition they replace.
         first_chunk: number of the first chunk of each task's first one.
-
-    Returns:
-        Id and first chunk of each, in their order.
     """
     rows = []
     for task_id, its in new:
         number = first_chunk
         for one in its:
-            row = {
-                "task_id": task_id,
-                "parent_id": parent_id,
-                "first_chunk": number,
-                "chunks": [list(urls) for urls in one.chunks],
-                "keywords": list(one.keywords),
-                "dropped": list(one.dropped),
-                "own_words": one.own_words,
-                "start_at": one.span.start if one.span else None,
-                "end_at": one.span.end if one.span else None,
-            }
-            rows.append(row)
-            number += len(one.chunks)
-    if not rows:
-        return []
-    made = insert(task_parts).returning(
-        task_parts.c.id, task_parts.c.first_chunk, sort_by_parameter_order=True
-    )
-    return [(row.id, row.first_chunk) for row in conn.execute(made, rows)]
+            span = (one.span.start, one.span.end) if one.span else (None, None)
+            cut = (number, one.pages, one.chunk_pages)
+            rows.append((task_id, *cut, one.keywords, one.dropped, one.own_words, *span))
+            number += chunk_count(one.pages, one.chunk_pages, spanned=one.span is not None)
+    shared = {"parent_id": parent_id}
+    return sorted(tx.inserted("task_parts", _NEW, rows, returning="id, first_chunk", shared=shared))
 
 
 def replace_partition(
-    conn: Transaction, row: PartitionRow, state: PartitionState, by: Sequence[NewPartition]
-) -> list[tuple[int, int]]:
+    tx: Transaction, row: PartitionRow, state: PartitionState, by: Sequence[NewPartition]
+) -> list[ChunkKey]:
     """Replace an open partition by others; all of its task must be locked.
 
     Returns:
-        Id and first chunk of each new one, still to be released; none where it was not open any more.
+        The first chunk of each new one, still to be released; none if the partition was not open any more.
     """
-    taken = conn.execute(
-        update(task_parts)
-        .where(task_parts.c.id == row.id, task_parts.c.state == PartitionState.OPEN)
-        .values(state=state, **({"provenance": Provenance.CAPPED} if state is PartitionState.FULL else {}))
-    )
-    made: list[tuple[int, int]] = []
-    if taken.rowcount == 1 and by:
-        last = conn.execute(
-            select(task_parts.c.first_chunk, task_parts.c.chunks)
-            .where(task_parts.c.task_id == row.task_id)
-            .order_by(task_parts.c.first_chunk.desc())
-            .limit(1)
-        ).one()
-        first_chunk = last.first_chunk + len(last.chunks)
-        made = insert_partitions(conn, [(row.task_id, by)], parent_id=row.id, first_chunk=first_chunk)
-    recount(conn, partitions_of_tasks(conn, [row.task_id]))
+    provenance = Provenance.CAPPED if state is PartitionState.FULL else row.provenance
+    taken = tx.run(_REPLACE, id=row.id, state=state, provenance=provenance)
+    there = partitions_of_tasks(tx, [row.task_id])
+    made: list[ChunkKey] = []
+    if taken and by:
+        end = max(one.end for one in there)
+        made = insert_partitions(tx, [(row.task_id, by)], parent_id=row.id, first_chunk=end)
+        there = partitions_of_tasks(tx, [row.task_id])
+    recount(tx, there)
     return made
 
 
-def result_page_count(conn: Transaction, row: PartitionRow) -> int:
-    """How many search URLs a partition has."""
-    chunks = conn.execute(select(task_parts.c.chunks).where(task_parts.c.id == row.id)).scalar_one()
-    return sum(len(urls) for urls in chunks)
+_REPLACE = """
+    UPDATE task_parts SET state = :state, provenance = :provenance
+    WHERE id = :id AND state = 'open'
+"""
 
 
-def hit_dates(conn: Transaction, task_id: int) -> list[datetime]:
-    """When stored hits of a task were published, by the earliest date of their reviews."""
-    first = func.min(reviews.c.published_at, type_=reviews.c.published_at.type)
-    rows = conn.execute(
-        select(first)
-        .select_from(
-            targets.join(pages, pages.c.url_key == targets.c.url_key).join(
-                reviews, reviews.c.page_id == pages.c.id
-            )
-        )
-        .where(targets.c.task_id == task_id, targets.c.kind == "hit", reviews.c.published_at.is_not(None))
-        .group_by(pages.c.id)
-        .limit(_DATES)
-    )
-    return [row[0] for row in rows]
+class _HitDate(NamedTuple):
+    published_at: datetime
+
+
+def hit_dates(tx: Transaction, task_id: int) -> list[datetime]:
+    """Return when stored hits of a task were published, by the earliest date of their reviews."""
+    return [row.published_at for row in tx.records(_HitDate, _HIT_DATES, task_id=task_id, most=_DATES)]
+
+
+_HIT_DATES = """
+    SELECT min(r.published_at) AS published_at
+    FROM targets t JOIN pages p ON p.url_key = t.url_key JOIN reviews r ON r.page_id = p.id
+    WHERE t.task_id = :task_id AND t.kind = 'hit' AND r.published_at IS NOT NULL
+    GROUP BY p.id LIMIT :most
+"""

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, and_, bindparam, func, select, update
+from sqlalchemy import and_, bindparam, func, select
 
-from tasks.domain.hit_count import EngineLimits
+from tasks.domain.hit_count import EngineLimits, hit_count
 from tasks.domain.pages import ResultPage
 from tasks.domain.product_match import Verdict
-from tasks.store.queue import partitions
-from tasks.store.queue.leases import KEYWORDS, KeywordSets, Lease, WorkTarget, in_force, keyword_sets
-from tasks.store.queue.transitions import LOCKED
+from tasks.store.queue.leases import KeywordSets, Lease, WorkTarget, keyword_sets
+from tasks.store.queue.partitions import partitions_of_tasks, recount
 from tasks.store.sql.database import columns_of
-from tasks.store.sql.prepared import Prepared, new_rows
-from tasks.store.sql.tables import attempts, page_products, pages, targets
+from tasks.store.sql.prepared import Prepared
+from tasks.store.sql.tables import page_products, pages
 from tasks.store.sql.transaction import Transaction
 
 
@@ -151,37 +149,35 @@ _Source = tuple[int, int]
 """A result page: its subtask, and its target."""
 
 
-class _Searching(NamedTuple):
-    """A subtask whose result pages are read.
-
-    Attributes:
-        unread: numbers of the result pages that are still to be read, with commas between them.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Leased:
+    """The subtask of a lease in force, as `keyword_sets` reads it, with one of its unread result pages."""
 
     id: int
-    lease_token: str
+    token: str
     task_id: int
     product_id: int
     part_id: int
-    unread: str | None
+    engine: str
     words: list[str]
     aliases: list[list[str]]
-    own_words: list[str] | None
+    own_words: list[str]
+    unread: int | None
 
 
-def _searching(*, sqlite: bool) -> str:
-    """Return the text that locks subtasks."""
-    numbers = "group_concat(t.id)" if sqlite else "string_agg(CAST(t.id AS text), ',')"
-    return f"""
-        SELECT id, lease_token, task_id, product_id, part_id, {KEYWORDS}, (
-            SELECT {numbers} FROM targets t WHERE t.subtask_id = subtasks.id AND t.kind = 'result' AND t.state = 'todo'
-        ) AS unread
-        FROM subtasks WHERE {LOCKED}
-    """
+_Leases = Mapping[str, _Leased]
+_LEASED = """
+    SELECT s.id, s.lease_token AS token, s.task_id, s.product_id, s.part_id, t.engine, v.keywords AS words, v.aliases,
+        q.keywords AS own_words, u.id AS unread
+    FROM subtasks s JOIN tasks t ON t.id = s.task_id JOIN virtual_tasks v ON v.id = t.virtual_task_id
+    JOIN task_parts q ON q.id = s.part_id
+    LEFT JOIN targets u ON u.subtask_id = s.id AND u.kind = 'result' AND u.state = 'todo'
+    WHERE s.id IN :ids ORDER BY s.id FOR UPDATE OF s
+"""
 
 
 def save_result_pages(
-    conn: Transaction, now: datetime, items: Sequence[ResultPageToStore]
+    tx: Transaction, items: Sequence[ResultPageToStore]
 ) -> tuple[list[StoredHits | None], PagesToLink]:
     """Store the hit counts and hits of result pages, and that these pages were read.
 
@@ -192,14 +188,16 @@ def save_result_pages(
     Returns:
         The hits of each result page, and the known pages to link, which `tasks.store.content.known_pages` does.
     """
-    statement = _searching(sqlite=conn.is_sqlite)
-    leases = in_force(conn, _Searching, statement, (item.lease for item in items))
+    of = {item.lease.token: item.lease.subtask_id for item in items}
+    locked = tx.records(_Leased, _LEASED, ids=set(of.values()))
+    leases = {one.token: one for one in locked if of.get(one.token) == one.id}
+    unread = {one.unread for one in locked}
     valid = [item for item in items if item.lease.token in leases]
     asked = {hit.key for item in valid for hit in item.hits if not hit.new}
-    known = known_pages(conn, asked, {subtask.product_id for subtask in leases.values()})
-    made, todo = _new_targets(conn, now, valid, leases, known)
-    _results_are_read(conn, valid)
-    _count_hits(conn, valid, leases, made)
+    known = known_pages(tx, asked, {subtask.product_id for subtask in leases.values()})
+    made, todo = _insert_hits(tx, valid, leases, known)
+    _mark_read(tx, valid)
+    _count_hits(tx, valid, leases, made, unread)
     stored = [
         _hits(item, todo.get((item.lease.subtask_id, item.target.id), []), known)
         if item.lease.token in leases
@@ -217,7 +215,7 @@ def _hits(item: ResultPageToStore, todo: Sequence[WorkTarget], known: Collection
 
 
 def _pages_to_link(
-    items: Sequence[ResultPageToStore], leases: Mapping[str, _Searching], known: Mapping[bytes, KnownPage]
+    items: Sequence[ResultPageToStore], leases: _Leases, known: Mapping[bytes, KnownPage]
 ) -> PagesToLink:
     """Return the known pages that the items' products are not linked to, without those that are fetched again."""
     to_link: dict[tuple[KnownPage, int], KeywordSets | None] = {}
@@ -236,121 +234,111 @@ def _is_unread(page: KnownPage, product_id: int) -> bool:
     return bool(page.withheld) and product_id not in page.linked_to
 
 
-def _new_targets(
-    conn: Transaction,
-    now: datetime,
+def _insert_hits(
+    tx: Transaction,
     items: Sequence[ResultPageToStore],
-    leases: Mapping[str, _Searching],
+    leases: _Leases,
     known: Mapping[bytes, KnownPage],
 ) -> tuple[Counter[_Source], dict[_Source, list[WorkTarget]]]:
-    """Insert hits as targets; how many each result page brought, and those to fetch, in their order."""
-    rows: list[dict[str, Any]] = []
+    """Insert hits as targets; return how many each result page brought, and those to fetch, in their order."""
+    rows = []
     of: dict[tuple[int, bytes], _Source] = {}
     for item in items:
-        task_id, product_id = leases[item.lease.token].task_id, leases[item.lease.token].product_id
+        subtask = leases[item.lease.token]
         for hit in item.hits:
             page = known.get(hit.key)
             again = page is not None and (
-                _is_unread(page, product_id)
-                or (item.refresh is not None and page.checked_at <= now - item.refresh)
+                _is_unread(page, subtask.product_id)
+                or (item.refresh is not None and page.checked_at <= tx.now - item.refresh)
             )
-            stored = page is not None and not again
-            of.setdefault((task_id, hit.key), (item.lease.subtask_id, item.target.id))
-            rows.append(
-                {
-                    "task_id": task_id,
-                    "subtask_id": item.lease.subtask_id,
-                    "kind": "hit",
-                    "url": hit.url,
-                    "url_key": hit.key,
-                    "state": "stored" if stored else "todo",
-                    "reason": "known" if stored else None,
-                }
-            )
-    if not rows:
-        return Counter(), {}
-    added = new_rows(conn, targets, tuple(rows[0]), *_TARGET).rows_of_each(conn, rows)
+            end = ("todo", None) if page is None or again else ("stored", "known")
+            of.setdefault((subtask.task_id, hit.key), (subtask.id, item.target.id))
+            rows.append((subtask.task_id, subtask.id, "hit", hit.url, hit.key, *end))
+    returning = "id, task_id, url, url_key, state"
     # A hit that another result page listed before is a target already.
     made: Counter[_Source] = Counter()
     todo: dict[_Source, list[WorkTarget]] = {}
-    for row in sorted(added, key=lambda row: row.id):
-        key = bytes(row.url_key)
-        source = of[row.task_id, key]
+    added = tx.inserted("targets", _TARGET, rows, returning=returning, skip_known=True)
+    for target_id, task_id, url, url_key, state in sorted(added):
+        source = of[task_id, key := bytes(url_key)]
         made[source] += 1
-        if row.state == "todo":
+        if state == "todo":
             page = known.get(key)
-            whole = page if page is not None and not page.withheld else None
+            whole = page is not None and not page.withheld
+            validators = (page.etag, page.last_modified) if page is not None and whole else (None, None)
             target = WorkTarget(
-                id=row.id,
+                id=target_id,
                 kind="hit",
-                url=row.url,
+                url=url,
                 key=key,
                 tries=0,
-                etag=whole.etag if whole is not None else None,
-                last_modified=whole.last_modified if whole is not None else None,
+                etag=validators[0],
+                last_modified=validators[1],
             )
             todo.setdefault(source, []).append(target)
     return made, todo
 
 
-_TARGET = (targets.c.id, targets.c.task_id, targets.c.url, targets.c.url_key, targets.c.state)
+_TARGET = ("task_id", "subtask_id", "kind", "url", "url_key", "state", "reason")
 
 
-def _results_are_read(conn: Transaction, items: Sequence[ResultPageToStore]) -> None:
-    if items:
-        read = [item.target.id for item in items]
-        _ARE_READ.defer(conn, {"ids": read})
-    past_end = [target_id for item in items for target_id in item.past_end]
-    if past_end:
-        _ARE_PAST_END.defer(conn, {"ids": past_end})
-    more = [item.lease.attempt_id for item in items if item.more]
-    if more:
-        _SHOW_MORE.defer(conn, {"ids": more})
+def _mark_read(tx: Transaction, items: Sequence[ResultPageToStore]) -> None:
+    tx.later(_READ, ids=[item.target.id for item in items])
+    if past_end := [target_id for item in items for target_id in item.past_end]:
+        tx.later(_PAST_END, ids=past_end)
+    if more := [item.lease.attempt_id for item in items if item.more]:
+        tx.later("UPDATE attempts SET more = true WHERE id IN :ids", ids=more)
 
 
-_ids = bindparam("ids", expanding=True, type_=BigInteger())
-_ARE_READ = Prepared(update(targets).where(targets.c.id.in_(_ids)).values(state="stored", reason="read"))
-_ARE_PAST_END = Prepared(
-    update(targets)
-    .where(targets.c.id.in_(_ids), targets.c.state == "todo")
-    .values(state="refused", reason="past_end")
-)
-_SHOW_MORE = Prepared(update(attempts).where(attempts.c.id.in_(_ids)).values(more=True))
+_READ = "UPDATE targets SET state = 'stored', reason = 'read' WHERE id IN :ids"
+_PAST_END = "UPDATE targets SET state = 'refused', reason = 'past_end' WHERE id IN :ids AND state = 'todo'"
 
 
 def _count_hits(
-    conn: Transaction,
+    tx: Transaction,
     items: Sequence[ResultPageToStore],
-    leases: Mapping[str, _Searching],
+    leases: _Leases,
     made: Counter[_Source],
+    unread: set[int | None],
 ) -> None:
     """Record how many hits the searches have, as far as these result pages show (`tasks.domain.hit_count`).
 
     Args:
         made: how many of its hits each result page listed first.
+        unread: targets of result pages that were not read before.
     """
-    unread = {number for subtask in leases.values() for number in (subtask.unread or "").split(",")}
     read = []
     for item in items:
         subtask = leases[item.lease.token]
-        source = item.lease.subtask_id, item.target.id
-        first = str(item.target.id) in unread
-        if subtask.part_id is not None and (first or made[source]):
-            one = partitions.ReadPage(
-                part_id=subtask.part_id,
-                task_id=subtask.task_id,
-                attempt_id=item.lease.attempt_id,
-                page=item.page,
-                limits=item.limits,
-                new_hits=made.pop(source, 0),
-                first=first,
+        new_hits = made.pop((subtask.id, item.target.id), 0)
+        first = item.target.id in unread
+        if first or new_hits:
+            read.append((item, subtask, first, new_hits))
+            unread.discard(item.target.id)
+    rows = {row.id: row for row in partitions_of_tasks(tx, {subtask.task_id for _, subtask, *_ in read})}
+    found = {}
+    for item, subtask, first, new_hits in read:
+        row = rows[subtask.part_id]
+        if first:
+            row = replace(
+                row,
+                reported=row.reported if item.page.found is None else item.page.found,
+                listed=row.listed + len(item.page.hits),
+                pages_read=row.pages_read + 1,
+                ended=not item.page.more,
             )
-            read.append(one)
-            unread.discard(str(item.target.id))
-    counted = partitions.count_hits(conn, read) if read else {}
-    found = [
-        {"id": attempt_id, "found": known.found, "found_provenance": known.provenance}
-        for attempt_id, known in counted.items()
-        if known.found is not None
-    ]
-    conn.update("attempts", ("id",), found)
+        hits = hit_count(row.listing, item.limits, row.state)
+        rows[row.id] = replace(
+            row, new_hits=row.new_hits + new_hits, found=hits.found, provenance=hits.provenance
+        )
+        if hits.found is not None:
+            counted = {"found": hits.found, "found_provenance": hits.provenance}
+            found[item.lease.attempt_id] = {"id": item.lease.attempt_id, **counted}
+    changed = sorted({subtask.part_id for _, subtask, *_ in read})
+    counts = [{name: getattr(rows[part_id], name) for name in _COUNTS} for part_id in changed]
+    tx.update("task_parts", ("id",), counts)
+    recount(tx, rows.values())
+    tx.update("attempts", ("id",), list(found.values()))
+
+
+_COUNTS = ("id", "pages_read", "listed", "new_hits", "ended", "reported", "found", "provenance")

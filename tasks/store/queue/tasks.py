@@ -1,45 +1,28 @@
 """Virtual tasks, their tasks, and the subtasks of a task.
 
 A virtual task is planned once, and later for the sites that could not be asked at first. A task has a subtask for each
-chunk of its search URLs, released in turn, and one for left-over targets.
+chunk of its result pages, released in turn, and one for left-over targets. The caller makes the search URLs of a chunk
+when it is released.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    BindParameter,
-    ColumnElement,
-    bindparam,
-    delete,
-    exists,
-    func,
-    insert,
-    select,
-    update,
-)
-
 from tasks.domain.page_key import page_key
 from tasks.store.queue import transitions
 from tasks.store.queue.leases import HITS_UNREAD
-from tasks.store.queue.partitions import NewPartition, insert_partitions
-from tasks.store.sql.database import later_of
-from tasks.store.sql.prepared import Prepared, new_rows
-from tasks.store.sql.tables import (
-    attempts,
-    products,
-    subtasks,
-    targets,
-    task_parts,
-    tasks,
-    unplanned_sites,
-    virtual_tasks,
+from tasks.store.queue.partitions import (
+    ChunkKey,
+    NewPartition,
+    Query,
+    insert_partitions,
+    partitions_by_id,
+    partitions_of_tasks,
 )
 from tasks.store.sql.transaction import Transaction
 
@@ -97,159 +80,151 @@ class UnplannedSite:
     since: datetime
 
 
-def unplanned(conn: Transaction, limit: int) -> list[VirtualTask]:
-    """Virtual tasks whose tasks are still to be made: higher priority first, then first in, first out."""
-    return virtual_tasks_where(conn, virtual_tasks.c.planned_at.is_(None), limit)
+# --- planning -----------------------------------------------------------------------------------------------
 
 
-def virtual_tasks_where(conn: Transaction, condition: ColumnElement[bool], limit: int) -> list[VirtualTask]:
-    """Virtual tasks by a condition: higher priority first, then first in, first out."""
-    rows = conn.execute(
-        select(
-            virtual_tasks.c.id,
-            virtual_tasks.c.product_id,
-            products.c.name,
-            virtual_tasks.c.keywords,
-            virtual_tasks.c.aliases,
-            products.c.pages,
-            products.c.priority,
-            products.c.keywords.label("own"),
-            products.c.sites,
-            products.c.category,
-        )
-        .join(products, products.c.id == virtual_tasks.c.product_id)
-        .where(condition)
-        .order_by(products.c.priority.desc(), virtual_tasks.c.id)
-        .limit(limit)
-    )
-    return [
-        VirtualTask(
-            id=r.id,
-            product_id=r.product_id,
-            product=r.name,
-            keywords=tuple(r.keywords),
-            aliases=tuple(tuple(words) for words in r.aliases),
-            pages=r.pages,
-            priority=r.priority,
-            own_keywords=bool(r.own),
-            sites=None if r.sites is None else tuple(r.sites),
-            category=r.category,
-        )
-        for r in rows
-    ]
+def unplanned(tx: Transaction, limit: int) -> list[VirtualTask]:
+    """Return virtual tasks without tasks: higher priority first, then first in, first out."""
+    return tx.records(VirtualTask, _UNPLANNED, most=limit)
 
 
-def plan(conn: Transaction, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]) -> int:
-    """Make the tasks of a virtual task, once, and the first subtask of each partition; returns how many tasks."""
-    claimed = conn.execute(
-        update(virtual_tasks)
-        .where(virtual_tasks.c.id == virtual_task.id, virtual_tasks.c.planned_at.is_(None))
-        .values(planned_at=later_of(virtual_tasks.c.created_at, now))
-    )
-    return insert_tasks(conn, now, virtual_task, planned) if claimed.rowcount == 1 else 0
+_VIRTUAL_TASKS = """
+    SELECT v.id, v.product_id, p.name AS product, v.keywords, v.aliases, p.pages, p.priority,
+        CAST(p.keywords AS text) <> '[]' AS own_keywords, p.sites, p.category
+    FROM virtual_tasks v JOIN products p ON p.id = v.product_id
+"""
+_IN_ORDER = "ORDER BY p.priority DESC, v.id LIMIT :most"
+_UNPLANNED = f"{_VIRTUAL_TASKS} WHERE v.planned_at IS NULL {_IN_ORDER}"
 
 
-def insert_tasks(
-    conn: Transaction, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]
+def plan(tx: Transaction, virtual_task: VirtualTask, planned: Sequence[NewTask], urls: SearchUrls) -> int:
+    """Make the tasks of a virtual task, once, and the first subtask of each partition; return the number of tasks."""
+    claimed = tx.run(_CLAIM, id=virtual_task.id, now=tx.now)
+    return _insert_tasks(tx, virtual_task, planned, urls) if claimed else 0
+
+
+_CLAIM = """
+    UPDATE virtual_tasks SET planned_at = CASE WHEN created_at > :now THEN created_at ELSE :now END
+    WHERE id = :id AND planned_at IS NULL
+"""
+
+
+def _insert_tasks(
+    tx: Transaction, virtual_task: VirtualTask, planned: Sequence[NewTask], urls: SearchUrls
 ) -> int:
-    """Insert tasks of a virtual task and the first subtask of each partition; returns how many tasks."""
-    if not planned:
-        return 0
-    rows = [
-        {
-            "virtual_task_id": virtual_task.id,
-            "product_id": virtual_task.product_id,
-            "site": task.site,
-            "engine": task.engine,
-            "kind": task.kind,
-            "created_at": now,
-        }
-        for task in planned
-    ]
-    task_ids = conn.scalars(insert(tasks).returning(tasks.c.id, sort_by_parameter_order=True), rows)
-    partitions = [(task_id, task.partitions) for task_id, task in zip(task_ids, planned, strict=True)]
-    release_chunks(conn, insert_partitions(conn, partitions))
+    rows = [(task.site, task.engine, task.kind) for task in planned]
+    of = {"virtual_task_id": virtual_task.id, "product_id": virtual_task.product_id, "created_at": tx.now}
+    made = tx.inserted("tasks", ("site", "engine", "kind"), rows, returning="site, id", shared=of)
+    ids = dict(made)
+    release_chunks(tx, insert_partitions(tx, [(ids[task.site], task.partitions) for task in planned]), urls)
     return len(planned)
 
 
-def put_off(
-    conn: Transaction, now: datetime, virtual_task: VirtualTask, sites: Mapping[str, tuple[str, str]]
-) -> None:
+def put_off(tx: Transaction, virtual_task: VirtualTask, sites: Mapping[str, tuple[str, str]]) -> None:
     """Note the sites a virtual task gets no task on now: site -> (kind of obstacle, why).
 
     Sites that an earlier round of its product waited for are dropped: the newer one asks the same.
     """
-    of_product = select(virtual_tasks.c.id).where(virtual_tasks.c.product_id == virtual_task.product_id)
-    conn.execute(delete(unplanned_sites).where(unplanned_sites.c.virtual_task_id.in_(of_product)))
-    if sites:
-        rows = [
-            {"virtual_task_id": virtual_task.id, "site": site, "obstacle": kind, "why": why, "since": now}
-            for site, (kind, why) in sites.items()
-        ]
-        conn.execute(insert(unplanned_sites), rows)
+    tx.run(_DROP_WAITS, product_id=virtual_task.product_id)
+    rows = [(site, kind, why) for site, (kind, why) in sites.items()]
+    of = {"virtual_task_id": virtual_task.id, "since": tx.now}
+    tx.insert("unplanned_sites", ("site", "obstacle", "why"), rows, shared=of)
 
 
-def late_sites(conn: Transaction) -> list[str]:
-    """The sites that products wait for."""
-    return list(conn.scalars(select(unplanned_sites.c.site).distinct().order_by(unplanned_sites.c.site)))
+_DROP_WAITS = """
+    DELETE FROM unplanned_sites
+    WHERE virtual_task_id IN (SELECT id FROM virtual_tasks WHERE product_id = :product_id)
+"""
+
+
+def late_sites(tx: Transaction) -> list[str]:
+    """Return the sites that products wait for."""
+    return [site for (site,) in tx.rows("SELECT DISTINCT site FROM unplanned_sites ORDER BY site")]
 
 
 def list_late(
-    conn: Transaction, askable: Collection[str], limit: int
+    tx: Transaction, askable: Collection[str], limit: int
 ) -> list[tuple[VirtualTask, tuple[str, ...]]]:
-    """Virtual tasks that wait for one of these sites, with those of them they wait for."""
-    here = unplanned_sites.c.site.in_(askable)
-    waits = exists().where(unplanned_sites.c.virtual_task_id == virtual_tasks.c.id, here)
-    found = virtual_tasks_where(conn, waits, limit)
-    rows = conn.execute(
-        select(unplanned_sites.c.virtual_task_id, unplanned_sites.c.site).where(
-            here, unplanned_sites.c.virtual_task_id.in_([one.id for one in found])
-        )
-    ).all()
-    return [(one, tuple(row.site for row in rows if row.virtual_task_id == one.id)) for one in found]
+    """Return virtual tasks that wait for one of these sites, each with those it waits for."""
+    waits: dict[int, list[str]] = {}
+    for virtual_task_id, site in tx.rows(_WAITS, sites=askable):
+        waits.setdefault(virtual_task_id, []).append(site)
+    found = tx.records(VirtualTask, _LATE, sites=askable, most=limit)
+    return [(one, tuple(waits[one.id])) for one in found]
 
 
-def plan_late(conn: Transaction, now: datetime, virtual_task: VirtualTask, planned: Sequence[NewTask]) -> int:
-    """Make tasks on sites that could not be asked before, each once; returns how many."""
-    taken = set(
-        conn.scalars(
-            delete(unplanned_sites)
-            .where(
-                unplanned_sites.c.virtual_task_id == virtual_task.id,
-                unplanned_sites.c.site.in_([task.site for task in planned]),
-            )
-            .returning(unplanned_sites.c.site)
-        )
-    )
-    return insert_tasks(conn, now, virtual_task, [task for task in planned if task.site in taken])
+_WAITS = "SELECT virtual_task_id, site FROM unplanned_sites WHERE site IN :sites"
+_LATE = f"""
+    {_VIRTUAL_TASKS}
+    WHERE EXISTS (SELECT 1 FROM unplanned_sites WHERE virtual_task_id = v.id AND site IN :sites) {_IN_ORDER}
+"""
 
 
-def list_late_sites(conn: Transaction) -> list[UnplannedSite]:
-    """The sites that products wait for: those that most wait for first."""
-    rows = conn.execute(
-        select(
-            unplanned_sites.c.site,
-            func.min(unplanned_sites.c.obstacle),
-            func.min(unplanned_sites.c.why),
-            func.count(),
-            func.min(unplanned_sites.c.since),
-        )
-        .group_by(unplanned_sites.c.site)
-        .order_by(func.count().desc(), unplanned_sites.c.site)
-    )
-    return [
-        UnplannedSite(site=site, obstacle=obstacle, why=why, products=n, since=since)
-        for site, obstacle, why, n, since in rows
-    ]
+def plan_late(
+    tx: Transaction, virtual_task: VirtualTask, planned: Sequence[NewTask], urls: SearchUrls
+) -> int:
+    """Make tasks on sites that could not be asked before, each once; return the number of tasks."""
+    sites = [task.site for task in planned]
+    taken = {site for (site,) in tx.rows(_TAKE, virtual_task_id=virtual_task.id, sites=sites)}
+    return _insert_tasks(tx, virtual_task, [task for task in planned if task.site in taken], urls)
 
 
-ChunkKey = tuple[int, int]
-"""A chunk: its partition, and its number in its task."""
+_TAKE = """
+    DELETE FROM unplanned_sites WHERE virtual_task_id = :virtual_task_id AND site IN :sites RETURNING site
+"""
 
-_OF_TASK = ("task_id", "product_id", "site", "kind", "priority")
+
+def list_late_sites(tx: Transaction) -> list[UnplannedSite]:
+    """Return the sites that products wait for, the one with the most first."""
+    return tx.records(UnplannedSite, _LATE_SITES)
 
 
-def release_chunks(conn: Transaction, chunks: Collection[ChunkKey]) -> dict[ChunkKey, int]:
+_LATE_SITES = """
+    SELECT site, min(obstacle) AS obstacle, min(why) AS why, count(*) AS products, min(since) AS since
+    FROM unplanned_sites GROUP BY site ORDER BY products DESC, site
+"""
+
+
+# --- chunks -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskQuery(Query):
+    """A query with what its subtasks copy from its task.
+
+    Attributes:
+        words, aliases: keyword sets of its virtual task.
+    """
+
+    product_id: int
+    site: str
+    kind: str
+    priority: int
+    words: tuple[str, ...]
+    aliases: tuple[tuple[str, ...], ...]
+
+
+SearchUrls = Callable[[TaskQuery, Sequence[int]], Sequence[str]]
+"""Returns the search URLs of a query's result pages, by their numbers from 1 on."""
+
+
+def list_queries(tx: Transaction, part_ids: Collection[int]) -> list[TaskQuery]:
+    """Return the queries of partitions."""
+    return tx.records(TaskQuery, _QUERIES, ids=part_ids)
+
+
+_QUERIES = """
+    SELECT q.id, q.task_id, q.first_chunk, q.pages, q.chunk_pages, q.keywords, q.dropped, q.start_at, q.end_at,
+        t.product_id, t.site, t.kind, p.priority, v.keywords AS words, v.aliases
+    FROM task_parts q JOIN tasks t ON t.id = q.task_id JOIN products p ON p.id = t.product_id
+    JOIN virtual_tasks v ON v.id = t.virtual_task_id
+    WHERE q.id IN :ids
+"""
+_RELEASED = "SELECT DISTINCT part_id, chunk FROM subtasks WHERE task_id IN :task_ids"
+_INHERITED = ("task_id", "product_id", "site", "kind", "priority")
+
+
+def release_chunks(tx: Transaction, chunks: Collection[ChunkKey], urls: SearchUrls) -> dict[ChunkKey, int]:
     """Make the subtasks of chunks, with their result pages as targets.
 
     Returns:
@@ -257,117 +232,71 @@ def release_chunks(conn: Transaction, chunks: Collection[ChunkKey]) -> dict[Chun
     """
     if not chunks:
         return {}
-    of = {
-        row.id: row
-        for row in _PARTS_OF_PRODUCTS.rows(conn, {"ids": list({part_id for part_id, _ in chunks})})
-    }
-    of_tasks = {row.task_id for row in of.values()}
-    released = {(row.part_id, row.chunk) for row in _RELEASED.rows(conn, {"ids": list(of_tasks)})}
+    queries = {one.id: one for one in list_queries(tx, {part_id for part_id, _ in chunks})}
+    released = set(tx.rows(_RELEASED, task_ids={one.task_id for one in queries.values()}))
     wanted = [
-        (of[part_id], number)
-        for part_id, number in sorted(set(chunks), key=lambda chunk: (of[chunk[0]].task_id, chunk[1]))
-        if number < _end(of[part_id]) and (part_id, number) not in released
+        (queries[part_id], number, urls(queries[part_id], queries[part_id].pages_of(number)))
+        for part_id, number in sorted(set(chunks), key=lambda chunk: (queries[chunk[0]].task_id, chunk[1]))
+        if number < queries[part_id].end and (part_id, number) not in released
     ]
-    ids = transitions.create(
-        conn,
-        [
-            {
-                **{name: getattr(row, name) for name in _OF_TASK},
-                "chunk": number,
-                "part_id": row.id,
-                "left": len(_urls(row, number)) * HITS_UNREAD,
-            }
-            for row, number in wanted
-        ],
-        [_described(row, number) for row, number in wanted],
-    )
-    result_pages = [
-        {
-            "task_id": row.task_id,
-            "subtask_id": subtask_id,
-            "kind": "result",
-            "url": url,
-            "url_key": page_key(url),
-        }
-        for (row, number), subtask_id in zip(wanted, ids, strict=True)
-        for url in _urls(row, number)
+    rows = [
+        {name: getattr(query, name) for name in _INHERITED}
+        | {"chunk": number, "part_id": query.id, "left": len(asked) * HITS_UNREAD}
+        for query, number, asked in wanted
     ]
-    if result_pages:
-        made = Counter(
-            row.subtask_id
-            for row in new_rows(conn, targets, tuple(result_pages[0]), targets.c.subtask_id).rows_of_each(
-                conn, result_pages
-            )
-        )
-        expected = zip(ids, (len(_urls(row, number)) for row, number in wanted), strict=True)
-        # Another partition of the task may have asked for the same URL.
-        fewer = [{"id": one, "left": made[one] * HITS_UNREAD} for one, n in expected if made[one] != n]
-        conn.update("subtasks", ("id",), fewer)
-    return {(row.id, number): subtask_id for (row, number), subtask_id in zip(wanted, ids, strict=True)}
+    ids = transitions.create(tx, rows, [_describe(query, number) for query, number, _ in wanted])
+    targets = [
+        (query.task_id, subtask_id, "result", url, page_key(url))
+        for (query, _, asked), subtask_id in zip(wanted, ids, strict=True)
+        for url in asked
+    ]
+    made = Counter(tx.inserted("targets", _TARGET, targets, returning="subtask_id", skip_known=True))
+    for (query, _, asked), subtask_id in zip(wanted, ids, strict=True):
+        if missing := len(asked) - made[(subtask_id,)]:
+            # Another partition of the task has asked for the same URLs.
+            partitions_of_tasks(tx, [query.task_id])
+            tx.later(_ASKED_BEFORE, id=query.id, n=missing)
+            tx.later(_LEAVE, id=subtask_id, n=made[(subtask_id,)] * HITS_UNREAD)
+    return {(query.id, number): one for (query, number, _), one in zip(wanted, ids, strict=True)}
 
 
-_ids: BindParameter[Any] = bindparam("ids", expanding=True)
-_PARTS_OF_PRODUCTS = Prepared(
-    select(task_parts, tasks.c.product_id, tasks.c.site, tasks.c.kind, products.c.priority)
-    .join(tasks, tasks.c.id == task_parts.c.task_id)
-    .join(products, products.c.id == tasks.c.product_id)
-    .where(task_parts.c.id.in_(_ids))
-)
-_RELEASED = Prepared(
-    select(subtasks.c.part_id, subtasks.c.chunk).where(subtasks.c.task_id.in_(_ids)).distinct()
-)
+_TARGET = ("task_id", "subtask_id", "kind", "url", "url_key")
+_ASKED_BEFORE = "UPDATE task_parts SET asked_before = asked_before + :n WHERE id = :id"
+_LEAVE = """UPDATE subtasks SET "left" = :n WHERE id = :id"""
 
 
-def _end(row: Any) -> int:
-    """The number behind a partition's last chunk."""
-    return int(row.first_chunk + len(row.chunks))
-
-
-def _urls(row: Any, number: int) -> Sequence[str]:
-    urls: Sequence[str] = row.chunks[number - row.first_chunk]
-    return urls
-
-
-def _described(row: Any, number: int) -> dict[str, Any]:
+def _describe(query: TaskQuery, number: int) -> dict[str, Any]:
     """Return details of a chunk's subtask: its targets, and its query if that differs from its product's keywords."""
     described: dict[str, Any] = {
         "chunk": number,
-        "of": _end(row) - 1,
-        "result_pages": len(_urls(row, number)),
+        "of": query.end - 1,
+        "result_pages": len(query.pages_of(number)),
     }
-    if row.dropped:
-        described |= {"keywords": list(row.keywords), "dropped": list(row.dropped)}
-    if row.start_at is not None:
-        described["span"] = [row.start_at.isoformat(), row.end_at.isoformat()]
+    if query.dropped:
+        described |= {"keywords": query.keywords, "dropped": query.dropped}
+    if query.span is not None:
+        described["span"] = [query.span.start.isoformat(), query.span.end.isoformat()]
     return described
 
 
-def more_after(conn: Transaction, chunks: Collection[ChunkKey]) -> set[ChunkKey]:
-    """Return the chunks that found more pages and are not the last of their partition."""
-    of = {row.id: row for row in _PARTS.rows(conn, {"ids": list({part_id for part_id, _ in chunks})})}
-    go_on = {(part_id, number) for part_id, number in chunks if number + 1 < _end(of[part_id])}
+def more_after(tx: Transaction, chunks: Collection[ChunkKey]) -> set[ChunkKey]:
+    """Return the chunks that found more pages and whose next one is still to be released."""
+    of = partitions_by_id(tx, {part_id for part_id, _ in chunks})
+    go_on = {(part_id, number) for part_id, number in chunks if number + 1 < of[part_id].end}
     if not go_on:
         return set()
-    showed = _SHOWED_MORE.rows(conn, {"ids": list({of[part_id].task_id for part_id, _ in go_on})})
-    return {(row.part_id, row.chunk) for row in showed} & go_on
+    return go_on & set(tx.rows(_SHOWED_MORE, task_ids={of[part_id].task_id for part_id, _ in go_on}))
 
 
-_PARTS = Prepared(
-    select(task_parts.c.id, task_parts.c.task_id, task_parts.c.first_chunk, task_parts.c.chunks).where(
-        task_parts.c.id.in_(_ids)
+_SHOWED_MORE = """
+    SELECT DISTINCT s.part_id, s.chunk FROM subtasks s JOIN attempts a ON a.subtask_id = s.id
+    WHERE s.task_id IN :task_ids AND a.more AND NOT EXISTS (
+        SELECT 1 FROM subtasks n WHERE n.task_id = s.task_id AND n.part_id = s.part_id AND n.chunk = s.chunk + 1
     )
-)
-_SHOWED_MORE = Prepared(
-    select(subtasks.c.part_id, subtasks.c.chunk)
-    .join(attempts, attempts.c.subtask_id == subtasks.c.id)
-    .where(subtasks.c.task_id.in_(_ids), attempts.c.more)
-    .distinct()
-)
+"""
 
 
-def _follows(one: LeftOver) -> dict[str, Any]:
-    at = one.not_before.isoformat() if one.not_before is not None else None
-    return {"follows": one.parent_id, "left": one.left, "not_before": at}
+# --- left-over targets --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +304,7 @@ class LeftOver:
     """The targets that a subtask leaves to its follow-up.
 
     Attributes:
-        left: hits to do, as `tasks.store.queue.tasks.left_to_do` counts them.
+        left: hits to do, as `left_to_do` counts them.
         not_before: earliest time to go on; None: at once.
     """
 
@@ -384,67 +313,52 @@ class LeftOver:
     not_before: datetime | None = None
 
 
-def follow_ups(conn: Transaction, left_over: Sequence[LeftOver]) -> dict[int, int]:
-    """Make the subtasks that carry on targets still to do; returns their ids, by parent."""
+def follow_ups(tx: Transaction, left_over: Sequence[LeftOver]) -> dict[int, int]:
+    """Make the subtasks that carry on targets still to do; return their ids, by parent."""
     if not left_over:
         return {}
-    parents = {row.id: row for row in _PARENTS.rows(conn, {"ids": [one.parent_id for one in left_over]})}
-    ids = transitions.create(
-        conn,
-        [
-            {
-                **{name: getattr(parents[one.parent_id], name) for name in _INHERITED},
-                "parent_id": one.parent_id,
-                "left": one.left,
-                "not_before": one.not_before,
-            }
-            for one in left_over
-        ],
-        [_follows(one) for one in left_over],
-    )
-    made = {one.parent_id: new_id for one, new_id in zip(left_over, ids, strict=True)}
-    _PASS_ON.defer(conn, [{"parent": parent_id, "new_id": new_id} for parent_id, new_id in made.items()])
-    return made
+    ids = [one.parent_id for one in left_over]
+    parents = {row["parent_id"]: row for row in tx.records(dict, _PARENTS, ids=ids)}
+    rows = [{**parents[one.parent_id], "left": one.left, "not_before": one.not_before} for one in left_over]
+    made = transitions.create(tx, rows, [_describe_follow_up(one) for one in left_over])
+    tx.later(_PASS_ON, ids=made)
+    return dict(zip(ids, made, strict=True))
 
 
-_INHERITED = (*_OF_TASK, "chunk", "part_id", "assigned_quota")
-_PARENTS = Prepared(
-    select(subtasks.c.id, *(subtasks.c[name] for name in _INHERITED)).where(subtasks.c.id.in_(_ids))
-)
-_PASS_ON = Prepared(
-    update(targets)
-    .where(targets.c.subtask_id == bindparam("parent"), targets.c.state == "todo")
-    .values(subtask_id=bindparam("new_id"))
-)
+_PARENTS = """
+    SELECT id AS parent_id, task_id, product_id, site, kind, priority, chunk, part_id, assigned_quota
+    FROM subtasks WHERE id IN :ids
+"""
+_PASS_ON = """
+    UPDATE targets SET subtask_id = s.id FROM subtasks s
+    WHERE s.id IN :ids AND targets.subtask_id = s.parent_id AND targets.state = 'todo'
+"""
 
 
-_subtask_ids = bindparam("ids", expanding=True, type_=BigInteger())
+def _describe_follow_up(one: LeftOver) -> dict[str, Any]:
+    at = one.not_before.isoformat() if one.not_before is not None else None
+    return {"follows": one.parent_id, "left": one.left, "not_before": at}
 
 
-def most_tries(conn: Transaction, of: Collection[int]) -> dict[int, int]:
+def most_tries(tx: Transaction, of: Collection[int]) -> dict[int, int]:
     """Return the maximum number of tries among the open targets of each subtask, 0 if none was tried."""
-    if not of:
-        return {}
-    return {row[0]: row[1] for row in _TRIES.rows(conn, {"ids": list(of)})}
+    return dict(tx.rows(_TRIES, ids=of)) if of else {}
 
 
-_TRIES = Prepared(
-    select(targets.c.subtask_id, func.max(targets.c.tries))
-    .where(targets.c.subtask_id.in_(_subtask_ids), targets.c.state == "todo")
-    .group_by(targets.c.subtask_id)
-)
+_TRIES = """
+    SELECT subtask_id, max(tries) FROM targets WHERE subtask_id IN :ids AND state = 'todo' GROUP BY subtask_id
+"""
 
 
-def left_to_do(conn: Transaction, of: Collection[int]) -> dict[int, int]:
-    """Hits still to do of each subtask, an unread result page counted as `HITS_UNREAD`."""
+def left_to_do(tx: Transaction, of: Collection[int]) -> dict[int, int]:
+    """Return the hits still to do of each subtask, an unread result page counted as `HITS_UNREAD`."""
     left = dict.fromkeys(of, 0)
-    for subtask_id, kind, n in _LEFT.rows(conn, {"ids": list(of)}):
+    for subtask_id, kind, n in tx.rows(_LEFT, ids=of):
         left[subtask_id] += n * (HITS_UNREAD if kind == "result" else 1)
     return left
 
 
-_LEFT = Prepared(
-    select(targets.c.subtask_id, targets.c.kind, func.count())
-    .where(targets.c.subtask_id.in_(_subtask_ids), targets.c.state == "todo")
-    .group_by(targets.c.subtask_id, targets.c.kind)
-)
+_LEFT = """
+    SELECT subtask_id, kind, count(*) FROM targets WHERE subtask_id IN :ids AND state = 'todo'
+    GROUP BY subtask_id, kind
+"""

@@ -63,7 +63,8 @@ def _conversion(hint: Any, *, sqlite: bool) -> _Convert | None:
     if kind is frozenset:
         return _set_reader(get_args(hint)[0], sqlite=sqlite)
     if kind is tuple:
-        return (lambda text: tuple(json.loads(text))) if sqlite else tuple
+        member: _Convert = tuple if get_origin(get_args(hint)[0]) is tuple else lambda one: one
+        return lambda told: tuple(map(member, json.loads(told) if sqlite else told))
     if not sqlite:
         return bytes if kind is bytes else None
     if kind in _JSON:

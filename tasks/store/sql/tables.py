@@ -176,7 +176,11 @@ task_parts = _table(
     _ref("task_id", "tasks"),
     _ref("parent_id", "task_parts", nullable=True),  # the one that it replaces, wholly or for its span
     Column("first_chunk", Integer, nullable=False),  # number of its first chunk in its task
-    Column("chunks", _Json, nullable=False, server_default=text("'[]'")),  # its search URLs: a list a chunk
+    _count("pages"),  # its result pages
+    Column(
+        "chunk_pages", Integer, nullable=False, server_default=text("1")
+    ),  # in a chunk; a span's first has one
+    _count("asked_before"),  # pages of released chunks whose URL another partition of the task had asked for
     Column("keywords", _Json, nullable=False),
     Column("dropped", _Json, nullable=False),  # words its answer was empty with, the first one dropped first
     _flag("own_words"),  # a person chose them

@@ -156,7 +156,8 @@ JOIN task_parts p ON p.id = s.part_id
 LEFT JOIN (SELECT DISTINCT task_id, chunk FROM subtasks) released
     ON released.task_id = s.task_id AND released.chunk = s.chunk + 1
 WHERE a.more AND s.state = 'DONE' AND released.chunk IS NULL
-    AND (p.chunks -> (s.chunk + 1 - p.first_chunk)) IS NOT NULL
+    AND p.pages > CASE WHEN p.start_at IS NULL THEN p.chunk_pages ELSE 1 END
+        + (s.chunk - p.first_chunk) * p.chunk_pages
     AND (p.state <> 'split' OR p.start_at IS NULL) -- a span that holds too much is not read on, but divided
 -- lost: chunk {chunk} was released, but the one before showed no more
 SELECT s.id AS subtask_id, s.chunk FROM subtasks s JOIN task_parts p ON p.id = s.part_id

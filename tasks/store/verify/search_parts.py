@@ -12,7 +12,15 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tasks.domain.hit_count import HitCount, Partition, PartitionState, Provenance, task_hit_count
+from tasks.domain.hit_count import (
+    HitCount,
+    Partition,
+    PartitionState,
+    Provenance,
+    chunk_count,
+    chunk_range,
+    task_hit_count,
+)
 from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.invariants import Violation, as_time
 from tasks.store.verify.replay import Groups
@@ -40,7 +48,7 @@ _TASKS = """
 
 
 class _PartRow(NamedTuple):
-    """A partition; `chunks`, `keywords` and `dropped` are JSON until `_parsed`."""
+    """A partition; `keywords` and `dropped` are JSON until `_parsed`."""
 
     task_id: int
     id: int
@@ -52,7 +60,9 @@ class _PartRow(NamedTuple):
     own_words: int
     found: int | None
     provenance: str
-    chunks: Any
+    pages: int
+    chunk_pages: int
+    asked_before: int
     keywords: Any
     parent_id: int | None
     first_chunk: int
@@ -64,12 +74,18 @@ class _PartRow(NamedTuple):
     @property
     def end(self) -> int:
         """The number behind its last chunk."""
-        return self.first_chunk + len(self.chunks)
+        spanned = self.start_at is not None
+        return self.first_chunk + chunk_count(self.pages, self.chunk_pages, spanned=spanned)
+
+    def pages_of(self, chunk: int) -> range:
+        """Return the numbers of the result pages of a chunk."""
+        spanned = self.start_at is not None
+        return chunk_range(chunk - self.first_chunk, self.pages, self.chunk_pages, spanned=spanned)
 
 
 _PARTS = """
     SELECT task_id, id, reported, pages_read, listed, new_hits, ended, own_words, found, provenance,
-        CAST(chunks AS TEXT) AS chunks, CAST(keywords AS TEXT) AS keywords, parent_id, first_chunk,
+        pages, chunk_pages, asked_before, CAST(keywords AS TEXT) AS keywords, parent_id, first_chunk,
         CAST(dropped AS TEXT) AS dropped, start_at, end_at, state
     FROM task_parts ORDER BY task_id, first_chunk
 """
@@ -132,14 +148,13 @@ def _is_plain(
         and one.new_hits == targets.hits == targets.legal
         and one.pages_read == targets.read
         and begun[0][1:3] == (1, one.id)
-        and [len(set(urls)) for urls in json.loads(one.chunks)[:1]] == [targets.results]
+        and one.asked_before == 0
+        and min(one.pages, one.chunk_pages) == targets.results
     )
 
 
 def _parsed(part: _PartRow) -> _PartRow:
-    return part._replace(
-        chunks=json.loads(part.chunks), keywords=json.loads(part.keywords), dropped=json.loads(part.dropped)
-    )
+    return part._replace(keywords=json.loads(part.keywords), dropped=json.loads(part.dropped))
 
 
 def _of_task(
@@ -272,11 +287,11 @@ def _of_chunks(chunks: Sequence[_ChunkRow], by_id: dict[int, _PartRow], result_t
             yield f"subtask {subtask_id} is of chunk {chunk}, its partition has {part.first_chunk} to {part.end - 1}"
         elif part is not None:
             begun.setdefault(part_id, set()).add(chunk)
-    urls: set[str] = set()
+    pages = -sum(part.asked_before for part in by_id.values())
     for part_id, numbers in begun.items():
         part = by_id[part_id]
         if numbers != set(range(part.first_chunk, part.first_chunk + len(numbers))):
             yield f"of partition {part_id}, chunks {sorted(numbers)} were begun: not the first ones"
-        urls.update(url for n in numbers for url in part.chunks[n - part.first_chunk])
-    if len(urls) != result_targets:
-        yield f"the chunks that were begun have {len(urls)} search URLs, {result_targets} are targets"
+        pages += sum(len(part.pages_of(number)) for number in numbers)
+    if pages != result_targets:
+        yield f"the chunks that were begun have {pages} search URLs of their own, {result_targets} are targets"
