@@ -24,8 +24,7 @@ from app.files.exporting import (
 from splitter.errors import InputError
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice, voices_of
-from tasks.store.queries import export_cursor
-from tasks.store.queries.export_cursor import Cursor, cursor_of
+from tasks.store.queries.exports import Cursor, cursor_of, new_rows, next_cursor
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows
 
 
@@ -103,7 +102,8 @@ def reviews(
     of an earlier review with an equal text, near_of of one with nearly the same text (a repost; similarity says how
     near). With --json, standard output holds how many were written; towards - it holds the reviews as JSON lines.
 
-    With --cursor each export goes on exactly where the last one with that file ended; what was stored late is in it.
+    With --cursor each export goes on exactly where the last one with that file ended; what was stored late is in it,
+    and on PostgreSQL what was stored in the last minute comes with the next one.
 
     \b
     Examples:
@@ -129,12 +129,12 @@ def reviews(
         for site in sites:
             check_site(conn, settings, site)
         before, after = None, None
-        if cursor_file is not None:
+        if cursor_file is None:
+            rows = review_rows(conn, wanted)
+        else:
             before = _begun(cursor_file)
-            after = export_cursor.new_cursor(conn, wanted, conn.now)
-        if before is not None:
-            export_cursor.check(conn, wanted, before, str(cursor_file))
-        rows = review_rows(conn, wanted) if before is None else export_cursor.rows_after(conn, wanted, before)
+            after = next_cursor(conn, wanted, before, str(cursor_file))
+            rows = new_rows(conn, wanted, before, after)
         shown = pseudonymised(rows, pseudonyms(settings))
         if target == "-":
             out = sys.stdout.buffer

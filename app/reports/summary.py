@@ -15,7 +15,7 @@ from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums, PairRow
 from tasks.store.queries.products import ProductRow, product_rows
 from tasks.store.queries.queues import HostQueue, HostsOf, Stored, Totals, host_waits
-from tasks.store.queries.reviews import ReviewRow, review_rows
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows
 from tasks.store.queue import manual, tasks, transitions
 from tasks.store.queue.manual import ManualRow
 from tasks.store.queue.tasks import UnplannedSite
@@ -90,7 +90,7 @@ def summary(
             at=now,
             unplanned=tuple(tasks.list_late_sites(conn)),
             products=tuple(sorted((row for row in product_rows(conn) if row.reviews), key=_most_first)),
-            samples=samples(review_rows(conn, after=begin.review_id)),
+            samples=samples(review_rows(conn, ReviewFilter(after=begin.review_id))),
             statistics=pairs.run_attempts(conn, begin.attempt_id),
         )
 

@@ -23,6 +23,7 @@ def upgrade() -> None:
     _store_values_by_name()
     _join_added_nodes()
     _store_numbers_of_pages()
+    _number_links()
 
 
 def _store_values_by_name() -> None:
@@ -116,3 +117,14 @@ def _store_numbers_of_pages() -> None:
         new: dict[str, sa.BindParameter[int]] = {name: sa.bindparam(name) for name in names}
         conn.execute(parts_table.update().where(parts_table.c.id == sa.bindparam("key")).values(new), rows)
     op.drop_column("task_parts", "chunks")
+
+
+def _number_links() -> None:
+    """A serial for links whose verdict becomes `review` later; those that are there came with their pages."""
+    op.add_column(
+        "page_products", sa.Column("serial", sa.BigInteger, nullable=False, server_default=sa.text("0"))
+    )
+    later = sa.text("serial > 0")
+    op.create_index(
+        "ix_page_products_serial", "page_products", ["serial"], sqlite_where=later, postgresql_where=later
+    )

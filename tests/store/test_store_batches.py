@@ -21,6 +21,7 @@ from world import SILENT, World, hit, page_of, review
 from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
+from tasks.domain.product_match import Verdict
 from tasks.domain.states import Transition
 from tasks.store.content.known_pages import STORE_RESULT_PAGES
 from tasks.store.content.pages import (
@@ -228,6 +229,8 @@ def _content(store: Store) -> dict[str, list[str]]:
             if "page_id" in values:
                 values["page_id"] = url_of[values["page_id"]]
             values.pop("same_as", None)  # see `_linked`
+            if "serial" in values:  # as of ids, it matters only that it grows
+                values["serial"] = values["verdict"] == Verdict.REVIEW and values["serial"] > 0
             plain.append(repr(values))
         content[name] = plain if name == "events" else sorted(plain)
     content["events"].sort(key=lambda event: event.partition("'subtask_id': ")[2].partition(",")[0])

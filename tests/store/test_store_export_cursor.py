@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from random import Random
 
 import pytest
-from sqlalchemy import delete, insert, select
+from sqlalchemy import insert, select
 from world import World, hit, review
 
 from splitter.errors import InputError
@@ -14,9 +15,9 @@ from tasks.domain.product_match import Verdict
 from tasks.store.content import page_links, products
 from tasks.store.content.page_links import Link
 from tasks.store.content.products import NewProduct
-from tasks.store.queries import export_cursor
-from tasks.store.queries.export_cursor import Cursor, cursor_of
+from tasks.store.queries.exports import Cursor, cursor_of, new_rows, next_cursor
 from tasks.store.queries.reviews import ALL, ReviewFilter, ReviewRow, review_rows
+from tasks.store.queue.result_pages import known_pages
 from tasks.store.sql.tables import page_products, pages
 from tasks.store.sql.tables import products as product_table
 from tasks.store.sql.tables import reviews as table
@@ -54,7 +55,9 @@ class Story:
         )
 
     def link(self, page: int, verdict: Verdict) -> None:
-        self.world.do(lambda conn, now: page_links.add(conn, now, [Link(page, self.other, verdict)]))
+        (key,) = [row.url_key for row in self.world.rows(pages) if row.id == page]
+        known = self.world.look(lambda conn: known_pages(conn, [key])).values()
+        self.world.do(lambda conn, now: page_links.add(conn, now, [Link(page, self.other, verdict)], known))
 
     def judge(self, page: int) -> None:
         self.world.do(lambda conn, _: page_links.judge_again(conn, [Link(page, self.other, Verdict.REVIEW)]))
@@ -62,17 +65,17 @@ class Story:
     def every(self, wanted: ReviewFilter = ALL) -> list[Exported]:
         return self.world.look(lambda conn: ids(review_rows(conn, wanted)))
 
-    def export(self, cursor: Cursor | None, wanted: ReviewFilter = ALL) -> tuple[list[Exported], Cursor]:
-        """The rows of an export, and its cursor, that was in a file."""
+    def export(
+        self, cursor: Cursor | None, wanted: ReviewFilter = ALL, *, later: timedelta = timedelta(seconds=61)
+    ) -> tuple[list[Exported], Cursor]:
+        """Return the rows of an export at a later time, and its cursor, that was in a file."""
 
         def both(conn: Transaction) -> tuple[list[Exported], Cursor]:
-            after = export_cursor.new_cursor(conn, wanted, self.world.now)
-            if cursor is None:
-                return ids(review_rows(conn, wanted)), cursor_of(after.text(), "file")
-            export_cursor.check(conn, wanted, cursor, "file")
-            return ids(export_cursor.rows_after(conn, wanted, cursor)), cursor_of(after.text(), "file")
+            after = next_cursor(conn, wanted, cursor, "file")
+            return ids(new_rows(conn, wanted, cursor, after)), cursor_of(after.text(), "file")
 
-        return self.world.look(both)
+        with self.world.store.read(now=self.world.now + later) as conn:
+            return both(conn)
 
 
 def ids(rows: Iterator[ReviewRow]) -> list[Exported]:
@@ -110,38 +113,47 @@ def test_a_filter_goes_on_too(story: Story) -> None:
         story.export(cursor)
 
 
-def test_a_number_that_was_missing_is_given_when_it_comes(story: Story) -> None:
-    """On PostgreSQL a transaction that took its numbers first may commit last."""
-    for _ in range(2):
-        story.page()
-    late = story.world.rows(table)[1]
-    story.world.do(lambda conn, _: conn.execute(delete(table).where(table.c.id == late.id)))
-    first, cursor = story.export(None)
-    assert cursor.missing == ((late.id, late.id),)
-    story.world.do(lambda conn, _: conn.execute(insert(table).values(late._asdict())))
+def test_a_page_that_is_judged_again_and_stays_is_not_given_again(story: Story) -> None:
     story.page()
-    second, cursor = story.export(cursor)
-    assert second[0] == ("甲", late.id)
-    assert sorted(first + second) == sorted(story.every())
-    assert cursor.missing == ()
+    (page,) = story.unlinked()
+    story.link(page, Verdict.REVIEW)
+    _, cursor = story.export(None)
+    story.judge(page)
     assert story.export(cursor)[0] == []
 
 
 def test_transactions_that_commit_in_another_order(postgres_store) -> None:
+    """What is younger than a minute comes with the next export: a lower number may be committed later."""
     story = Story(World(postgres_store))
     story.page()
-    model = story.world.rows(table)[0]._asdict()
+    first, cursor = story.export(None)
+    story.world.pass_s(120)
+    model = story.world.rows(table)[0]._asdict() | {"collected_at": story.world.now}
     del model["id"]
     with postgres_store.engine.connect() as slow, postgres_store.engine.connect() as quick:
         slow.execute(insert(table).values({**model, "key": "slow"}))
         quick.execute(insert(table).values({**model, "key": "quick"}))
         quick.commit()
-        first, cursor = story.export(None)
+        second, cursor = story.export(cursor, later=timedelta(seconds=59))
         slow.commit()
-    second, _ = story.export(cursor)
-    assert len(second) == 1
-    assert second[0][1] < first[-1][1]
-    assert sorted(first + second) == sorted(story.every())
+    story.link(story.unlinked()[0], Verdict.REVIEW)
+    third, cursor = story.export(cursor, later=timedelta(seconds=59))
+    fourth, cursor = story.export(cursor)
+    assert (second, third) == ([], [])
+    assert sorted(first + fourth) == sorted(story.every())
+    assert story.export(cursor)[0] == []
+
+
+def test_a_clock_that_was_set_back_loses_no_link(story: Story) -> None:
+    story.page()
+    story.page()
+    one, other = story.unlinked()
+    story.link(one, Verdict.REVIEW)
+    _, cursor = story.export(None)
+    story.world.now -= timedelta(days=1)
+    story.link(other, Verdict.REVIEW)
+    story.world.now += timedelta(days=1)
+    assert {product for product, _ in story.export(cursor)[0]} == {"乙"}
 
 
 def test_a_cursor_of_another_store_is_refused(story: Story) -> None:
@@ -157,7 +169,7 @@ def test_a_cursor_of_another_store_is_refused(story: Story) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"reviewloop_cursor": 1, "pages": {"1": "eA=="}}', "x\x00"]
+    "text", ["", "{}", "[]", '{"reviewloop_cursor": 2, "wanted": "{}", "review": "x"}', "x\x00"]
 )
 def test_what_is_no_cursor_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="file: is no cursor"):
@@ -165,5 +177,6 @@ def test_what_is_no_cursor_is_refused(text: str) -> None:
 
 
 def test_one_of_another_version_is_refused() -> None:
-    with pytest.raises(InputError, match="another version"):
-        cursor_of('{"reviewloop_cursor": 2}', "file")
+    of_0_9_0 = '{"reviewloop_cursor": 1, "wanted": "{}", "upto": 7, "hash": "00", "missing": [], "pages": {}}'
+    with pytest.raises(InputError, match="another version of reviewloop; begin a new one"):
+        cursor_of(of_0_9_0, "file")

@@ -89,18 +89,37 @@ def add(conn: Transaction, now: datetime, links: Iterable[Link], known: Iterable
         known: the pages of the links that were stored before this transaction.
     """
     times = {page.id: page.time_of(now) for page in known}
+    shared = {"serial": next_serial(conn) if times else 0}
     rows = {(one.page_id, one.product_id): (*_row(one), times.get(one.page_id, now)) for one in links}
     columns = (*_COLUMNS, "linked_at")
-    conn.insert("page_products", columns, [rows[key] for key in sorted(rows)], skip_known=True)
+    conn.insert("page_products", columns, [rows[key] for key in sorted(rows)], shared=shared, skip_known=True)
 
 
 def judge_again(conn: Transaction, links: Sequence[Link]) -> None:
     """Update the links of pages that were fetched again."""
+    if links:
+        conn.later(_NUMBER_LINKS, serial=next_serial(conn), pages={link.page_id for link in links})
     conn.update(
         "page_products",
         ("page_id", "product_id"),
         [dict(zip(_COLUMNS, _row(one), strict=True)) for one in links],
     )
+
+
+_NUMBER_LINKS = f"""
+    UPDATE page_products SET serial = :serial WHERE page_id IN :pages AND verdict <> '{Verdict.REVIEW}'
+"""
+
+
+def next_serial(conn: Transaction) -> int:
+    """Return a number for links of stored pages whose verdict becomes `REVIEW` now: none has a higher one."""
+    newest: int = conn.value("SELECT coalesce(max(serial), 0) FROM page_products WHERE serial > 0")
+    return max(newest + 1, serial_at(conn.now))
+
+
+def serial_at(time: datetime) -> int:
+    """Return the lowest number that `next_serial` gives at a time: microseconds since 1970."""
+    return int(time.timestamp() * 1_000_000)
 
 
 def _row(link: Link) -> tuple[Any, ...]:

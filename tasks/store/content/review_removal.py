@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tasks.domain.product_match import Verdict
 from tasks.store.content import near_links, reposts
+from tasks.store.content.page_links import next_serial
 from tasks.store.sql.transaction import Transaction
 
 _AT_ONCE = 500
@@ -96,11 +97,11 @@ _FORGET_RESPONSES = """
 
 def restore_links(tx: Transaction, product_id: int) -> None:
     """Give a product that is crawled again the pages that others kept. Emptied ones are read when they are found."""
-    tx.later(_RESTORE_LINKS, product=product_id)
+    tx.later(_RESTORE_LINKS, product=product_id, serial=next_serial(tx))
 
 
 _RESTORE_LINKS = f"""
-    UPDATE page_products SET verdict = '{Verdict.REVIEW}', refused = 0
+    UPDATE page_products SET verdict = '{Verdict.REVIEW}', refused = 0, serial = :serial
     WHERE product_id = :product AND verdict = '{Verdict.REMOVED}'
         AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.id = page_products.page_id AND pages.withheld > 0)
 """

@@ -5,6 +5,7 @@ A search is bounded: it looks at `_WINDOWS` times `_WINDOW` numbers, returns whe
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -111,6 +112,8 @@ class ReviewFilter:
         dated_from, dated_before: the same; a review without a readable date has the time it was collected.
         voices: one of them.
         newest: only the newest reviews, at most this number.
+        after, upto: a range of numbers, without the first one.
+        linked_after, linked_upto: a range of serials of links (`tasks.store.content.page_links`), without the first.
     """
 
     words: tuple[str, ...] = ()
@@ -124,6 +127,10 @@ class ReviewFilter:
     dated_before: datetime | None = None
     voices: tuple[Voice, ...] = ()
     newest: int | None = None
+    after: int | None = None
+    upto: int | None = None
+    linked_after: int | None = None
+    linked_upto: int | None = None
 
 
 ALL = ReviewFilter()
@@ -140,6 +147,10 @@ _CONDITIONS = {
     "dated_before": f"{_DATED} < :dated_before",
     "voices": "r.voice IN :voices",
     "newest": "r.id >= (SELECT min(id) FROM (SELECT id FROM reviews ORDER BY id DESC LIMIT :newest) newest)",
+    "after": "r.id > :after",
+    "upto": "r.id <= :upto",
+    "linked_after": "l.serial > 0 AND l.serial > :linked_after",
+    "linked_upto": "l.serial <= :linked_upto",
 }
 """What each field of a filter asks."""
 
@@ -187,34 +198,35 @@ def check_products(tx: Transaction, names: Collection[str]) -> None:
             raise InputError.unknown("product", name, known, "`reviewloop product list`")
 
 
-def review_rows(tx: Transaction, wanted: ReviewFilter = ALL, *, after: int = 0) -> Iterator[ReviewRow]:
+def review_rows(tx: Transaction, wanted: ReviewFilter = ALL) -> Iterator[ReviewRow]:
     """Return reviews in the order they were stored, read in blocks: memory does not grow with them.
-
-    Args:
-        after: only those with a higher number than this.
 
     Raises:
         InputError: there is no product of a name.
     """
     check_products(tx, wanted.products)
-    where, values = _where(wanted, "r.id > :after", "r.id <= :last")
-    return _read_blocks(tx, f"{_SELECT} {where} ORDER BY r.id, p.id", values, after)
+    return _read_blocks(tx, wanted)
 
 
-def review_rows_where(tx: Transaction, wanted: ReviewFilter, *conditions: str) -> list[ReviewRow]:
-    """Return few reviews in the order they were stored."""
-    where, values = _where(wanted, *conditions)
-    return tx.records(ReviewRow, f"{_SELECT} {where} ORDER BY r.id, p.id", **values)
-
-
-def _read_blocks(tx: Transaction, statement: str, values: dict[str, Any], after: int) -> Iterator[ReviewRow]:
+def _read_blocks(tx: Transaction, wanted: ReviewFilter) -> Iterator[ReviewRow]:
     """Yield rows block by block: sorting all would take memory, and no index has them by review and product."""
-    while (last := tx.value(_BLOCK_END, after=after, most=_AT_ONCE)) is not None:
-        yield from tx.records(ReviewRow, statement, after=after, last=last, **values)
-        after = last
+    where, values = _where(wanted, "r.id > :begin", "r.id <= :end")
+    begin, upto = wanted.after or 0, wanted.upto if wanted.upto is not None else sys.maxsize
+    while (end := tx.value(_BLOCK_END, begin=begin, upto=upto, most=_AT_ONCE)) is not None:
+        yield from tx.records(ReviewRow, f"{_SELECT} {where} {_IN_ORDER}", begin=begin, end=end, **values)
+        begin = end
 
 
-_BLOCK_END = "SELECT max(id) FROM (SELECT id FROM reviews WHERE id > :after ORDER BY id LIMIT :most) block"
+_IN_ORDER = "ORDER BY r.id, p.id"
+_BLOCK_END = """
+    SELECT max(id) FROM (SELECT id FROM reviews WHERE id > :begin AND id <= :upto ORDER BY id LIMIT :most) block
+"""
+
+
+def stream_rows(tx: Transaction, wanted: ReviewFilter) -> Iterator[ReviewRow]:
+    """Return reviews in the order they were stored; the database sorts them."""
+    where, values = _where(wanted)
+    return tx.stream(ReviewRow, f"{_SELECT} {where} {_IN_ORDER}", **values)
 
 
 @dataclass(frozen=True, slots=True)

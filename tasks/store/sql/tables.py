@@ -400,6 +400,7 @@ pages = _table(
     Index(None, "attempt_id"),
 )
 
+_JUDGED_LATER = text("serial > 0")
 page_products = _table(
     "page_products",
     Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
@@ -410,7 +411,10 @@ page_products = _table(
     # Keywords it lacks, separated by blanks.
     Column("missing", Text, nullable=False, server_default=text("''")),
     _count("refused"),  # reviews of the page that are not about this product
+    # Grows with each link of a stored page whose verdict becomes `review`; 0: it came with its page.
+    Column("serial", BigInteger, nullable=False, server_default=text("0")),
     Index(None, "product_id"),
+    Index(None, "serial", sqlite_where=_JUDGED_LATER, postgresql_where=_JUDGED_LATER),
 )
 
 # Sources of people's own reviews, and which columns of their files hold what (tasks.store.content.imports).

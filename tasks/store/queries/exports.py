@@ -1,0 +1,120 @@
+"""The cursor of an export: a later one gives exactly the rows that it did not, none twice, none lost.
+
+A row of an export is a review under a product that its page is linked to, so two things make a new one: a new review,
+and a stored page that turns out to be about another product. The first has a new number, the second a link with a new
+`serial` (`tasks.store.content.page_links`). A cursor holds the highest of each that were exported.
+
+On PostgreSQL a transaction with lower numbers may commit after one with higher numbers. All transactions are shorter
+than `_SETTLING`, so rows younger than that are left to the next export.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from itertools import chain
+
+from splitter.errors import InputError
+
+from tasks.store.content.page_links import serial_at
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows, stream_rows
+from tasks.store.sql.transaction import Transaction
+
+_VERSION = 2
+_SETTLING = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """The place where an export ended.
+
+    Attributes:
+        wanted: what was exported, as JSON: a cursor continues with the same.
+        review: the highest number of a review; 0: there was none.
+        hash: hash of that review's text, by which its store is recognised.
+        serial: the highest serial of a link.
+    """
+
+    wanted: str
+    review: int = 0
+    hash: str = ""
+    serial: int = 0
+
+    def text(self) -> str:
+        """Return the content of its file."""
+        return json.dumps({"reviewloop_cursor": _VERSION, **asdict(self)}, ensure_ascii=False) + "\n"
+
+
+def cursor_of(text: str, origin: str) -> Cursor:
+    """Read the content of a cursor's file. Raises InputError, which names `origin`."""
+    try:
+        values = json.loads(text)
+        if values["reviewloop_cursor"] != _VERSION:
+            raise InputError(
+                f"{origin}: is a cursor of another version of reviewloop; begin a new one: name another file, and its "
+                "first export holds every review"
+            )
+        return Cursor(
+            wanted=str(values["wanted"]),
+            review=int(values["review"]),
+            hash=str(values["hash"]),
+            serial=int(values["serial"]),
+        )
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(
+            f"{origin}: is no cursor of an export: name the file that --cursor has written, or a new one"
+        ) from error
+
+
+def next_cursor(tx: Transaction, wanted: ReviewFilter, before: Cursor | None, origin: str) -> Cursor:
+    """Return the cursor of an export in this transaction that continues behind `before`.
+
+    Raises:
+        InputError: `before` belongs to another store or filter; the message names `origin`.
+    """
+    cursor = before or Cursor(wanted=_as_json(wanted))
+    if cursor.wanted != _as_json(wanted):
+        raise InputError(
+            f"{origin}: was begun with another filter, {cursor.wanted}; give the same, or begin a new one"
+        )
+    digest = tx.value("SELECT text_hash FROM reviews WHERE id = :id", id=cursor.review)
+    if cursor.review and (digest is None or bytes(digest).hex() != cursor.hash):
+        raise InputError(
+            f"{origin}: is of another store, or of this one before a backup was restored or its newest reviews were "
+            "deleted; begin a new one"
+        )
+    # SQLite has one writer: what is not committed yet comes behind what is.
+    settled = tx.now if tx.is_sqlite else tx.now - _SETTLING
+    limit = sys.maxsize if tx.is_sqlite else serial_at(settled)
+    for review, digest in tx.rows(_NEWEST, after=cursor.review, settled=settled, now=tx.now):
+        cursor = replace(cursor, review=review, hash=bytes(digest).hex())
+    return replace(cursor, serial=max(cursor.serial, tx.value(_NEWEST_SERIAL, limit=limit)))
+
+
+_NEWEST = """
+    SELECT id, text_hash FROM reviews WHERE id > :after AND id < coalesce(
+        (SELECT min(id) FROM reviews WHERE id > :after AND collected_at > :settled AND collected_at <= :now),
+        (SELECT max(id) + 1 FROM reviews)
+    )
+    ORDER BY id DESC LIMIT 1
+"""
+_NEWEST_SERIAL = "SELECT coalesce(max(serial), 0) FROM page_products WHERE serial > 0 AND serial < :limit"
+
+
+def new_rows(
+    tx: Transaction, wanted: ReviewFilter, before: Cursor | None, cursor: Cursor
+) -> Iterator[ReviewRow]:
+    """Return the rows up to a cursor that the one before it had not: late ones first, each part as it was stored."""
+    every = replace(wanted, upto=cursor.review, linked_upto=cursor.serial)
+    if before is None:
+        return review_rows(tx, every)
+    late = replace(every, upto=before.review, linked_after=before.serial)
+    return chain(stream_rows(tx, late), review_rows(tx, replace(every, after=before.review)))
+
+
+def _as_json(wanted: ReviewFilter) -> str:
+    given = {name: value for name, value in asdict(wanted).items() if value}
+    return json.dumps(given, ensure_ascii=False, default=datetime.isoformat)
