@@ -97,7 +97,7 @@ def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> N
     with store.begin() as conn:
         now = conn.now
         nodes.remove(conn, now, name, silent_after)
-        closing.release_leases(conn, now, name, "its node was removed")
+        closing.release_leases(conn, name, "its node was removed")
         notices.record_action(conn, now, notices.AuditEntry(who, "remove", f"node {name}", {}))
 
 

@@ -164,7 +164,7 @@ class EmbeddedRunner:
         """Register the nodes. Return the number of leases that the last run left behind if it was killed."""
         # A SQLite file has one run at a time, so an open lease belongs to a dead run.
         entries = wiring.entries_of_node(self._settings, self._catalog)
-        back = closing.release_leases(conn, now, None, "its run was killed") if self._store.is_sqlite else 0
+        back = closing.release_leases(conn, None, "its run was killed") if self._store.is_sqlite else 0
         for node in self._node_rows:
             machine = wiring.machine(own_settings(self._settings, node))
             nodes.register(conn, now, replace(node, machine=machine), entries)

@@ -31,7 +31,7 @@ def permit_worths(conn: Transaction, now: datetime) -> Mapping[tuple[str, str], 
     from tasks.scheduling.posterior import posterior  # it takes scipy half a second: only for who asks
 
     now_s = now.timestamp()
-    knowledge = stats.knowledge(conn, now)
+    knowledge = stats.knowledge(conn)
     chances = posterior(knowledge, now_s, knowledge.sites, knowledge.nodes).mean().page_chance
     prices = pairs.last_prices(conn)
     return {

@@ -33,9 +33,9 @@ def recall(conn: Transaction, now: datetime, context: Context) -> None:
         elif lease not in late:
             silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
     if late:
-        closing.release(conn, now, late, skip_locked=True)
+        closing.release(conn, late, skip_locked=True)
     if silent:
-        closing.silence(conn, now, silent)
+        closing.silence(conn, silent)
     again, given_up = [], []
     failed = snapshot.failed(conn, _BATCH)
     unreachable = {view.site for view in failed if view.reason is FailureReason.HOST_UNREACHABLE}

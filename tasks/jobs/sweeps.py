@@ -131,7 +131,7 @@ def rebalance(conn: Transaction, now: datetime, context: Context) -> list[Lease]
         for lease in leases.list_unstarted(conn, node)
         if lease.attempt_id in why and lease.subtask_id in chosen
     }
-    closing.release(conn, now, released, skip_locked=True)
+    closing.release(conn, released, skip_locked=True)
     return _grant_leases(conn, now, context, assignments)
 
 

@@ -141,7 +141,7 @@ class CrawlNode:
 
     async def _refuse(self, lease: Lease, why: str) -> None:
         try:
-            await self._writer.run(lambda conn, now: closing.release(conn, now, {lease: why}))
+            await self._writer.run(lambda conn, _: closing.release(conn, {lease: why}))
         except Exception:
             log.exception("node %s: giving back attempt %s", self.node.name, lease.attempt_id)
         self._refused.discard(lease.token)
@@ -298,8 +298,8 @@ class CrawlNode:
         """Give back every lease that was not started, those included whose notification has not come."""
         self._waiting.clear()
 
-        def release(conn: Transaction, now: datetime) -> None:
-            closing.release(conn, now, dict.fromkeys(leases.list_unstarted(conn, self.node.name), why))
+        def release(conn: Transaction, _now: datetime) -> None:
+            closing.release(conn, dict.fromkeys(leases.list_unstarted(conn, self.node.name), why))
 
         await self._writer.run(release)
 

@@ -132,11 +132,11 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world:
     in_time = world.now
     world.pass_s(1)
 
-    def sweep(conn: Transaction, now: Any) -> list[Lease]:
+    def sweep(conn: Transaction) -> list[Lease]:
         ((seen, _),) = leases.list_overdue(conn, 10)
         with world.store.begin() as node:
             assert leases.progress_many(node, in_time, [leases.Renewal(lease, SILENT, Counters())]) == [True]
-        return closing.silence(conn, now, {seen: FailureReason.SILENT})
+        return closing.silence(conn, {seen: FailureReason.SILENT})
 
     assert not world.do(sweep)
     assert world.state(lease.subtask_id) is State.CRAWL

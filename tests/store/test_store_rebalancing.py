@@ -215,10 +215,10 @@ def test_a_lease_that_begins_while_it_is_decided_about_stays(stalled, monkeypatc
     monkeypatch.setattr(rebalancing, "rebalance", decided)
     released = closing.release
 
-    def release(conn, now, given_back, **named):
+    def release(conn, given_back, **named):
         assert raced[0] in given_back
-        assert leases.start_many(conn, now, [Renewal(raced[0], SILENT)]) != [None]
-        return released(conn, now, given_back, **named)
+        assert leases.start_many(conn, conn.now, [Renewal(raced[0], SILENT)]) != [None]
+        return released(conn, given_back, **named)
 
     monkeypatch.setattr(closing, "release", release)
     given = rebalance(world)

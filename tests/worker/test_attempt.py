@@ -31,6 +31,7 @@ from tasks.store.queue.tasks import NewTask
 from tasks.store.sql import tables
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
@@ -511,7 +512,9 @@ def test_pages_that_come_after_the_recall_are_kept_and_marked_late(sqlite_url):
         async def silence():
             late = timedelta(minutes=2)
             await writer.run(
-                lambda conn, now: closing.silence(conn, now + late, {lease: FailureReason.SILENT})
+                lambda conn, now: closing.silence(
+                    Transaction(conn.engine_connection, now + late), {lease: FailureReason.SILENT}
+                )
             )
 
         world.web.before[hit(1)] = silence

@@ -341,7 +341,7 @@ def test_a_lease_taken_back_since_is_not_begun(run: Callable[..., None]) -> None
         first, second = await scene.leases(*"ab")
         scene.node.offer([first, second])
         await scene.web.until(lambda: len(scene.web.inside) == 1)
-        assert await scene.writer.run(lambda conn, now: closing.release(conn, now, {second: "rebalanced"}))
+        assert await scene.writer.run(lambda conn, _: closing.release(conn, {second: "rebalanced"}))
         await scene.node._heartbeat()
         scene.web.let(lambda _url: True)
         await scene.ended(1)

@@ -174,7 +174,7 @@ class NodeProcess:
         own, machine = self._settings, wiring.machine(self._settings)
         node = Node(self._name, own.kinds or row.kinds, self._slots, own.address or row.address, machine)
         # One process is one node: leases under way belong to a dead predecessor.
-        if back := closing.release_leases(conn, now, self._name, "its process was killed"):
+        if back := closing.release_leases(conn, self._name, "its process was killed"):
             log.warning(
                 "node %s was killed: %d subtasks that it had under way are taken back", self._name, back
             )
@@ -190,7 +190,7 @@ class NodeProcess:
             log.exception("node %s did not stop in order", self._name)
         try:
             async with asyncio.timeout(_CLOSE_S):
-                await writer.run(lambda conn, now: closing.release_leases(conn, now, self._name, _STOPS))
+                await writer.run(lambda conn, _: closing.release_leases(conn, self._name, _STOPS))
         except Exception:
             log.exception("node %s could not give back all of its leases: they will run out", self._name)
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, bindparam, func, select
-
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
@@ -25,8 +23,6 @@ from tasks.store.queue.hosts import Breaker, Rest, list_rests, recovered, rest_f
 from tasks.store.queue.leases import Counters, Lease, in_force, list_open
 from tasks.store.queue.tasks import left_to_do
 from tasks.store.queue.transitions import LOCKED, LOCKED_IF_FREE, Move
-from tasks.store.sql.prepared import Prepared
-from tasks.store.sql.tables import attempts, pages
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
@@ -45,32 +41,32 @@ class Close:
     given_back: str | None = None
 
 
-def close_many(conn: Transaction, now: datetime, items: Sequence[Close]) -> list[bool]:
+def close_many(tx: Transaction, now: datetime, items: Sequence[Close]) -> list[bool]:
     """Close attempts as their nodes report: subtasks, attempts, statistics and host rests in one transaction.
 
     Returns:
         False where the lease was lost before: nothing changes then.
     """
-    rows = in_force(conn, _Closing, _CLOSING, (item.lease for item in items))
+    rows = in_force(tx, _Closing, _CLOSING, (item.lease for item in items))
     first: dict[str, Close] = {}
     for item in items:
         if item.lease.token in rows:
             first.setdefault(item.lease.token, item)
     closed = list(first.values())
-    left = left_to_do(conn, [item.lease.subtask_id for item in closed])
-    recovered(conn, now, {(host, item.lease.node) for item in closed for host in item.report.page_hosts})
+    left = left_to_do(tx, [item.lease.subtask_id for item in closed])
+    recovered(tx, now, {(host, item.lease.node) for item in closed for host in item.report.page_hosts})
     for item in closed:
         for rest in item.report.rests:
-            rest_host(conn, now, item.lease.node, rest)
-    ends = _ends(conn, now, closed, rows)
+            rest_host(tx, now, item.lease.node, rest)
+    ends = _ends(tx, now, closed, rows)
     moves: dict[Transition, list[Move]] = {}
     for item, end in zip(closed, ends, strict=True):
         values = {"left": left[item.lease.subtask_id], **end.values}
         moves.setdefault(_TRANSITION[end.outcome], []).append(_move(item.lease, values, **end.event))
     for transition, its in moves.items():
-        transitions.move(conn, transition, its)
+        transitions.move(tx, transition, its)
     ended = zip(closed, ends, strict=True)
-    end_attempts(conn, now, [Ended(item.lease.attempt_id, end.outcome, item.report) for item, end in ended])
+    end_attempts(tx, [Ended(item.lease.attempt_id, end.outcome, item.report) for item, end in ended])
     return [first.get(item.lease.token) is item for item in items]
 
 
@@ -110,19 +106,19 @@ class _End:
 
 
 def _ends(
-    conn: Transaction, now: datetime, closed: Sequence[Close], rows: Mapping[str, _Closing]
+    tx: Transaction, now: datetime, closed: Sequence[Close], rows: Mapping[str, _Closing]
 ) -> list[_End]:
     """How each attempt ended; where its host could not be asked, the other nodes are looked at."""
     hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
-    rests = {(one.host, one.node): one for one in list_rests(conn)} if hosts else {}
+    rests = {(one.host, one.node): one for one in list_rests(tx)} if hosts else {}
     for item in closed:
-        if _rested_for_all(conn, now, item, rows[item.lease.token], rests):
-            rests = {(one.host, one.node): one for one in list_rests(conn)}
+        if _rested_for_all(tx, now, item, rows[item.lease.token], rests):
+            rests = {(one.host, one.node): one for one in list_rests(tx)}
     ends = []
     for item in closed:
         row, report = rows[item.lease.token], item.report
         if report.unasked is not None:
-            accesses = _accesses(conn, now, row, report.unasked, rests)
+            accesses = _accesses(tx, now, row, report.unasked, rests)
             ends.append(_unasked(now, item, row, report.unasked, accesses, rests))
         elif item.given_back is not None:
             ends.append(_released(item, row, why=item.given_back))
@@ -135,18 +131,18 @@ def _ends(
 
 
 def _rested_for_all(
-    conn: Transaction, now: datetime, item: Close, row: _Closing, rests: Mapping[tuple[str, str], Breaker]
+    tx: Transaction, now: datetime, item: Close, row: _Closing, rests: Mapping[tuple[str, str], Breaker]
 ) -> bool:
     """Where its host has left every node unanswered that may ask it, it rests for all of them; whether that is so."""
     host = item.report.unasked
     if host is None or not host.unreachable or row.assigned_node is not None:
         return False
-    accesses = _accesses(conn, now, row, host, rests)
+    accesses = _accesses(tx, now, row, host, rests)
     if not all(one.unanswered for one in accesses):
         return False
     for rest in item.report.rests:
         if rest.host == host.host:
-            rest_for_all(conn, now, item.lease.node, [one.node for one in accesses], rest)
+            rest_for_all(tx, now, item.lease.node, [one.node for one in accesses], rest)
     return True
 
 
@@ -195,7 +191,7 @@ def _unasked(
 
 
 def _accesses(
-    conn: Transaction,
+    tx: Transaction,
     now: datetime,
     row: _Closing,
     host: UnaskedHost,
@@ -203,7 +199,7 @@ def _accesses(
 ) -> list[NodeAccess]:
     """When each live node that may take the subtask could ask the host."""
     accesses = []
-    for node in nodes.live(conn, now, timedelta(seconds=host.settings.node_silent_after_s)):
+    for node in nodes.live(tx, now, timedelta(seconds=host.settings.node_silent_after_s)):
         if row.kind not in node.kinds or row.assigned_node not in (None, node.name):
             continue
         rest = rests.get((host.host, node.name))
@@ -226,9 +222,7 @@ def _counted(report: AttemptReport) -> dict[str, Any]:
     return report.counters.columns() | ({"note": report.note} if report.note else {})
 
 
-def release(
-    conn: Transaction, now: datetime, given_back: Mapping[Lease, str], *, skip_locked: bool = False
-) -> list[Lease]:
+def release(tx: Transaction, given_back: Mapping[Lease, str], *, skip_locked: bool = False) -> list[Lease]:
     """Move leases that have not begun back to WAIT without a recall.
 
     Args:
@@ -238,12 +232,12 @@ def release(
     Returns:
         Those that were released: not the ones that are over or have begun.
     """
-    rows = in_force(conn, _LeaseRow, _BEGUN_IF_FREE if skip_locked else _BEGUN, given_back)
+    rows = in_force(tx, _LeaseRow, _BEGUN_IF_FREE if skip_locked else _BEGUN, given_back)
     released = [one for one in given_back if one.token in rows and not rows[one.token].lease_started]
     moves = [_move(lease, {}, detail={"why": given_back[lease]}) for lease in released]
-    transitions.move(conn, Transition.RELEASE, moves)
+    transitions.move(tx, Transition.RELEASE, moves)
     nothing = AttemptReport(counters=Counters())
-    end_attempts(conn, now, [Ended(one.attempt_id, "released", nothing) for one in released])
+    end_attempts(tx, [Ended(one.attempt_id, "released", nothing) for one in released])
     return released
 
 
@@ -257,53 +251,55 @@ _BEGUN = f"SELECT id, lease_token, lease_started FROM subtasks WHERE {LOCKED}"
 _BEGUN_IF_FREE = f"SELECT id, lease_token, lease_started FROM subtasks WHERE {LOCKED_IF_FREE}"
 
 
-def release_leases(conn: Transaction, now: datetime, node: str | None, why: str) -> int:
+def release_leases(tx: Transaction, node: str | None, why: str) -> int:
     """Move the leases of a process that is gone back to WAIT, begun or not, without a recall; returns how many.
 
     Args:
         node: whose; None: of every node (one process runs them all).
         why: for the event log.
     """
-    open_ones = list_open(conn, node)
-    rows = in_force(conn, _LeaseRow, _BEGUN, open_ones)
+    open_ones = list_open(tx, node)
+    rows = in_force(tx, _LeaseRow, _BEGUN, open_ones)
     gone = [lease for lease in open_ones if lease.token in rows]
-    left = left_to_do(conn, [lease.subtask_id for lease in gone])
+    left = left_to_do(tx, [lease.subtask_id for lease in gone])
     moves = [_move(lease, {"left": left[lease.subtask_id]}, detail={"why": why}) for lease in gone]
-    transitions.move(conn, Transition.RELEASE, moves)
-    end_attempts(conn, now, [Ended(lease.attempt_id, "released") for lease in gone])
+    transitions.move(tx, Transition.RELEASE, moves)
+    end_attempts(tx, [Ended(lease.attempt_id, "released") for lease in gone])
     return len(gone)
 
 
-def silence(conn: Transaction, now: datetime, overdue: Mapping[Lease, FailureReason]) -> list[Lease]:
+def silence(tx: Transaction, overdue: Mapping[Lease, FailureReason]) -> list[Lease]:
     """Take back leases that ran out, each with its reason: CRAWL to FAILED, attempts closed as silent.
 
     Returns:
         Those that were taken back: not the ones that are over, nor those renewed since `leases.overdue` read them, nor
         those that another transaction has locked: it may be renewing them, or closing.
     """
-    rows = in_force(conn, _Overdue, _OVERDUE, overdue)
-    silent = [one for one in overdue if one.token in rows and rows[one.token].lease_deadline <= now]
+    rows = in_force(tx, _Overdue, _OVERDUE, overdue)
+    silent = [one for one in overdue if one.token in rows and rows[one.token].lease_deadline <= tx.now]
     if not silent:
         return []
-    last_sign = {
-        row.id: row.progress_at or row.allocated_at
-        for row in conn.execute(
-            select(attempts.c.id, attempts.c.progress_at, attempts.c.allocated_at).where(
-                attempts.c.id.in_([lease.attempt_id for lease in silent])
-            )
-        )
-    }
-    left = left_to_do(conn, [lease.subtask_id for lease in silent])
+    signs = tx.records(_LastSign, _LAST_SIGNS, ids=[lease.attempt_id for lease in silent])
+    last_sign = {row.id: row.at for row in signs}
+    left = left_to_do(tx, [lease.subtask_id for lease in silent])
     moves, ended = [], []
     for lease in silent:
         reason = overdue[lease]
-        lost_s = (now - last_sign[lease.attempt_id]).total_seconds()
+        lost_s = (tx.now - last_sign[lease.attempt_id]).total_seconds()
         values = {"left": left[lease.subtask_id], **_failure(rows[lease.token], lease, reason)}
         moves.append(_move(lease, values, reason=reason, detail={"silent_s": lost_s}))
         ended.append(Ended(lease.attempt_id, "silent", reason=reason, lost_s=lost_s))
-    transitions.move(conn, Transition.SILENT, moves)
-    end_attempts(conn, now, ended)
+    transitions.move(tx, Transition.SILENT, moves)
+    end_attempts(tx, ended)
     return silent
+
+
+class _LastSign(NamedTuple):
+    id: int
+    at: datetime
+
+
+_LAST_SIGNS = "SELECT id, coalesce(progress_at, allocated_at) AS at FROM attempts WHERE id IN :ids"
 
 
 class _Overdue(NamedTuple):
@@ -316,16 +312,16 @@ class _Overdue(NamedTuple):
 _OVERDUE = f"SELECT id, lease_token, lease_deadline, failed_on FROM subtasks WHERE {LOCKED_IF_FREE}"
 
 
-def cancel(conn: Transaction, now: datetime, subtask_id: int, why: str) -> None:
+def cancel(tx: Transaction, _now: datetime, subtask_id: int, why: str) -> None:
     """Cancel a subtask for good, from any queue but DONE; an attempt that runs is closed as cancelled.
 
     Raises:
         IllegalTransition: it is DONE or CANCELLED.
         UnknownSubtask: there is no such subtask.
     """
-    attempt_id = transitions.cancel(conn, subtask_id, why)
+    attempt_id = transitions.cancel(tx, subtask_id, why)
     if attempt_id is not None:
-        end_attempts(conn, now, [Ended(attempt_id, "cancelled")])
+        end_attempts(tx, [Ended(attempt_id, "cancelled")])
 
 
 def _move(lease: Lease, values: Mapping[str, Any], **event: Any) -> Move:
@@ -399,50 +395,60 @@ class Ended:
     lost_s: float = 0.0
 
 
-def end_attempts(conn: Transaction, now: datetime, ended: Sequence[Ended]) -> None:
+def end_attempts(tx: Transaction, ended: Sequence[Ended]) -> None:
     """Close the rows of attempts that are open, and add them to their pairs' statistics, exactly once."""
     if not ended:
         return
     by_id = {end.attempt_id: end for end in ended}
-    rows = {row.id: row for row in _OPEN.rows(conn, {"ids": list(by_id)})}
+    rows = {row.id: row for row in tx.records(_OpenAttempt, _OPEN, ids=list(by_id))}
     if not rows:
         return
     # The pages that are stored count, whatever the node had time to report.
-    stored = _COLLECTED.rows(conn, {"ids": list(rows)})
-    collected = {row.attempt_id: row.stored for row in stored}
-    # Sorted by their end: older ones count less.
+    collected = dict(tx.rows(_COLLECTED, ids=list(rows)))
+    # In the order of their ends: older ones count less.
     changes = {
         attempt_id: _closed_columns(end, rows[attempt_id], collected.get(attempt_id, 0))
         for attempt_id, end in by_id.items()
         if attempt_id in rows
     }
-    rows_to_close = [{"id": attempt_id, **change} for attempt_id, change in changes.items()]
-    conn.update("attempts", ("id",), rows_to_close, shared={"ended_at": now})
+    closed = [{"id": attempt_id, **change} for attempt_id, change in changes.items()]
+    tx.update("attempts", ("id",), closed, shared={"ended_at": tx.now})
     folds = []
     for attempt_id, change in changes.items():
         report = by_id[attempt_id].report
         round_trip = report.round_trip if report is not None else None
         result = _result(rows[attempt_id], change)
         folds.append(stats.Fold(result, change["wait_s"], change["requests"], round_trip))
-    stats.fold_many(conn, now, folds)
+    stats.fold_many(tx, folds)
 
 
-_ids = bindparam("ids", expanding=True, type_=BigInteger())
+class _OpenAttempt(NamedTuple):
+    id: int
+    site: str
+    node: str
+    offered: int
+    tried: int
+    collected: int
+    known: int
+    requests: int
+    bytes: int
+    active_s: float
+    wait_s: float
+    errors: dict[str, int]
+    statuses: dict[str, int]
+
+
 _COUNTED = tuple(Counters().columns())
-_OPEN = Prepared(
-    select(*(attempts.c[name] for name in ("id", "site", "node", *_COUNTED)))
-    .where(attempts.c.id.in_(_ids), attempts.c.outcome.is_(None))
-    .order_by(attempts.c.id)
-    .with_for_update()
-)
-_COLLECTED = Prepared(
-    select(pages.c.attempt_id, func.count().label("stored"))
-    .where(pages.c.attempt_id.in_(_ids), pages.c.late.is_(False))
-    .group_by(pages.c.attempt_id)
+_OPEN = f"""
+    SELECT id, site, node, {", ".join(_COUNTED)} FROM attempts WHERE id IN :ids AND outcome IS NULL
+    ORDER BY id FOR UPDATE
+"""
+_COLLECTED = (
+    "SELECT attempt_id, count(*) FROM pages WHERE attempt_id IN :ids AND NOT late GROUP BY attempt_id"
 )
 
 
-def _closed_columns(end: Ended, row: Any, collected: int) -> dict[str, Any]:
+def _closed_columns(end: Ended, row: _OpenAttempt, collected: int) -> dict[str, Any]:
     """Columns of an attempt's row that its end changes."""
     counted = {name: getattr(row, name) for name in _COUNTED}
     reason, last_response = end.reason, None
@@ -462,7 +468,7 @@ def _closed_columns(end: Ended, row: Any, collected: int) -> dict[str, Any]:
     }
 
 
-def _result(row: Any, closed: Mapping[str, Any]) -> AttemptResult:
+def _result(row: _OpenAttempt, closed: Mapping[str, Any]) -> AttemptResult:
     """A closed attempt as the statistics count it: a cancelled one like a released one."""
     outcome = closed["outcome"]
     return AttemptResult(

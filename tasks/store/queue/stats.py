@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-
-from sqlalchemy import bindparam, select, tuple_
 
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, SUMS, AttemptOutcome, AttemptResult, PairStats
 from tasks.domain.states import State
 from tasks.scheduling.proximity.response_times import RoundTrip, moved
-from tasks.store.sql.prepared import Prepared, new_rows
-from tasks.store.sql.tables import attempts, pair_stats, subtasks
 from tasks.store.sql.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -36,37 +32,32 @@ class Fold:
     round_trip: RoundTrip | None = None
 
 
-def fold_many(conn: Transaction, now: datetime, folds: Sequence[Fold]) -> None:
+def fold_many(tx: Transaction, folds: Sequence[Fold]) -> None:
     """Add closed attempts to their pairs' sums, plain and faded."""
     of: dict[tuple[str, str], list[Fold]] = {}
     for one in folds:
         of.setdefault((one.result.site, one.result.node), []).append(one)
-    pairs = sorted(of)
-    new = [{"site": site, "node": node, "faded_at": now} for site, node in pairs]
-    new_rows(conn, pair_stats, ("site", "node", "faded_at")).defer(conn, new)
-    rows = _pairs(conn, pairs)
-    folded = [_folded(row, now, of[row.site, row.node]) for row in rows]
-    conn.update("pair_stats", ("site", "node"), folded)
+    tx.insert("pair_stats", ("site", "node"), sorted(of), shared={"faded_at": tx.now}, skip_known=True)
+    pairs = [f"{site} {node}" for site, node in of]
+    rows: list[Any] = tx.records(_StoredPair, _LOCK_PAIRS, sites=list({site for site, _ in of}), pairs=pairs)
+    tx.update("pair_stats", ("site", "node"), [_folded(row, tx.now, of[row.site, row.node]) for row in rows])
 
 
-def _pairs(conn: Transaction, pairs: Sequence[tuple[str, str]]) -> Sequence[Any]:
-    """The rows of these pairs, locked."""
-    if conn.dialect.name == "sqlite":
-        return _PAIR.rows_of_each(conn, [{"of_site": site, "of_node": node} for site, node in pairs])
-    return conn.execute(_PAIRS, {"pairs": pairs}).all()
-
-
-_PAIR = Prepared(
-    select(pair_stats).where(
-        pair_stats.c.site == bindparam("of_site"), pair_stats.c.node == bindparam("of_node")
-    )
+_FADED = tuple(f"f_{name}" for name in SUMS)
+_StoredPair = make_dataclass(
+    "_StoredPair",
+    [
+        *(("site", str), ("node", str), ("faded_at", datetime), ("wait_s", float), ("requests", int)),
+        *(("rtt_ms", float | None), ("rtt_n", int)),
+        *((name, float) for name in (*SUMS, *_FADED)),
+    ],
+    slots=True,
 )
-_PAIRS = (
-    select(pair_stats)
-    .where(tuple_(pair_stats.c.site, pair_stats.c.node).in_(bindparam("pairs", expanding=True)))
-    .order_by(pair_stats.c.site, pair_stats.c.node)
-    .with_for_update()
-)
+# A row of values is nothing that both databases look up; few rows have one site.
+_LOCK_PAIRS = f"""
+    SELECT site, node, faded_at, wait_s, requests, rtt_ms, rtt_n, {", ".join((*SUMS, *_FADED))} FROM pair_stats
+    WHERE site IN :sites AND site || ' ' || node IN :pairs ORDER BY site, node FOR UPDATE
+"""
 
 
 def _folded(row: Any, now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
@@ -109,68 +100,70 @@ class ChangedPair:
     wait_s: float
 
 
-def changed(conn: Transaction, since: datetime | None) -> list[ChangedPair]:
-    """Pairs an attempt was folded into after `since`; None: all there are."""
-    rows = _ALL.rows(conn) if since is None else _CHANGED.rows(conn, {"since": since})
+def changed(tx: Transaction, since: datetime | None) -> list[ChangedPair]:
+    """Return the pairs that an attempt was folded into after `since`; `None`: all there are."""
+    rows: list[Any] = (
+        tx.records(_FadedPair, _ALL) if since is None else tx.records(_FadedPair, _CHANGED, since=since)
+    )
     return [
         ChangedPair(
             site=row.site,
             node=row.node,
-            faded=PairStats.of(getattr(row, f"f_{name}") for name in SUMS),
+            faded=PairStats.of(getattr(row, name) for name in SUMS),
             faded_at=row.faded_at,
-            tried=row.tried,
+            tried=row.tried_in_all,
             wait_s=row.wait_s,
         )
         for row in rows
     ]
 
 
-_CHANGING = (
-    pair_stats.c.site,
-    pair_stats.c.node,
-    *(pair_stats.c[f"f_{name}"] for name in SUMS),
-    pair_stats.c.faded_at,
-    pair_stats.c.tried,
-    pair_stats.c.wait_s,
+_FadedPair = make_dataclass(
+    "_FadedPair",
+    [
+        *(("site", str), ("node", str), ("faded_at", datetime), ("tried_in_all", int), ("wait_s", float)),
+        *((name, float) for name in SUMS),
+    ],
+    slots=True,
 )
-_ALL = Prepared(select(*_CHANGING))
-_CHANGED = Prepared(select(*_CHANGING).where(pair_stats.c.faded_at > bindparam("since")))
+_ALL = f"""
+    SELECT site, node, faded_at, tried AS tried_in_all, wait_s, {", ".join(f"f_{name} AS {name}" for name in SUMS)}
+    FROM pair_stats
+"""
+_CHANGED = f"{_ALL} WHERE faded_at > :since"
 
 
-def running(conn: Transaction) -> list[AttemptResult]:
-    """Reports of attempts that run: provisional, until their closing adds them to their pairs."""
-    return [AttemptResult(**row._asdict(), outcome=AttemptOutcome.RELEASED) for row in _RUNNING.rows(conn)]
+def running(tx: Transaction) -> list[AttemptResult]:
+    """Return reports of attempts that run: provisional, until their closing adds them to their pairs."""
+    return tx.records(AttemptResult, _RUNNING)
 
 
-_RUNNING = Prepared(
-    select(*(attempts.c[name] for name in ("site", "node", "offered", "tried", "collected", "active_s")))
-    .join(subtasks, subtasks.c.attempt_id == attempts.c.id)
-    .where(subtasks.c.state == State.CRAWL, attempts.c.tried > 0)
-)
+_RUNNING = f"""
+    SELECT a.site, a.node, a.offered, a.tried, a.collected, a.active_s, '{AttemptOutcome.RELEASED}' AS outcome
+    FROM attempts a JOIN subtasks s ON s.attempt_id = a.id WHERE s.state = '{State.CRAWL}' AND a.tried > 0
+"""
 
 
-def knowledge(conn: Transaction, now: datetime) -> Knowledge:
-    """The statistics of every pair as a decision would have them now, with what runs."""
+def knowledge(tx: Transaction) -> Knowledge:
+    """Return the statistics of every pair as a decision would have them now, with what runs."""
     from tasks.scheduling.statistics import (
         Knowledge,  # brings numpy, which commands that only list do without
     )
 
     known = Knowledge()
-    for row in changed(conn, None):
-        age_s = (now - row.faded_at).total_seconds()
-        known.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), now.timestamp())
-    known.set_running(running(conn))
+    for row in changed(tx, None):
+        age_s = (tx.now - row.faded_at).total_seconds()
+        known.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), tx.now.timestamp())
+    known.set_running(running(tx))
     return known
 
 
-def round_trips(conn: Transaction) -> dict[tuple[str, str], float]:
-    """Milliseconds between a (site, node), of every pair that was measured."""
-    rows = conn.execute(
-        select(pair_stats.c.site, pair_stats.c.node, pair_stats.c.rtt_ms).where(
-            pair_stats.c.rtt_ms.is_not(None)
-        )
-    )
-    return {(site, node): ms for site, node, ms in rows}
+def round_trips(tx: Transaction) -> dict[tuple[str, str], float]:
+    """Return milliseconds between a (site, node), for every pair that was measured."""
+    return {
+        (site, node): ms
+        for site, node, ms in tx.rows("SELECT site, node, rtt_ms FROM pair_stats WHERE rtt_ms IS NOT NULL")
+    }
 
 
 _GIVEN_BACK = "a.outcome IN ('released', 'cancelled')"
