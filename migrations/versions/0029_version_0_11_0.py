@@ -15,6 +15,7 @@ down_revision = "0028"
 branch_labels = None
 depends_on = None
 
+_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 
@@ -23,6 +24,7 @@ def upgrade() -> None:
     _store_values_by_name()
     _join_added_nodes()
     _store_numbers_of_pages()
+    _log_result_pages()
     _number_links()
 
 
@@ -127,4 +129,19 @@ def _number_links() -> None:
     later = sa.text("serial > 0")
     op.create_index(
         "ix_page_products_serial", "page_products", ["serial"], sqlite_where=later, postgresql_where=later
+    )
+
+
+def _log_result_pages() -> None:
+    """One row for each result page that is read from now on."""
+    op.create_table(
+        "result_pages",
+        sa.Column("id", _ID, primary_key=True, autoincrement=True),
+        sa.Column("product_id", _ID, sa.ForeignKey("products.id"), nullable=False),
+        sa.Column("site", sa.String(255), nullable=False),
+        sa.Column("engine", sa.String(100), nullable=False),
+        sa.Column("part_id", _ID, sa.ForeignKey("task_parts.id"), nullable=False),
+        sa.Column("node", sa.String(100), nullable=False),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("hits", sa.LargeBinary, nullable=False),
     )

@@ -1,12 +1,17 @@
-"""Every stored page's key comes once, in batches, whatever their size."""
+"""Keys of stored pages come once, in batches of any size; a result page that was read is logged with its hits."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
-from world import World, hit
+from world import SITE, START, World, hit, undone
 
 from tasks.domain.page_key import page_key
-from tasks.store.content.known_pages import page_count, page_keys
+from tasks.store.content.known_pages import page_count, page_keys, save_result_pages
+from tasks.store.queue.upkeep import drop_old, drop_result_pages
+from tasks.store.sql.tables import result_pages
+from tasks.store.verify.verify import verify
 
 
 def test_an_empty_store_has_no_keys(world: World) -> None:
@@ -23,3 +28,59 @@ def test_all_keys_in_batches(world: World, batch: int) -> None:
     assert sorted(key for some in found for key in some) == sorted(page_key(hit(name)) for name in names)
     assert all(len(some) <= batch for some in found)
     assert page_count(world.store) == 5
+
+
+def test_a_result_page_is_logged_once_with_its_hits_known_ones_too(world: World) -> None:
+    lease, work = world.begin(world.waiting("甲"), "n1")
+    names = [hit("1"), hit("2")]
+    (one, _) = world.read_results(lease, work.targets[0], names).todo
+    world.save(lease, one)
+    world.pass_s(5)
+    again, more = world.begin(world.waiting("乙"), "n2")
+    read = world.result_page(again, more.targets[0], [*names, hit("3")])
+    for _ in range(2):  # a COMMIT whose answer was lost is done twice
+        world.do(save_result_pages, [read])
+    first, second = world.rows(result_pages)
+    assert (first.site, first.engine, first.node, first.at) == (SITE, "baidu", "n1", START)
+    assert (second.node, second.at) == ("n2", START + timedelta(seconds=5))
+    for row, its in ((first, lease), (second, again)):
+        subtask = world.subtask(its.subtask_id)
+        assert (row.product_id, row.part_id) == (subtask.product_id, subtask.part_id)
+    assert second.hits == b"".join(page_key(url)[:8] for url in (*names, hit("3")))
+
+
+BROKEN = [
+    "UPDATE result_pages SET product_id = 2",
+    "UPDATE result_pages SET site = 'x.cn'",
+    "UPDATE result_pages SET node = 'n9'",
+    "INSERT INTO result_pages (product_id, site, engine, part_id, node, at, hits) "
+    "SELECT product_id, site, engine, part_id, node, at, hits FROM result_pages",
+]
+
+
+@pytest.mark.parametrize("statement", BROKEN)
+def test_verify_sees_result_pages_that_nobody_read(world: World, statement: str) -> None:
+    lease, work = world.begin(world.waiting("甲"))
+    world.waiting("乙")
+    world.read_results(lease, work.targets[0], [hit("1")])
+    with undone(world.store) as tx:
+        assert tx.run(statement) == 1
+        assert (
+            {violation.kind for violation in verify(tx, world.now).violations}
+            <= {"copy", "counters"}
+            != set()
+        )
+
+
+def test_old_result_pages_go_with_the_log(world: World) -> None:
+    lease, work = world.begin(world.waiting("甲"))
+    world.read_results(lease, work.targets[0], [hit("1")])
+    world.pass_s(100)
+    again, more = world.begin(world.waiting("乙"))
+    world.read_results(again, more.targets[0], [hit("2")])
+    keep = timedelta(seconds=50)
+    world.do(lambda tx, now: drop_result_pages(tx, now, timedelta(days=1)))
+    assert len(world.rows(result_pages)) == 2
+    assert drop_old(lambda operation: int(world.do(operation)), keep)
+    assert [row.node for row in world.rows(result_pages)] == ["n1"]
+    assert world.rows(result_pages)[0].at == world.now

@@ -60,6 +60,10 @@ PARTLY = {
         "virtual_tasks",
         "planned_at",
     ): "EXISTS (SELECT 1 FROM tasks t WHERE t.virtual_task_id = virtual_tasks.id)",
+    (
+        "tasks",
+        "engine",
+    ): "id IN (SELECT p.task_id FROM result_pages r JOIN task_parts p ON p.id = r.part_id)",
     ("targets", "url"): "kind = 'hit' AND state = 'stored'",
     ("targets", "url_key"): "kind = 'hit' AND state = 'stored'",
     ("targets", "state"): "state = 'stored' AND reason IS NULL OR state = 'todo'",

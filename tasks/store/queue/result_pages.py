@@ -301,7 +301,7 @@ def _count_hits(
     made: Counter[_Source],
     unread: set[int | None],
 ) -> None:
-    """Record how many hits the searches have, as far as these result pages show (`tasks.domain.hit_count`).
+    """Store result pages, and how many hits the searches have, as far as these show (`tasks.domain.hit_count`).
 
     Args:
         made: how many of its hits each result page listed first.
@@ -316,10 +316,12 @@ def _count_hits(
             read.append((item, subtask, first, new_hits))
             unread.discard(item.target.id)
     rows = {row.id: row for row in partitions_of_tasks(tx, {subtask.task_id for _, subtask, *_ in read})}
-    found = {}
+    found, log = {}, []
     for item, subtask, first, new_hits in read:
         row = rows[subtask.part_id]
         if first:
+            keys = b"".join(hit.key[:_KEY_BYTES] for hit in item.hits)
+            log.append((subtask.product_id, item.lease.site, subtask.engine, row.id, item.lease.node, keys))
             row = replace(
                 row,
                 reported=row.reported if item.page.found is None else item.page.found,
@@ -338,7 +340,11 @@ def _count_hits(
     counts = [{name: getattr(rows[part_id], name) for name in _COUNTS} for part_id in changed]
     tx.update("task_parts", ("id",), counts)
     recount(tx, rows.values())
+    tx.insert("result_pages", _READ_PAGE, log, shared={"at": tx.now})
     tx.update("attempts", ("id",), list(found.values()))
 
 
+_KEY_BYTES = 8
+"""Bytes of the key of a hit that are stored with its result page."""
+_READ_PAGE = ("product_id", "site", "engine", "part_id", "node", "hits")
 _COUNTS = ("id", "pages_read", "listed", "new_hits", "ended", "reported", "found", "provenance")

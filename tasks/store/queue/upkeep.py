@@ -74,7 +74,8 @@ def retention_steps(keep_log: timedelta | None) -> Sequence[Step]:
     if keep_log is None:
         return always
     kept = keep_log
-    return (*always, lambda tx, now: drop_logs(tx, now, kept))
+    logs = (lambda tx, now: drop_logs(tx, now, kept), lambda tx, now: drop_result_pages(tx, now, kept))
+    return (*always, *logs)
 
 
 def empty_details(tx: Transaction, now: datetime) -> int:
@@ -133,6 +134,17 @@ def drop_logs(tx: Transaction, now: datetime, keep: timedelta) -> int:
 _ENDED = f"""
     SELECT id FROM subtasks
     WHERE id IN :ids AND state IN ('{State.DONE}', '{State.CANCELLED}') AND changed_at < :before ORDER BY id
+"""
+
+
+def drop_result_pages(tx: Transaction, now: datetime, keep: timedelta) -> int:
+    """Drop the next result pages that were read longer ago than `keep`."""
+    return tx.run(_DROP_RESULT_PAGES, most=BATCH, before=now - keep) if _free(tx) else 0
+
+
+_DROP_RESULT_PAGES = """
+    DELETE FROM result_pages
+    WHERE id IN (SELECT id FROM result_pages ORDER BY id LIMIT :most) AND at < :before
 """
 
 

@@ -316,6 +316,19 @@ attempts = _table(
 
 _SUMMED_COUNTS = ("attempts", "failed", "silent", "offered", "tried", "collected")
 
+# Result pages that were read: repeated looks at a query show how much of its hits is known.
+result_pages = _table(
+    "result_pages",
+    _id(),
+    _ref("product_id", "products"),
+    Column("site", String(255), nullable=False),
+    Column("engine", String(100), nullable=False),
+    _ref("part_id", "task_parts"),  # its query
+    Column("node", String(100), nullable=False),
+    _time("at", nullable=False),
+    Column("hits", LargeBinary, nullable=False),  # the first 8 bytes of the key of each hit, in their order
+)
+
 pair_stats = _table(
     "pair_stats",
     Column("site", String(255), primary_key=True),

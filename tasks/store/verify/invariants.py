@@ -164,6 +164,16 @@ SELECT s.id AS subtask_id, s.chunk FROM subtasks s JOIN task_parts p ON p.id = s
 WHERE s.parent_id IS NULL AND s.chunk > p.first_chunk AND NOT EXISTS (
     SELECT 1 FROM attempts a JOIN subtasks b ON b.id = a.subtask_id
     WHERE b.part_id = s.part_id AND b.task_id = s.task_id AND b.chunk = s.chunk - 1 AND a.more)
+-- copy: result page {id} is of product {product_id}, {site}, {engine}, {node}; partition {part_id} is not
+SELECT r.id, r.part_id, r.product_id, r.site, r.engine, r.node
+FROM result_pages r JOIN task_parts p ON p.id = r.part_id JOIN tasks t ON t.id = p.task_id
+WHERE r.product_id <> t.product_id OR r.site <> t.site OR r.engine <> t.engine OR length(r.hits) % 8 <> 0
+    OR NOT EXISTS (SELECT 1 FROM subtasks s JOIN attempts a ON a.subtask_id = s.id
+        WHERE s.task_id = t.id AND s.part_id = p.id AND a.node = r.node)
+-- counters: partition {part_id} has read {pages_read} result pages with {listed} hits; {n} with {hits} are stored
+SELECT r.part_id, p.pages_read, p.listed, r.n, r.hits
+FROM (SELECT part_id, count(*) AS n, sum(length(hits)) / 8 AS hits FROM result_pages GROUP BY part_id) r
+JOIN task_parts p ON p.id = r.part_id WHERE r.n > p.pages_read OR r.hits > p.listed
 -- counters: {state} is kept as {kept} subtasks, and there are {counted}
 SELECT state, sum(kept) AS kept, sum(counted) AS counted FROM (
     SELECT state, n AS kept, 0 AS counted FROM queue_counts
