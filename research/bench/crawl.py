@@ -90,9 +90,10 @@ def run(_shared: Path, smallest: bool) -> dict[str, Any]:
 
     Returns:
         ``ratios``: median over the rounds of our pages a second over the best of that peer's in the same round; None for a peer
-        that is not installed. ``figures``: by contestant pages a second, CPU milliseconds a page, share of the core it had,
+        that is not installed; ``writing_vs_raw_sqlite``: CPU time of writing over that of sqlite3 alone for the same rows. ``figures``: by contestant pages a second, CPU milliseconds a page, share of the core it had,
         resident memory and seconds to the first page, each as median, least and most, and the pages of a turn;
         ``by_cpu_time`` the ratios in pages a CPU second. If these two differ, the machine was not free, or one waited.
+        ``cpu_ms_by_part``: of ours, CPU milliseconds a page (`research.bench.crawl_peers.ours.PARTS`), and `raw_sqlite`.
         ``page_time``: CPU milliseconds of reading one page (`page_times`).
 
     Raises:
@@ -125,7 +126,9 @@ def run(_shared: Path, smallest: bool) -> dict[str, Any]:
     figures |= {"page_time": printed_by("research.bench.crawl_peers.page_time", rounds, core=core)}
     figures |= {"by_cpu_time": ratios(turns, _per_cpu_s), "rounds": len(turns[OURS.name])}
     figures |= {"not_installed": missing} if missing else {}
-    return {"bench": "crawl", "ratios": ratios(turns, _per_s), "figures": figures}
+    writing = [turn.parts["writing"] / turn.raw_writing_s for turn in turns[OURS.name]]
+    written = {"writing_vs_raw_sqlite": round(statistics.median(writing), 3)}
+    return {"bench": "crawl", "ratios": ratios(turns, _per_s) | written, "figures": figures}
 
 
 def _per_s(turn: Figures) -> float:
@@ -162,7 +165,17 @@ def _figures(turns: Sequence[Figures]) -> dict[str, Any]:
         "rss_mb": (turn.rss_mb for turn in turns),
         "first_page_s": (turn.first_page_at for turn in turns),
     }
-    return {"pages": turns[0].pages, **{name: _spread(list(values)) for name, values in columns.items()}}
+    figures = {"pages": turns[0].pages, **{name: _spread(list(values)) for name, values in columns.items()}}
+    return figures | ({"cpu_ms_by_part": _by_part(turns)} if turns[0].parts else {})
+
+
+def _by_part(turns: Sequence[Figures]) -> dict[str, float]:
+    """Return CPU milliseconds a page by part, and of writing the same rows by sqlite3 alone; medians over the rounds."""
+    names = {name for turn in turns for name in turn.parts}
+    of_parts = {name: [turn.parts.get(name, 0.0) / turn.pages for turn in turns] for name in sorted(names)}
+    of_parts["rest"] = [(turn.cpu_s - sum(turn.parts.values())) / turn.pages for turn in turns]
+    of_parts["raw_sqlite"] = [turn.raw_writing_s / turn.pages for turn in turns]
+    return {name: round(1000 * statistics.median(values), 3) for name, values in of_parts.items()}
 
 
 def _spread(values: Sequence[float]) -> list[float]:

@@ -1,65 +1,83 @@
-"""CPU time of a process by what it went into, sampled.
-
-Many times a second, the CPU time that each thread has used since the last sample counts for the part that the thread is
-in: that of the innermost function of its stack whose module belongs to one.
-"""
+"""CPU time of a process by what it went into: each thread has a part, by its name; functions that are timed have their own."""
 
 from __future__ import annotations
 
-import sys
+import functools
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FrameType
+from typing import Any
 
-_EVERY_S = 0.005
-REST = "rest"
+_LOOK_EVERY_S = 0.05
 
 
-@contextmanager
-def cpu_by_part(parts: Mapping[str, str]) -> Iterator[dict[str, float]]:
-    """Sample until the end of the block.
+class CpuParts:
+    """CPU seconds by part.
 
     Args:
-        parts: the part of each module or package, by dotted name; of several, the longest name counts.
-
-    Yields:
-        CPU seconds by part, with `REST` for threads that are in none; filled at the end.
+        threads: the part of each thread, by the beginning of its name; others are left out.
+        cpu_s: CPU seconds of the calling thread.
     """
-    used: dict[str, float] = defaultdict(float)
-    told: dict[str, float] = {}
-    over = threading.Event()
-    sampler = threading.Thread(target=_sample, args=(parts, used, over), name="cpu-parts", daemon=True)
-    sampler.start()
-    try:
-        yield told
-    finally:
-        over.set()
-        sampler.join()
-        told.update(used)
 
+    def __init__(self, threads: Mapping[str, str], cpu_s: Callable[[], float] = time.thread_time) -> None:
+        self._threads = threads
+        self._cpu_s = cpu_s
+        self._used: dict[str, float] = defaultdict(float)
+        self._before: dict[threading.Thread, float] = {}
+        self._of_thread = threading.local()
+        self._over = threading.Event()
 
-def _sample(parts: Mapping[str, str], used: dict[str, float], over: threading.Event) -> None:
-    before: dict[int, float] = {}
-    while not over.wait(_EVERY_S):
-        frames = sys._current_frames()
+    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its CPU time counted for a part, less that of timed functions that it calls."""
+
+        @functools.wraps(function)
+        def call(*given: Any, **named: Any) -> Any:
+            above_s = getattr(self._of_thread, "inner_s", 0.0)
+            self._of_thread.inner_s = 0.0
+            begun_s = self._cpu_s()
+            try:
+                return function(*given, **named)
+            finally:
+                took_s = self._cpu_s() - begun_s
+                own_s = took_s - self._of_thread.inner_s
+                self._of_thread.inner_s = above_s + took_s
+                self._used[part] += own_s
+                if (of_thread := self._part_of(threading.current_thread())) is not None:
+                    self._used[of_thread] -= own_s
+
+        return call
+
+    @contextmanager
+    def measured(self) -> Iterator[dict[str, float]]:
+        """Measure until the end of the block; yields CPU seconds by part, filled at the end."""
+        told: dict[str, float] = {}
+        self._add_up(count=False)
+        watching = threading.Thread(target=self._watch, name="cpu-parts", daemon=True)
+        watching.start()
+        try:
+            yield told
+        finally:
+            self._over.set()
+            watching.join()
+            told.update(self._used)
+
+    def _watch(self) -> None:
+        """Look at the threads again and again; one that ends between two looks loses what it used in between."""
+        ended = False
+        while not ended:
+            ended = self._over.wait(_LOOK_EVERY_S)
+            self._add_up(count=True)
+
+    def _add_up(self, *, count: bool) -> None:
         for thread in threading.enumerate():
-            if thread.ident not in frames or thread is threading.current_thread():
+            if thread.ident is None or (part := self._part_of(thread)) is None:
                 continue
             now_s = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
-            used[part_of(frames[thread.ident], parts)] += now_s - before.get(thread.ident, now_s)
-            before[thread.ident] = now_s
+            if count:
+                self._used[part] += now_s - self._before.get(thread, 0.0)
+            self._before[thread] = now_s
 
-
-def part_of(frame: FrameType | None, parts: Mapping[str, str]) -> str:
-    """Return the part that a thread is in, by its innermost function of one."""
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        while module:
-            if module in parts:
-                return parts[module]
-            module = module.rpartition(".")[0]
-        frame = frame.f_back
-    return REST
+    def _part_of(self, thread: threading.Thread) -> str | None:
+        return next((part for name, part in self._threads.items() if thread.name.startswith(name)), None)

@@ -7,6 +7,9 @@ Variant `without_rules`: the same pages, of sites without rules.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 from sqlalchemy import func, select
 
 from app.run.embedded import EmbeddedRunner
@@ -15,6 +18,7 @@ from app.run.open_store import open_store
 from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
 from research.bench.crawl_peers.contest import Call, Figures, Watch, take_part
+from research.bench.crawl_peers.raw_writing import raw_writing_s
 from research.bench.crawl_peers.web import (
     HITS,
     PAGES_OF_A_PRODUCT,
@@ -24,14 +28,24 @@ from research.bench.crawl_peers.web import (
     keyword,
     site,
 )
+from research.tools.cpu_parts import CpuParts
 from research.tools.pages import RULES, catalog_of
 from splitter.catalog.model import Catalog
 from splitter.catalog.rules import PageRules
+from tasks.reading import page_jobs
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import pages
+from tasks.worker import page_collector, page_reader
 
+THREADS = {
+    "MainThread": "lanes",
+    "reviewloop-writer": "writing",
+    "reader": "reading",
+    **dict.fromkeys(("asyncio", "uvloop"), "scheduling"),
+}
+"""Parts of the product by their threads: pages are read and judged in threads of lanes and of sweeps."""
 NODES = 4
 SLOTS = 4
 _LONGEST_S = 120.0
@@ -55,8 +69,25 @@ def crawl(call: Call) -> Figures:
     with open_store(settings) as store:
         _add_products(store, max(1, call.pages // PAGES_OF_A_PRODUCT))
         watch = Watch()
-        run_coroutine(_run(settings, store, call))
-        return watch.figures(*_stored(store))
+        with _parts().measured() as parts:
+            run_coroutine(_run(settings, store, call))
+        figures = watch.figures(*_stored(store))
+    database = Path(call.database)
+    raw_s = raw_writing_s(database, database.with_name("raw.db"))
+    return replace(figures, parts=parts, raw_writing_s=raw_s)
+
+
+def _parts() -> CpuParts:
+    """Return what measures the parts; from now on reading and judging are timed."""
+    parts = CpuParts(THREADS)
+    for part, module, name in (
+        ("reading", page_reader, "run"),
+        ("judging", page_jobs, "add_voices"),
+        ("judging", page_collector, "matchable_text"),
+        ("judging", page_collector, "page_verdict"),
+    ):
+        setattr(module, name, parts.timed(part, getattr(module, name)))
+    return parts
 
 
 async def _run(settings: Settings, store: Store, call: Call) -> None:
