@@ -24,7 +24,7 @@ from splitter.catalog.model import TimeFilter
 from splitter.spans import Span
 from splitter.split import chunks
 from splitter.urls import search_url
-from tasks.domain.errors import WrongRevision
+from tasks.domain.errors import Unstorable, WrongRevision
 from tasks.jobs.partitioning import search_urls
 from tasks.store.content.products import find
 from tasks.store.queue import nodes, tasks, transitions, upkeep
@@ -200,6 +200,67 @@ _OLD_QUERY = """
     INSERT INTO task_parts (id, task_id, parent_id, first_chunk, chunks, keywords, dropped, start_at, end_at)
     VALUES (:id, 1, 1, :first, :chunks, :words, '[]', :start, :end)
 """
+
+
+def test_a_wait_becomes_a_host_and_a_reason(old: Store, migrations: Path) -> None:
+    waits = {
+        "a.cn does not answer": ("a.cn", "unreachable"),
+        "b.cn:80 rests (login_wall)": ("b.cn:80", "login_wall"),
+        "c.cn is asked as often as it may be": ("c.cn", "no_permit"),
+    }
+    with old.begin() as conn:
+        for number, words in enumerate(waits, start=1):
+            conn.run("UPDATE subtasks SET waits_for = :words WHERE id = :id", id=number, words=words)
+    schema.upgrade(old, migrations)
+    with old.read() as conn:
+        found = conn.rows("SELECT wait_host, wait_reason FROM subtasks WHERE id IN (1, 2, 3) ORDER BY id")
+    assert found == list(waits.values())
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "told"),
+    [
+        ("kind = 'video'", "kind IN ('meta', 'microblog').* 1 ('video')"),
+        ("reason = 'of a newer version'", "reason IN .* 1 ('of a newer version')"),
+        ("state = 'FAILED', reason = NULL", "state <> 'FAILED' OR reason IS NOT NULL.* 1 (None)"),
+        ("failed_on = '7'", "failed_on.* 1 (7)"),
+        ("failed_on = '{}'", "failed_on.* 1 ("),
+    ],
+)
+def test_a_value_that_no_version_wrote_is_named_and_nothing_is_changed(
+    old: Store, migrations: Path, spoilt: str, told: str
+) -> None:
+    with old.begin() as conn:
+        conn.run(f"UPDATE subtasks SET {spoilt} WHERE id = 1")
+        before = conn.rows("SELECT * FROM subtasks ORDER BY id"), conn.rows("SELECT * FROM added_nodes")
+    pattern = re.escape(told).replace(r"\.\*", ".*")
+    with pytest.raises(WrongRevision, match=rf"1 rows of the table subtasks.*{pattern}.*Nothing was changed"):
+        schema.upgrade(old, migrations)
+    with old.begin() as conn:
+        assert schema.revision(conn) == "0027"
+        assert (
+            conn.rows("SELECT * FROM subtasks ORDER BY id"),
+            conn.rows("SELECT * FROM added_nodes"),
+        ) == before
+        conn.run(
+            "UPDATE subtasks SET kind = 'meta', state = 'WAIT', reason = NULL, failed_on = '[]' WHERE id = 1"
+        )
+    schema.upgrade(old, migrations)
+
+
+def test_the_database_refuses_a_subtask_that_no_sweep_could_read(old: Store, migrations: Path) -> None:
+    schema.upgrade(old, migrations)
+    for spoilt in (
+        "state = 'LATER'",
+        "kind = 'video'",
+        "reason = 'x'",
+        "failed_on = '7'",
+        "failed_on = '{}'",
+    ):
+        with pytest.raises(Unstorable), old.begin() as conn:
+            conn.run(f"UPDATE subtasks SET {spoilt} WHERE id = 1")
+    with pytest.raises(Unstorable), old.begin() as conn:
+        conn.run("UPDATE subtasks SET state = 'FAILED', reason = NULL WHERE id = 1")
 
 
 @pytest.mark.parametrize(("found", "advice"), [("0026", "0.9.0 first"), ("9999", "update reviewloop")])

@@ -19,6 +19,7 @@ from app.cli.tables import COLORS
 from app.files.harmless import shown
 from app.views.durations import seconds
 from tasks.domain.errors import UnknownSubtask
+from tasks.domain.host_wait import HostWait
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State
 from tasks.scheduling.decision import Ruling
@@ -144,7 +145,7 @@ def _print_head(out: Console, row: Row, targets: Sequence[Row]) -> None:
     if row["assigned_quota"]:
         out.print(f"A person set its quota: {row['assigned_quota']:,} hits an attempt.")
     if row["not_before"] and row["state"] == State.WAIT:
-        why = f": {row['waits_for']}" if row["waits_for"] else ""
+        why = f": {HostWait(row['wait_host'], row['wait_reason'])}" if row["wait_host"] else ""
         out.print(f"Held back until {clock(row['not_before'])} UTC{why}.")
     if row["idle_releases"]:
         out.print(f"Attempts in a row that nobody answered: {row['idle_releases']}.")

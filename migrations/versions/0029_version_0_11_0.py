@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
+
+from tasks.domain.errors import WrongRevision
 
 revision = "0029"
 down_revision = "0028"
@@ -16,16 +20,35 @@ branch_labels = None
 depends_on = None
 
 _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_STATES = ("PRIORITY", "WAIT", "CRAWL", "SLEEP", "FAILED", "MANUAL", "DONE", "CANCELLED")
+_KINDS = ("meta", "microblog")
+_REASONS = (
+    "not_started",
+    "silent",
+    "host_unreachable",
+    "blocked",
+    "nothing_stored",
+    "result_page_broken",
+    "bad_rule",
+    "robots",
+    "bad_url",
+    "node_error",
+    "unknown_site",
+    "unreadable",
+)
 _JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 
 
 def upgrade() -> None:
     """Each function changes the tables of one subject."""
+    _check_values()
     _store_values_by_name()
     _join_added_nodes()
     _store_numbers_of_pages()
     _log_result_pages()
     _number_links()
+    _divide_waits()
+    _constrain_values()
 
 
 def _store_values_by_name() -> None:
@@ -145,3 +168,74 @@ def _log_result_pages() -> None:
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("hits", sa.LargeBinary, nullable=False),
     )
+
+
+def _divide_waits() -> None:
+    """A wait was one text, such as "a.cn rests (forbidden)"; now it is a host and a reason."""
+    op.add_column("subtasks", sa.Column("wait_host", sa.String(255)))
+    op.add_column("subtasks", sa.Column("wait_reason", sa.String(40)))
+    reasons = {"does not answer": "unreachable", "is asked as often as it may be": "no_permit"}
+    conn = op.get_bind()
+    found = conn.execute(
+        sa.text("SELECT DISTINCT waits_for FROM subtasks WHERE waits_for IS NOT NULL")
+    ).scalars()
+    for text in found.all():
+        host, _, words = text.partition(" ")
+        reason = reasons.get(words) or words.removeprefix("rests (").removesuffix(")")
+        statement = "UPDATE subtasks SET wait_host = :host, wait_reason = :reason WHERE waits_for = :text"
+        conn.execute(sa.text(statement), {"host": host, "reason": reason, "text": text})
+    op.drop_column("subtasks", "waits_for")
+
+
+def _checks() -> dict[str, str]:
+    """Return the conditions of the constraints of `subtasks` by name."""
+    sqlite = op.get_bind().dialect.name == "sqlite"
+    one_of = {"state": _STATES, "kind": _KINDS, "reason": _REASONS}
+    conditions = {name: f"{name} IN ({', '.join(map(repr, values))})" for name, values in one_of.items()}
+    conditions["failed"] = "state <> 'FAILED' OR reason IS NOT NULL"
+    conditions["failed_on"] = f"{'json_type' if sqlite else 'jsonb_typeof'}(failed_on) = 'array'"
+    return {f"ck_subtasks_{name}": condition for name, condition in conditions.items()}
+
+
+def _check_values() -> None:
+    """Refuse to upgrade a database with a value that no version of reviewloop wrote; nothing was changed then."""
+    conn = op.get_bind()
+    if conn.dialect.name == "sqlite":  # json_type fails on what is no JSON
+        invalid = "SELECT id, failed_on FROM subtasks WHERE NOT json_valid(failed_on) ORDER BY id"
+        _refuse("failed_on must be a list", conn.execute(sa.text(invalid)).all())
+    for name, condition in _checks().items():
+        column = "reason" if name == "ck_subtasks_failed" else name.removeprefix("ck_subtasks_")
+        found = f"SELECT id, {column} FROM subtasks WHERE NOT ({condition}) ORDER BY id"
+        _refuse(condition, conn.execute(sa.text(found)).all())
+
+
+def _refuse(condition: str, rows: Sequence[Any]) -> None:
+    if rows:
+        listed = ", ".join(f"{number} ({value!r})" for number, value in rows[:5])
+        raise WrongRevision(
+            f"{len(rows)} rows of the table subtasks hold a value that no version of reviewloop wrote, and the new "
+            f"version demands {condition}. By id (value): {listed}{', ...' if len(rows) > 5 else ''}. Nothing was "
+            "changed: correct these rows by SQL, then upgrade again"
+        )
+
+
+def _constrain_values() -> None:
+    """The database refuses a subtask that no sweep could read."""
+    conn = op.get_bind()
+    if conn.dialect.name != "sqlite":
+        for name, condition in _checks().items():
+            op.create_check_constraint(name, "subtasks", condition)
+        return
+    # SQLite adds no constraint to a table; its documentation says how to edit the text instead, which costs the same
+    # for any number of rows: https://www.sqlite.org/lang_altertable.html#otheralter
+    checks = "".join(f",\n\tCONSTRAINT {name} CHECK ({condition})" for name, condition in _checks().items())
+    version = conn.exec_driver_sql("PRAGMA schema_version").scalar_one()
+    text = conn.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = 'subtasks'").scalar_one()
+    before, _, after = text.rpartition(")")
+    conn.exec_driver_sql("PRAGMA writable_schema = ON")
+    conn.exec_driver_sql(
+        "UPDATE sqlite_master SET sql = ? WHERE type = 'table' AND name = 'subtasks'",
+        (f"{before}{checks}){after}",),
+    )
+    conn.exec_driver_sql(f"PRAGMA schema_version = {version + 1}")
+    conn.exec_driver_sql("PRAGMA writable_schema = RESET")

@@ -50,15 +50,14 @@ def _found(world: World) -> list[tuple[str, int | None]]:
 
 BROKEN = [
     # what is waited for
-    ("UPDATE subtasks SET waits_for = 'a.cn does not answer' WHERE id = 3", ("wait", WAITING)),
+    ("UPDATE subtasks SET wait_host = 'a.cn', wait_reason = 'unreachable' WHERE id = 3", ("wait", WAITING)),
     (
-        "UPDATE subtasks SET waits_for = 'a.cn does not answer', not_before = changed_at WHERE id = 1",
+        "UPDATE subtasks SET wait_host = 'a.cn', wait_reason = 'unreachable', not_before = changed_at WHERE id = 1",
         ("wait", DONE),
     ),
     ("UPDATE subtasks SET idle_releases = 2 WHERE id = 4", ("wait", FAILED_ONCE)),
     # the event log
     ("UPDATE subtasks SET state = 'WAIT' WHERE id = 1", ("queue", DONE)),
-    ("UPDATE subtasks SET state = 'LIMBO' WHERE id = 3", ("queue", WAITING)),
     ("DELETE FROM events WHERE subtask_id = 3", ("queue", WAITING)),
     ("DELETE FROM events WHERE subtask_id = 1 AND transition = 'admit'", ("chain", DONE)),
     ("DELETE FROM events WHERE subtask_id = 1 AND transition = 'create'", ("chain", DONE)),

@@ -361,7 +361,7 @@ def test_a_host_that_answers_no_node_rests_and_the_subtask_waits(world):
     )  # robots.txt was answered
     (rest,) = world.rows(host_rests)
     assert (rest.host, rest.node, rest.cause, rest.times) == ("www.baidu.com", "n1", "unreachable", 1)
-    assert (a.waits_for, a.not_before) == ("www.baidu.com does not answer", rest.until)
+    assert (a.wait_host, a.wait_reason, a.not_before) == ("www.baidu.com", "unreachable", rest.until)
 
 
 def test_a_host_that_answers_not_even_for_robots_txt_counts_as_unanswered(world):
@@ -454,7 +454,7 @@ def test_hits_of_a_host_that_does_not_answer_are_offered_and_not_tried(world):
     world.web.answers[SEARCH] = result_page(hit(1), hit(2))
     world.web.answers[f"http://{SITE}/robots.txt"] = FetchError(ErrorClass.CONNECT, "refused")
     assert world.run()
-    assert world.subtask.waits_for == f"{SITE} does not answer"
+    assert (world.subtask.wait_host, world.subtask.wait_reason) == (SITE, "unreachable")
     a = world.attempt
     assert (a.offered, a.tried, a.collected, a.errors) == (2, 0, 0, {"connect": 2})
     assert set(world.hits().values()) == {("todo", "connect", 0)}

@@ -124,13 +124,14 @@ class _Waiting(NamedTuple):
     """Subtasks in WAIT of one site and kind.
 
     Attributes:
-        waits_for: host and cause (`HostWait`), if they were released with a time that has not come.
+        wait_host, wait_reason: as of `HostWait`, if they were released with a time that has not come.
         until: that time, of the first of them.
     """
 
     site: str
     kind: str
-    waits_for: str | None
+    wait_host: str | None
+    wait_reason: str | None
     until: datetime | None
     n: int
     left: int
@@ -154,8 +155,8 @@ def host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> l
     found: dict[HostWait, HostQueue] = {}
     for group in tx.records(_Waiting, _HELD, now=now):
         wait, until = resting(group.site, group.kind) or (None, now)
-        if group.waits_for is not None and group.until is not None:
-            released = HostWait.read(group.waits_for)
+        if group.wait_host is not None and group.wait_reason is not None and group.until is not None:
+            released = HostWait(group.wait_host, group.wait_reason)
             wait, until = released, max(group.until, until) if wait == released else group.until
         if wait is not None:
             before = found.get(wait)
@@ -184,12 +185,13 @@ def _resting(
 
 _RESTS = f"SELECT host, node, cause, until FROM host_rests WHERE until > :now OR cause = '{UNREACHABLE}'"
 _HELD = f"""
-    SELECT site, kind, waits_for, min(until) AS until, count(*) AS n, coalesce(sum("left"), 0) AS "left"
+    SELECT site, kind, wait_host, wait_reason, min(until) AS until, count(*) AS n, coalesce(sum("left"), 0) AS "left"
     FROM (
         SELECT site, kind, "left", CASE WHEN not_before > :now THEN not_before END AS until,
-            CASE WHEN not_before > :now THEN waits_for END AS waits_for
+            CASE WHEN not_before > :now THEN wait_host END AS wait_host,
+            CASE WHEN not_before > :now THEN wait_reason END AS wait_reason
         FROM subtasks WHERE state = '{State.WAIT}'
-    ) waiting GROUP BY site, kind, waits_for
+    ) waiting GROUP BY site, kind, wait_host, wait_reason
 """
 
 

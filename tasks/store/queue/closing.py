@@ -149,7 +149,7 @@ def _rested_for_all(
 def _released(item: Close, row: _Closing, **detail: Any) -> _End:
     """Given back by its node: that is not the host's fault, and the subtask may go again at once."""
     idle = 0 if item.report.answered else row.idle_releases
-    values = {"idle_releases": idle, "not_before": row.not_before, "waits_for": None}
+    values = {"idle_releases": idle, "not_before": row.not_before, **transitions.NO_WAIT}
     return _End(AttemptOutcome.RELEASED, values, {"detail": {**detail, "idle_releases": idle}})
 
 
@@ -183,10 +183,11 @@ def _unasked(
     values = {
         "idle_releases": idle,
         "not_before": now + timedelta(seconds=wait_s) if wait_s > 0.0 else row.not_before,
-        "waits_for": str(waits) if wait_s > 0.0 else None,
+        **({"wait_host": waits.host, "wait_reason": waits.cause} if wait_s > 0.0 else transitions.NO_WAIT),
     }
     why = str(waits) if host.unreachable else item.given_back
-    detail = {"why": why, "delay_s": wait_s, "idle_releases": idle, "waits_for": values["waits_for"]}
+    waited_for = [waits.host, waits.cause] if wait_s > 0.0 else None
+    detail = {"why": why, "delay_s": wait_s, "idle_releases": idle, "waits_for": waited_for}
     return _End(AttemptOutcome.RELEASED, values, {"detail": detail})
 
 

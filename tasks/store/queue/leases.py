@@ -226,7 +226,7 @@ def grant(tx: Transaction, grants: Iterable[Grant], start_within: timedelta) -> 
         values = {
             "lease_deadline": tx.now + start_within,
             "attempts": row.attempts + 1,
-            "waits_for": None,
+            **transitions.NO_WAIT,
         }
         leases.append(lease)
         moves.append(Move(row.id, values, lease.token, lease.attempt_id, lease.node, detail=one.detail))

@@ -24,6 +24,9 @@ LOCKED = "id IN :ids ORDER BY id FOR UPDATE"
 LOCKED_IF_FREE = f"{LOCKED} SKIP LOCKED"
 """The same, but it leaves out those that another transaction has locked: a sweep comes again, and waits for nobody."""
 
+NO_WAIT: Mapping[str, Any] = {"wait_host": None, "wait_reason": None}
+"""Columns of a subtask that waits for no host."""
+
 _NO_LEASE: Mapping[str, Any] = {
     **dict.fromkeys(("lease_token", "lease_node", "lease_deadline", "attempt_id")),
     "lease_started": False,
@@ -165,9 +168,7 @@ def set_aside(tx: Transaction, moves: Sequence[Move]) -> int:
     done = 0
     for begin in LEGAL[Transition.SET_ASIDE]:
         its = [
-            replace(
-                one, values={"reason": one.reason, "failed_on": [], "not_before": None, "waits_for": None}
-            )
+            replace(one, values={"reason": one.reason, "failed_on": [], "not_before": None, **NO_WAIT})
             for one in moves
             if states.get(one.subtask_id) == begin
         ]
@@ -189,7 +190,7 @@ def cancel(tx: Transaction, subtask_id: int, why: str) -> int | None:
     held = _lock_one(tx, subtask_id)
     one = Move(
         subtask_id,
-        {"waits_for": None},
+        NO_WAIT,
         held.token,
         held.attempt_id,
         held.node,

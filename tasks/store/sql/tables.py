@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
+from splitter.catalog.names import Kind
 from sqlalchemy import (
     JSON,
     Boolean,
+    CheckConstraint,
     Column,
     DateTime,
     Dialect,
@@ -27,6 +30,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import BigInteger
+
+from tasks.domain.failures import FailureReason
+from tasks.domain.states import State
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -95,6 +101,11 @@ def _ref(name: str, to: str, *, nullable: bool = False) -> Column[int]:
 
 def _time(name: str, *, nullable: bool = True) -> Column[Any]:
     return Column(name, UtcDateTime(), nullable=nullable)
+
+
+def _one_of(table: str, column: str, values: type[StrEnum]) -> CheckConstraint:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=f"ck_{table}_{column}")
 
 
 products = _table(
@@ -218,7 +229,8 @@ subtasks = _table(
     _count("left"),  # targets to do, as far as known
     _time("not_before"),  # not given to a node earlier
     _count("idle_releases"),  # in a row, of attempts that nobody answered
-    Column("waits_for", Text),  # host and cause, where it waits for one
+    Column("wait_host", String(255)),  # which it waits for
+    Column("wait_reason", String(40)),  # tasks.domain.host_wait, or the error class of a refusal
     Column("reason", String(40)),  # why it failed last
     Column("lease_token", String(32)),
     Column("lease_node", String(100)),
@@ -229,6 +241,12 @@ subtasks = _table(
     _time("created_at", nullable=False),
     _time("changed_at", nullable=False),
     _flag("log_dropped"),  # its events were dropped after `keep_log` (tasks.store.queue.upkeep)
+    _one_of("subtasks", "state", State),
+    _one_of("subtasks", "kind", Kind),
+    _one_of("subtasks", "reason", FailureReason),
+    CheckConstraint("state <> 'FAILED' OR reason IS NOT NULL", name="ck_subtasks_failed"),
+    CheckConstraint("json_type(failed_on) = 'array'", name="ck_subtasks_failed_on").ddl_if(dialect="sqlite"),
+    CheckConstraint("jsonb_typeof(failed_on) = 'array'", name="ck_subtasks_failed_on").ddl_if("postgresql"),
     Index("ix_subtasks_queue", "state", text("priority DESC"), "id"),
     Index(None, "state", "lease_deadline"),
     # So that subtasks are counted from the index alone:

@@ -30,9 +30,10 @@ SELECT id AS subtask_id FROM subtasks WHERE state = 'CRAWL'
 -- lease: is in {state} with a part of a lease (token, node, deadline, attempt)
 SELECT id AS subtask_id, state FROM subtasks WHERE state <> 'CRAWL' AND (lease_started
     OR lease_token IS NOT NULL OR lease_node IS NOT NULL OR lease_deadline IS NOT NULL OR attempt_id IS NOT NULL)
--- wait: is in {state} and waits for {waits_for} until {not_before}
-SELECT id AS subtask_id, state, waits_for, not_before FROM subtasks
-WHERE waits_for IS NOT NULL AND (state <> 'WAIT' OR not_before IS NULL)
+-- wait: is in {state} and waits for {wait_host} ({wait_reason}) until {not_before}
+SELECT id AS subtask_id, state, wait_host, wait_reason, not_before FROM subtasks
+WHERE (wait_host IS NOT NULL AND (state <> 'WAIT' OR not_before IS NULL))
+    OR (wait_host IS NULL) <> (wait_reason IS NULL)
 -- copy: is of {site}, {kind}, product {product_id}, priority {priority}; its task and product say otherwise
 SELECT s.id AS subtask_id, s.site, s.kind, s.product_id, s.priority FROM subtasks s
 JOIN tasks t ON t.id = s.task_id JOIN products p ON p.id = s.product_id

@@ -5,9 +5,9 @@ held at a time, so memory does not grow with the log. A subtask on the happy pat
 all others event by event. Each allocation opens the next attempt, under its token (fencing); the event that ends it
 names the same token, node and attempt, at the same moment.
 
-The `not_before`, `waits_for` and `idle_releases` of a subtask follow from the details of events. If these
-were dropped (`tasks.store.queue.upkeep`), or are of a version that did not record it, the value is unknown until an
-event sets it again. Times stay as the driver returns them (text with SQLite): they compare in either form.
+The `not_before`, `wait_host`, `wait_reason` and `idle_releases` of a subtask follow from the details of events. If
+they were dropped (`tasks.store.queue.upkeep`), or are of a version that did not record it, the value is unknown until
+an event sets it again. Times stay as the driver returns them (text with SQLite): they compare in either form.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class _SubtaskRow(NamedTuple):
     assigned_node: str | None
     not_before: Any
     idle_releases: int
-    waits_for: str | None
+    wait_host: str | None
+    wait_reason: str | None
     reason: str | None
     lease_token: str | None
     lease_node: str | None
@@ -105,8 +106,8 @@ class _SubtaskRow(NamedTuple):
 
 _SUBTASKS = """
     SELECT id, task_id, parent_id, "left", log_dropped, state, round, recalls, CAST(failed_on AS TEXT) AS failed_on,
-        assigned_node, not_before, idle_releases, waits_for, reason, lease_token, lease_node, attempt_id, lease_started,
-        attempts, created_at, changed_at
+        assigned_node, not_before, idle_releases, wait_host, wait_reason, reason, lease_token, lease_node, attempt_id,
+        lease_started, attempts, created_at, changed_at
     FROM subtasks ORDER BY id
 """
 
@@ -161,7 +162,8 @@ class _Told:
     assigned_node: str | None = None
     not_before: Any = None
     idle_releases: Any = 0
-    waits_for: Any = None
+    wait_host: Any = None
+    wait_reason: Any = None
     reason: str | None = None
     lease_token: str | None = None
     lease_node: str | None = None
@@ -175,7 +177,7 @@ class _Told:
 _KINDS = {
     "state": "queue",
     **dict.fromkeys(("round", "recalls", "failed_on", "assigned_node", "reason"), "recalls"),
-    **dict.fromkeys(("not_before", "idle_releases", "waits_for"), "wait"),
+    **dict.fromkeys(("not_before", "idle_releases", "wait_host", "wait_reason"), "wait"),
     **dict.fromkeys(("lease_token", "lease_node", "attempt_id", "lease_started"), "lease"),
     "attempts": "attempt",
     **dict.fromkeys(("created_at", "changed_at"), "time"),
@@ -345,7 +347,7 @@ def _replayed(
             attempt = made[told.attempts] if told.attempts < len(made) else None
             told.attempts += 1
             told.lease_token, told.lease_node, told.attempt_id = token, node, attempt_id
-            told.waits_for = None
+            told.wait_host = told.wait_reason = None
             told.lease_started = attempt is not None and attempt.started_at is not None
             opened = (told.attempts, told.round, attempt_id, token, node, at)
             if attempt is None or opened != (attempt.no, attempt.round, attempt.id, *attempt[4:7]):
@@ -396,15 +398,19 @@ def _closed(
         known = _detail(detail)
         delay_s = known.get("delay_s", 0.0)
         if detail is None:
-            told.not_before = told.waits_for = told.idle_releases = _UNKNOWN
+            told.not_before = told.wait_host = told.wait_reason = told.idle_releases = _UNKNOWN
             return
         if delay_s > 0.0:
             told.not_before = as_time(at) + timedelta(seconds=delay_s)
-        told.waits_for = known.get("waits_for", _UNKNOWN if delay_s > 0.0 else None)
+        waits_for = known.get("waits_for", _UNKNOWN if delay_s > 0.0 else None)
+        if isinstance(waits_for, list):
+            told.wait_host, told.wait_reason = waits_for
+        else:  # versions before 0.11.0 wrote a sentence
+            told.wait_host = told.wait_reason = None if waits_for is None else _UNKNOWN
         if told.idle_releases != 0 or "idle_releases" in known:
             told.idle_releases = known.get("idle_releases", _UNKNOWN)
     elif transition == "cancel":
-        told.waits_for = None
+        told.wait_host = told.wait_reason = None
 
 
 def _moved(
@@ -438,12 +444,12 @@ def _moved(
         told.assigned_node = node
     elif transition == "cancel":
         says = (None, None, None, "cancelled")
-        told.waits_for = None
+        told.wait_host = told.wait_reason = None
     elif transition == "set_aside":
         says = (None, None, None, reason)
         told.reason = reason
         told.failed_on = []
-        told.not_before = told.waits_for = None
+        told.not_before = told.wait_host = told.wait_reason = None
     if (token, attempt_id, node, reason) != says:
         message = (
             f"says (token, attempt, node, reason) {(token, attempt_id, node, reason)}, which must be {says}"
