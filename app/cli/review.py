@@ -26,9 +26,8 @@ from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
 from app.importing.sheets import TableChoice
 from splitter.errors import InputError
-from tasks.store.content import imports, products
-from tasks.store.content.imports import Source, shape_of
-from tasks.store.sql.database import Store
+from tasks.store.content import products
+from tasks.store.content.imports import shape_of
 
 _MOST_LINES = 10
 _TOLD_EVERY = 100_000
@@ -49,13 +48,15 @@ def review() -> None:
 @click.argument("file", type=click.File("rb"))
 @click.option(
     "--map", "maps", metavar="FIELD=COLUMN", multiple=True,
-    help="Which column holds a field; FIELD= leaves it out. Repeatable, remembered for the source.",
+    help="Which column holds a field; FIELD= leaves it out. Repeatable.",
 )  # fmt: skip
 @table_options
 @click.option("--product", metavar="NAME", help="The product of all lines, where no column names it.")
 @click.option("--site", metavar="NAME", help="The site of all lines, where no column names it.")
 @click.option(
-    "--source", metavar="NAME", help="Where the file comes from. Default: known by the file's columns."
+    "--source",
+    metavar="NAME",
+    help="Where the file comes from. Default: a name made from the file's columns.",
 )
 @click.option("--crawl", is_flag=True, help="Let runs look for products that are new, too.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be stored; nothing is changed.")
@@ -101,8 +102,8 @@ def import_(
         if read.found is not None:
             read.found.check()
         with store_or_none(settings, dry_run=dry_run) as store:
-            from_ = _source(store, source, read, said, origin)
-            columns = _columns(read, from_, product, site, origin)
+            columns = _columns(read, said, product, site, origin)
+            from_ = source.strip() if source is not None else _source(read, columns)
             with store.read() if store is not None else nullcontext() as conn:
                 there = products.known_names(conn) if conn is not None else []
             names = ProductNames(there, product, None if crawl else ())
@@ -113,7 +114,7 @@ def import_(
                 save = Trying(store).known
             else:
                 save = Saving(store, from_, names, origin, person()).save
-            say_columns(f"{origin} ({from_.name})", read.found, columns.columns)
+            say_columns(f"{origin} ({from_})", read.found, columns.columns)
             try:
                 done = import_reviews(read.records, checks, save, _progress)
             except KeyboardInterrupt:
@@ -128,31 +129,16 @@ def _check_source(name: str | None) -> None:
         raise InputError(f"--source {name[:40]!r}: write a name of at most {_LONGEST_SOURCE} characters")
 
 
-def _source(
-    store: Store | None, name: str | None, read: ReviewFile, said: dict[str, str], origin: str
-) -> Source:
-    """The source of a file, with what a person said of its columns, now and before."""
-    shape = shape_of(read.columns)
-    found = None
-    if store is not None:
-        with store.read() as conn:
-            found = imports.find_source(conn, name, shape)
-    before = dict(found.columns) if found is not None else {}
-    # Columns that a file of another shape has not are not asked for: what is said now is checked by its reader.
-    before = {key: column for key, column in before.items() if not column or column in read.columns}
-    told = before | said
-    if found is not None:
-        return Source(found.name, shape, told)
-    if name is None:
-        collector = field_columns(read.columns, told, origin).collector
-        name = collector.name if collector is not None else f"columns-{shape.hex()[:8]}"
-    return Source(name.strip(), shape, told)
+def _source(read: ReviewFile, columns: FieldColumns) -> str:
+    """Return the name of a file's source: the collector that writes such files, or a hash of the columns."""
+    known = columns.collector
+    return known.name if known is not None else f"columns-{shape_of(read.columns).hex()[:8]}"
 
 
 def _columns(
-    read: ReviewFile, source: Source, product: str | None, site: str | None, origin: str
+    read: ReviewFile, said: dict[str, str], product: str | None, site: str | None, origin: str
 ) -> FieldColumns:
-    found = replace(field_columns(read.columns, source.columns, origin), site=site or "")
+    found = replace(field_columns(read.columns, said, origin), site=site or "")
     if product is None and "product" not in found.columns:
         raise InputError(
             f"{origin}: no column is known to hold the product's name; name it with --map product=COLUMN, or give the "
@@ -187,7 +173,7 @@ def _finish(
 
 
 def _document(
-    done: Imported, names: ProductNames, columns: FieldColumns, source: Source, *, dry_run: bool
+    done: Imported, names: ProductNames, columns: FieldColumns, source: str, *, dry_run: bool
 ) -> dict[str, Any]:
     return {
         "added": done.added,
@@ -195,7 +181,7 @@ def _document(
         "refused": done.refused,
         "refused_by_field": done.refused_by,
         "lines": done.lines,
-        "source": source.name,
+        "source": source,
         "columns": columns.columns,
         "products_added": list(names.added),
         "products_matched": names.taken_as,

@@ -13,7 +13,7 @@ from app.files.table_files import BadRow
 from app.importing.review_checks import ProductNames, RefusedReview, ReviewChecks
 from app.importing.review_files import Record
 from tasks.store.content import imports, products
-from tasks.store.content.imports import ImportedReview, Source
+from tasks.store.content.imports import ImportedReview
 from tasks.store.sql.database import Store
 
 BATCH = 1000
@@ -83,12 +83,12 @@ class Saving:
     """Stores reviews with their products, a batch a transaction.
 
     Args:
-        source: is remembered with the first batch.
+        source: name of where the reviews come from.
         file: the first batch records in the audit log that it is imported.
         who: imports it.
     """
 
-    def __init__(self, store: Store, source: Source, names: ProductNames, file: str, who: str) -> None:
+    def __init__(self, store: Store, source: str, names: ProductNames, file: str, who: str) -> None:
         self._store = store
         self._source = source
         self._names = names
@@ -101,14 +101,13 @@ class Saving:
         """Store reviews; of each, whether it was known."""
         with self._store.begin() as conn:
             now = conn.now
-            imports.use_source(conn, now, self._source)
             if not self._is_recorded:
-                record_import(conn, now, self._source.name, self._file, self._who)
+                record_import(conn, now, self._source, self._file, self._who)
             new = list(self._names.added.values())
             added = [one.name for one in new[self._stored_products :] if products.add(conn, now, one)]
             record_added(conn, now, added, self._who)
             ids = products.ids(conn, {one.product for one in came})
-            repeated = imports.save(conn, now, self._source.name, came, ids)
+            repeated = imports.save(conn, self._source, came, ids)
         self._stored_products, self._is_recorded = len(new), True
         return repeated
 

@@ -49,6 +49,7 @@ def upgrade() -> None:
     _number_links()
     _divide_waits()
     _constrain_values()
+    op.drop_table("import_sources")  # the columns that people named for a source
 
 
 def _store_values_by_name() -> None:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 from world import World, review
 
 from tasks.domain.pages import Review
 from tasks.store.content import imports, products
-from tasks.store.content.imports import ImportedReview, Source, page_of, review_key
+from tasks.store.content.imports import ImportedReview, page_of, review_key
 from tasks.store.content.products import NewProduct
 from tasks.store.queries.reviews import ReviewFilter, review_rows
 from tasks.store.queue import tasks
 from tasks.store.sql import tables
 from tasks.store.sql.database import Store
 
-SOURCE = Source("shop", b"s" * 16, {})
-
 
 @pytest.fixture
 def world(store: Store) -> World:
-    made = World(store)
-    made.do(imports.use_source, SOURCE)
-    return made
+    return World(store)
 
 
 def imported(body: str, product: str = "特仑苏", *, author: str = "", url: str = "") -> ImportedReview:
@@ -33,7 +31,11 @@ def saved(world: World, *came: ImportedReview) -> list[bool]:
     for name in {one.product for one in came}:
         world.do(products.add, NewProduct(name=name, keywords=(name,), sites=()))
     ids = world.look(products.ids, [one.product for one in came])
-    known: list[bool] = world.do(imports.save, "shop", list(came), ids)
+    return stored(world, came, ids)
+
+
+def stored(world: World, came: Sequence[ImportedReview], ids: Mapping[str, int]) -> list[bool]:
+    known: list[bool] = world.do(lambda tx, _now: imports.save(tx, "shop", came, ids))
     return known
 
 
@@ -57,12 +59,10 @@ def test_an_import_that_began_earlier_and_ended_later_leaves_the_times_in_order(
     saved(world, imported("好喝"))
     latest = world.now
     world.pass_s(-0.006)
-    assert world.do(imports.save, "shop", [imported("难喝")], world.look(products.ids, ["特仑苏"])) == [False]
-    world.do(imports.use_source, SOURCE)
+    assert stored(world, [imported("难喝")], world.look(products.ids, ["特仑苏"])) == [False]
     (page,) = world.rows(tables.pages)
     assert (page.checked_at, page.reviews) == (latest, 2)
     assert {row.collected_at for row in world.rows(tables.reviews)} == {latest}
-    assert [row.used_at for row in world.rows(tables.import_sources)] == [latest]
     assert world.verification().violations == ()
 
 

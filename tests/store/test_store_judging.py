@@ -15,7 +15,7 @@ from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import judging
 from tasks.jobs.judging import Judged, judge, page_judge
 from tasks.store.content import imports, products
-from tasks.store.content.imports import ImportedReview, Source, review_key
+from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.pages import PageToStore, save_pages
 from tasks.store.content.products import NewProduct, ProductEdit, edit
@@ -186,10 +186,10 @@ def test_a_site_without_a_verdict_and_an_import_get_voices_alone(world: World) -
     save(world, MILK, ["光明高钙牛奶有点酸"])
     change_words(world, "光明高钙牛奶", YOGURT)
     assert world.do(products.add, NewProduct(name="自带", keywords=("自带",), sites=()))
-    world.do(imports.use_source, Source("shop", b"s" * 16, {}))
     own = Review(review_key("", "", "", "很好", None), "", "很好", "", "", None, None)
     one = ImportedReview("自带", "自带", "jd.com", "", own, page_of_import("jd.com", "", "自带"))
-    world.do(imports.save, "shop", [one], world.look(products.ids, ["自带"]))
+    ids = world.look(products.ids, ["自带"])
+    world.do(lambda tx, _now: imports.save(tx, "shop", [one], ids))
     sites = {name: site.model_copy(update={"judge": False}) for name, site in CATALOG.sites.items()}
     done = judged(world, catalog=CATALOG.model_copy(update={"sites": sites}))
     assert (done.voices.total(), done.changes) == (2, [])

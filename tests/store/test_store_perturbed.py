@@ -32,7 +32,7 @@ from tasks.jobs import recalling, sweeps
 from tasks.jobs.repost_linking import link_reposts
 from tasks.scheduling.alerting import Alert
 from tasks.store.content import imports, known_pages, pages, products
-from tasks.store.content.imports import ImportedReview, Source, review_key
+from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.pages import PageToStore, TargetEnd
 from tasks.store.content.products import NewProduct
@@ -259,11 +259,10 @@ class Story:
         """A product that came by an import alone, and its review."""
         world = self.world
         assert world.do(products.add, NewProduct(name="自带", keywords=("自带",), sites=()))
-        world.do(imports.use_source, Source("shop", b"s" * 16, {"body": "内容"}))
         own = Review(review_key("", "", "", "很好", 4.0), "", "很好", "", "", None, 4.0)
         one = ImportedReview("自带", "自带", "jd.com", "", own, page_of_import("jd.com", "", "自带"))
         ids = world.look(products.ids, ["自带"])
-        assert world.do(imports.save, "shop", [one], ids) == [False]
+        assert world.do(lambda tx, _now: imports.save(tx, "shop", [one], ids)) == [False]
 
 
 def _perturbed(column: Column[Any], row: Row[Any], conn: Transaction) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from test_store_imports import SOURCE, imported
+from test_store_imports import imported
 from test_store_reposts import EDITED, FIRST, FORWARD, OTHER, linked, step
 from world import World, hit, page_of, review
 
@@ -46,9 +46,8 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     crawl(world, OURS, {"own": FIRST, "shared": OTHER})
     world.pass_s(5)
     crawl(world, THEIRS, {"shared": OTHER, "copy": FIRST, "like": FORWARD, "also": EDITED})
-    world.do(imports.use_source, SOURCE)
     ids = world.look(products.ids, [OURS])
-    world.do(imports.save, "shop", [imported("我们自己的评价", OURS)], ids)
+    world.do(lambda tx, _now: imports.save(tx, "shop", [imported("我们自己的评价", OURS)], ids))
     world.pass_s(reposts.SETTLED.total_seconds())
     step(world, 100)
     assert linked(world).keys() == {FORWARD, EDITED}

@@ -248,12 +248,12 @@ def test_a_batch_may_hold_bytes_nulls_times_and_truth_values(store: Store) -> No
             ("r2", 0.5, False, True),
         ]
         tx.insert(
-            "import_sources",
-            ("name", "shape", "columns"),
-            [("s", b"\x00\xff" * 8, {})],
-            shared={"used_at": START},
+            "pages",
+            ("url", "url_key", "site"),
+            [("s", b"\x00\xff" * 8, "")],
+            shared={"fetched_at": START, "title": "", "content_hash": "", "encoding": "", "node": ""},
         )
-        assert bytes(tx.value("SELECT shape FROM import_sources")) == b"\x00\xff" * 8
+        assert bytes(tx.value("SELECT url_key FROM pages")) == b"\x00\xff" * 8
 
 
 def test_json_that_postgresql_does_not_take_is_stored_without_it(store: Store) -> None:

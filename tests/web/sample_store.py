@@ -209,7 +209,6 @@ def _pages(conn: Transaction) -> None:
 
 def _import(conn: Transaction) -> None:
     at = BEGIN + timedelta(days=IMPORTED)
-    _insert(conn, tables.import_sources, {"name": SOURCE, "columns": {}, "shape": b"s" * 16, "used_at": at})
     of_page = {"site": SHOP, "node": "", "attempt_id": None, "url": ""}
     _insert(
         conn,

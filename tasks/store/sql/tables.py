@@ -424,7 +424,7 @@ pages = _table(
     Column("etag", Text),
     Column("last_modified", Text),
     _count("withheld"),  # reviews read and not stored, as the page is about no product that it was found for
-    Column("source", String(100)),  # of import_sources, which it was imported from; null: crawled
+    Column("source", String(100)),  # what it was imported from; null: crawled
     Column(
         "confidence", Float
     ),  # PageRead.confidence, 0 to 1; 1 by rules; null: imported, or stored by 0.9.0
@@ -446,15 +446,6 @@ page_products = _table(
     Column("serial", BigInteger, nullable=False, server_default=text("0")),
     Index(None, "product_id"),
     Index(None, "serial", sqlite_where=_JUDGED_LATER, postgresql_where=_JUDGED_LATER),
-)
-
-# Sources of people's own reviews, and which columns of their files hold what (tasks.store.content.imports).
-import_sources = _table(
-    "import_sources",
-    Column("name", String(100), primary_key=True),
-    Column("shape", LargeBinary(16), nullable=False),  # hash of the columns of its last file
-    Column("columns", _Json, nullable=False),  # field -> column, as a person said; empty column: left out
-    _time("used_at", nullable=False),
 )
 
 # How many records of a page are no reviews of any product, by reason.

@@ -114,10 +114,10 @@ SELECT p.id, p.withheld FROM pages p WHERE p.withheld <> 0 AND (p.reviews <> 0
     OR NOT EXISTS (SELECT 1 FROM page_products l WHERE l.page_id = p.id AND l.refused = p.withheld))
 -- copy: page {id} is of {site}, attempt {attempt_id}, node "{node}", source {source}: as its attempt is, or imported
 SELECT p.id, p.site, p.attempt_id, p.node, p.source
-FROM pages p LEFT JOIN attempts a ON a.id = p.attempt_id LEFT JOIN import_sources i ON i.name = p.source
+FROM pages p LEFT JOIN attempts a ON a.id = p.attempt_id
 WHERE p.site <> a.site OR p.node <> a.node OR (a.id IS NOT NULL AND p.checked_at < p.fetched_at)
     OR CASE WHEN p.source IS NULL THEN p.attempt_id IS NULL OR p.node = ''
-    ELSE p.attempt_id IS NOT NULL OR i.name IS NULL OR p.node <> '' OR p.late OR p.withheld <> 0 END
+    ELSE p.attempt_id IS NOT NULL OR p.node <> '' OR p.late OR p.withheld <> 0 END
 -- copy: review {id} is of {site}, {url}, by "{node}", attempt {attempt_id}, at {collected_at}; page {page_id} is not
 SELECT r.id, r.site, r.url, r.node, r.attempt_id, r.collected_at, r.page_id
 FROM reviews r JOIN pages p ON p.id = r.page_id
