@@ -112,6 +112,34 @@ def test_a_message_that_reaches_nobody_is_tried_again_later_and_told(
     assert (row.told, row.trouble) == (True, "")
 
 
+def test_a_sender_that_dies_loses_no_alert(world: World, receiver: Receiver) -> None:
+    """An alert is claimed before it is sent; a claim that nobody ends is taken over."""
+    world.node("n1")
+    world.pass_s(121)
+
+    def die() -> None:
+        receiver.meanwhile = lambda: None
+        raise KeyboardInterrupt
+
+    receiver.meanwhile = die
+    with pytest.raises(KeyboardInterrupt):
+        look(world, looker(receiver))
+    heir = looker(receiver)
+    look(world, heir)
+    assert receiver.got == []
+    world.pass_s(CLAIMED.total_seconds() + 1)
+    look(world, heir)
+    assert receiver.got == [(True, "silent", "n1")]
+    world.do(nodes.heartbeat, "n1", nodes.Heartbeat(0.0, 0, 0))
+    receiver.meanwhile = die
+    with pytest.raises(KeyboardInterrupt):
+        look(world, heir)
+    world.pass_s(CLAIMED.total_seconds() + 1)
+    world.do(nodes.heartbeat, "n1", nodes.Heartbeat(0.0, 0, 0))
+    look(world, heir)
+    assert receiver.got == [(True, "silent", "n1"), (False, "silent", "n1")]
+
+
 def test_an_alert_that_ends_while_it_is_sent_is_told_to_be_over(world: World, receiver: Receiver) -> None:
     world.node("n1")
     world.pass_s(121)

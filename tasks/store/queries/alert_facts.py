@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tasks.domain.states import State
 from tasks.scheduling.alerting import GONE, LATELY, AlertFacts, AlertRules, Completion, Refusal
 from tasks.store.queries.pairs import NEWEST_ATTEMPTS, newest_attempt
+from tasks.store.queue.hosts import Breaker, list_rests
 from tasks.store.sql.transaction import Transaction
 
 
@@ -77,15 +78,13 @@ _COMPLETION = """
 
 def _refusals(tx: Transaction, engines: Mapping[str, str]) -> list[Refusal]:
     """Return the engines whose breakers are not closed; one whose rest was over a day ago is no news."""
-    of: dict[str, list[tuple[str, str, int]]] = {}
-    for host, *rest in tx.rows(_RESTING, hosts=list(engines), since=tx.now - GONE):
-        of.setdefault(engines[host], []).append(rest)
+    of: dict[str, list[Breaker]] = {}
+    for rest in list_rests(tx):
+        if rest.host in engines and rest.until > tx.now - GONE:
+            of.setdefault(engines[rest.host], []).append(rest)
     return [
         Refusal(
-            engine, {cause for _, cause, _ in found}, [node for node, *_ in found], max(n for *_, n in found)
+            engine, {one.cause for one in rests}, [one.node for one in rests], max(one.times for one in rests)
         )
-        for engine, found in sorted(of.items())
+        for engine, rests in sorted(of.items())
     ]
-
-
-_RESTING = "SELECT host, node, cause, times FROM host_rests WHERE host IN :hosts AND until > :since"
