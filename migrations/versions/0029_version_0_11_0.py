@@ -50,6 +50,7 @@ def upgrade() -> None:
     _divide_waits()
     _constrain_values()
     op.drop_table("import_sources")  # the columns that people named for a source
+    _say_what_events_set()
 
 
 def _store_values_by_name() -> None:
@@ -240,3 +241,8 @@ def _constrain_values() -> None:
     )
     conn.exec_driver_sql(f"PRAGMA schema_version = {version + 1}")
     conn.exec_driver_sql("PRAGMA writable_schema = RESET")
+
+
+def _say_what_events_set() -> None:
+    """Events say which columns they set; what older ones set is not known."""
+    op.add_column("events", sa.Column("sets", _JSON))

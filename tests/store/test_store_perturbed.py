@@ -31,6 +31,7 @@ from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.repost_linking import link_reposts
 from tasks.scheduling.alerting import Alert
+from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.store.content import imports, known_pages, pages, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
@@ -74,10 +75,13 @@ PARTLY = {
     ("subtasks", "left"): "state NOT IN ('CRAWL', 'CANCELLED')",
     ("page_products", "missing"): "verdict <> 'wrong_product'",
     ("page_products", "refused"): "verdict <> 'wrong_product'",
-    **{
-        ("attempts", name): "outcome IN ('succeeded', 'failed')"
-        for name in ("known", "requests", "bytes", "errors", "statuses")
-    },
+    ("attempts", "requests"): "outcome IS NOT NULL",
+    (
+        "attempts",
+        "more",
+    ): "subtask_id IN (SELECT a.id FROM subtasks a JOIN subtasks b ON b.part_id = a.part_id AND b.chunk = a.chunk + 1)",
+    **{("events", name): "'CRAWL' IN (from_state, to_state)" for name in ("token", "attempt_id", "node")},
+    ("events", "reason"): "'CRAWL' IN (from_state, to_state) AND transition <> 'cancel'",
     **{("pair_stats", f"f_{name}"): "attempts > 0" for name in SUMS if name not in _MAY_BE_LESS},
 }
 """Columns that are proved on some rows or in some ways only, and where; the docs list them, too."""
@@ -165,7 +169,7 @@ class Story:
             errors={"timeout": 1},
             statuses={"200": 4, "timeout": 1},
         )
-        world.close(lease, counted)
+        world.close(lease, counted, round_trip=RoundTrip(80.0, 5))
         world.pass_s(1)
         world.sweep(sweeps.wake)
         world.pass_s(120)

@@ -70,6 +70,23 @@ BROKEN = [
         ("transition", 3),
     ),
     ("UPDATE subtasks SET recalls = 0 WHERE id = 4", ("recalls", FAILED_ONCE)),
+    # what events set
+    ("UPDATE events SET sets = NULL WHERE subtask_id = 1 AND transition = 'wake'", ("event", DONE)),
+    ("UPDATE events SET sets = '{\"left\": 7}' WHERE subtask_id = 1 AND transition = 'wake'", ("left", DONE)),
+    (
+        "UPDATE events SET sets = '{}' WHERE subtask_id = 4 AND transition = 'recall'",
+        ("recalls", FAILED_ONCE),
+    ),
+    ("UPDATE events SET sets = '{\"x\": 1}' WHERE subtask_id = 4 AND transition = 'recall'", ("event", 4)),
+    (
+        "UPDATE events SET sets = '{\"recalls\": 2}' WHERE subtask_id = 4 AND transition = 'recall'",
+        ("recalls", FAILED_ONCE),
+    ),
+    (
+        "UPDATE events SET sets = '{\"attempts\": 2}' WHERE subtask_id = 1 AND transition = 'allocate'",
+        ("attempt", DONE),
+    ),
+    ("UPDATE subtasks SET assigned_quota = 5 WHERE id = 1", ("recalls", DONE)),
     # leases
     ("UPDATE subtasks SET lease_deadline = NULL WHERE id = 2", ("lease", CRAWLING)),
     ("UPDATE subtasks SET lease_token = NULL WHERE id = 2", ("lease", CRAWLING)),
@@ -123,6 +140,21 @@ BROKEN = [
         ("lost", None),
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    "column", ["round = 7", "recalls = 3", "not_before = created_at", "reason = 'blocked'"]
+)
+def test_what_older_events_set_is_not_known_and_the_rest_is_proved(filled: World, column: str) -> None:
+    with filled.store.begin() as tx:
+        tx.run("UPDATE events SET sets = NULL")
+        tx.run(f"UPDATE subtasks SET {column} WHERE id = 3")
+    assert _found(filled) == []
+    filled.begin(WAITING)
+    assert _found(filled) == []
+    with filled.store.begin() as tx:
+        tx.run("UPDATE subtasks SET lease_node = 'n9' WHERE id = 3")
+    assert _found(filled) == [("lease", WAITING)]
 
 
 @pytest.mark.parametrize(("statement", "expected"), BROKEN)

@@ -223,14 +223,10 @@ def grant(tx: Transaction, grants: Iterable[Grant], start_within: timedelta) -> 
             slack=one.floor.slack,
             entry=one.entry,
         )
-        values = {
-            "lease_deadline": tx.now + start_within,
-            "attempts": row.attempts + 1,
-            **transitions.NO_WAIT,
-        }
+        values = {"attempts": row.attempts + 1, **transitions.NO_WAIT}
         leases.append(lease)
         moves.append(Move(row.id, values, lease.token, lease.attempt_id, lease.node, detail=one.detail))
-    transitions.move(tx, Transition.ALLOCATE, moves)
+    transitions.move(tx, Transition.ALLOCATE, moves, until=tx.now + start_within)
     return leases
 
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.states import LEGAL, State, Transition, source, target
+from tasks.store.sql.batches import sqlite_time
 from tasks.store.sql.transaction import Transaction
 
 LOCKED = "id IN :ids ORDER BY id FOR UPDATE"
@@ -38,7 +40,7 @@ class Move:
     """One transition of a subtask, and what its event says.
 
     Attributes:
-        values: further columns to set; the same ones in every move of a batch.
+        values: further columns to set, which the event keeps for `verify`; the same ones in every move of a batch.
         token, attempt_id, node: of the lease that begins, or of the one that ends: then the token must be in force.
         detail: the data behind the decision.
     """
@@ -81,9 +83,16 @@ def create(
     )
     numbers = {tuple(key): number for number, *key in made}
     ids = [numbers[row["part_id"], row["chunk"], row.get("parent_id")] for row in rows]
-    moves = [Move(number, detail=detail) for number, detail in zip(ids, details, strict=True)]
+    moves = [
+        Move(number, {name: row[name] for name in _CHOSEN if row.get(name) is not None}, detail=detail)
+        for number, row, detail in zip(ids, rows, details, strict=True)
+    ]
     _log(tx, Transition.CREATE, None, State.PRIORITY, moves)
     return ids
+
+
+_CHOSEN = ("not_before", "assigned_quota")
+"""Columns of a new subtask that later events set again."""
 
 
 def lock(tx: Transaction, state: State, ids: Sequence[int]) -> list[int]:
@@ -94,7 +103,14 @@ def lock(tx: Transaction, state: State, ids: Sequence[int]) -> list[int]:
 _LOCK = f"SELECT id FROM subtasks WHERE state = :state AND {LOCKED}"
 
 
-def move(tx: Transaction, transition: Transition, moves: Sequence[Move], begin: State | None = None) -> None:
+def move(
+    tx: Transaction,
+    transition: Transition,
+    moves: Sequence[Move],
+    begin: State | None = None,
+    *,
+    until: datetime | None = None,
+) -> None:
     """Perform one transition for many subtasks.
 
     Each must be locked and in its queue, with its lease in force (`LOCKED`, `tasks.store.queue.leases.in_force`).
@@ -102,6 +118,7 @@ def move(tx: Transaction, transition: Transition, moves: Sequence[Move], begin: 
 
     Args:
         begin: the queue that they are in; `None`: the only one that the transition starts from.
+        until: when the leases end that an allocation gives.
 
     Raises:
         IllegalTransition: it does not start from `begin`.
@@ -117,6 +134,7 @@ def move(tx: Transaction, transition: Transition, moves: Sequence[Move], begin: 
     key: tuple[str, ...] = ("id", "state")
     shared: dict[str, Any] = {"state": end.value, "changed_at": tx.now}
     if end is State.CRAWL:
+        shared["lease_deadline"] = until
         for row, one in zip(rows, moves, strict=True):
             row |= {"lease_token": one.token, "lease_node": one.node, "attempt_id": one.attempt_id}
     elif begin is State.CRAWL:
@@ -206,9 +224,17 @@ def _log(
 ) -> None:
     tx.insert(
         "events",
-        ("subtask_id", "token", "attempt_id", "node", "reason", "detail"),
+        _LOGGED,
         [
-            (one.subtask_id, one.token, one.attempt_id, one.node, one.reason, one.detail and dict(one.detail))
+            (
+                one.subtask_id,
+                one.token,
+                one.attempt_id,
+                one.node,
+                one.reason,
+                one.detail and dict(one.detail),
+                {name: sqlite_time(v) if isinstance(v, datetime) else v for name, v in one.values.items()},
+            )
             for one in moves
         ],
         shared={
@@ -220,6 +246,8 @@ def _log(
     )
     count_moves(tx, begin, end, len(moves))
 
+
+_LOGGED = ("subtask_id", "token", "attempt_id", "node", "reason", "detail", "sets")
 
 KEPT = (State.PRIORITY, State.MANUAL, State.DONE, State.CANCELLED)
 """Queues whose numbers are kept."""

@@ -544,6 +544,8 @@ events = _table(
     Column("node", String(100)),
     Column("reason", String(40)),
     Column("detail", _Json),
+    # Columns of the subtask that it set, with their values; null: of 0.10.0 or earlier, not known.
+    Column("sets", _Json),
     Index(None, "subtask_id", "id"),
 )
 

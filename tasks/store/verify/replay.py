@@ -1,21 +1,19 @@
 """The event log, replayed: what the rows of subtasks and attempts must say after their events.
 
 One streaming pass over events, attempts and subtasks, all in the order of their subtasks: the events of one subtask are
-held at a time, so memory does not grow with the log. A subtask on the happy path is checked at a glance (`_is_happy`);
-all others event by event. Each allocation opens the next attempt, under its token (fencing); the event that ends it
-names the same token, node and attempt, at the same moment.
+held at a time, so memory does not grow with the log. Each event says which columns it set (`events.sets`), so a row
+must hold the values of its events applied in turn. Each allocation opens the next attempt, under its token (fencing);
+the event that ends it names the same token, node and attempt, at the same moment. A subtask that went straight to DONE
+is checked at a glance (`_is_plain`); all others event by event.
 
-The `not_before`, `wait_host`, `wait_reason` and `idle_releases` of a subtask follow from the details of events. If
-they were dropped (`tasks.store.queue.upkeep`), or are of a version that did not record it, the value is unknown until
-an event sets it again. Times stay as the driver returns them (text with SQLite): they compare in either form.
+Events of 0.10.0 and earlier do not say what they set: then a value is unknown until an event sets it again. Times stay
+as the driver returns them (text with SQLite): they compare in either form.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, MutableSequence, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -40,15 +38,15 @@ class _EventRow(NamedTuple):
     attempt_id: int | None
     node: str | None
     reason: str | None
-    detail: str | None
+    sets: str | None
 
 
 _EVENTS = """
     SELECT subtask_id, id, transition, from_state, to_state, at, token, attempt_id, node, reason,
-        CASE WHEN transition IN ('create', 'recall', 'release', 'fail', 'succeed') THEN CAST(detail AS TEXT) END
-            AS detail
+        CAST(sets AS TEXT) AS sets
     FROM events ORDER BY subtask_id, id
 """
+_FIRST_THAT_SETS = "SELECT id FROM events WHERE sets IS NOT NULL ORDER BY id LIMIT 1"
 
 
 class _AttemptRow(NamedTuple):
@@ -63,18 +61,10 @@ class _AttemptRow(NamedTuple):
     ended_at: Any
     outcome: str | None
     reason: str | None
-    known: int
-    requests: int
-    bytes: int
-    active_s: float
-    wait_s: float
-    errors: str
-    statuses: str
 
 
 _ATTEMPTS = """
-    SELECT subtask_id, id, no, round, token, node, allocated_at, started_at, ended_at, outcome, reason, known, requests,
-        bytes, active_s, wait_s, CAST(errors AS TEXT) AS errors, CAST(statuses AS TEXT) AS statuses
+    SELECT subtask_id, id, no, round, token, node, allocated_at, started_at, ended_at, outcome, reason
     FROM attempts ORDER BY subtask_id, no
 """
 
@@ -82,32 +72,32 @@ _ATTEMPTS = """
 class _SubtaskRow(NamedTuple):
     id: int
     task_id: int
-    parent_id: int | None
-    left: int
     log_dropped: int
     state: str
+    attempts: int
+    lease_token: str | None
+    lease_node: str | None
+    attempt_id: int | None
+    lease_started: int
+    created_at: Any
+    changed_at: Any
+    left: int
     round: int
     recalls: int
     failed_on: str
     assigned_node: str | None
+    assigned_quota: int | None
     not_before: Any
     idle_releases: int
     wait_host: str | None
     wait_reason: str | None
     reason: str | None
-    lease_token: str | None
-    lease_node: str | None
-    attempt_id: int | None
-    lease_started: int
-    attempts: int
-    created_at: Any
-    changed_at: Any
 
 
 _SUBTASKS = """
-    SELECT id, task_id, parent_id, "left", log_dropped, state, round, recalls, CAST(failed_on AS TEXT) AS failed_on,
-        assigned_node, not_before, idle_releases, wait_host, wait_reason, reason, lease_token, lease_node, attempt_id,
-        lease_started, attempts, created_at, changed_at
+    SELECT id, task_id, log_dropped, state, attempts, lease_token, lease_node, attempt_id, lease_started, created_at,
+        changed_at, "left", round, recalls, CAST(failed_on AS TEXT) AS failed_on, assigned_node, assigned_quota,
+        not_before, idle_releases, wait_host, wait_reason, reason
     FROM subtasks ORDER BY id
 """
 
@@ -147,42 +137,26 @@ _OUTCOMES = {
     Transition.CANCEL.value: "cancelled",
 }
 """How an attempt ended, by the transition that ended it."""
-_UNKNOWN: Final = object()
-"""A value that the log does not tell."""
-
-
-@dataclass(slots=True)
-class _Told:
-    """The state of a subtask by its events."""
-
-    state: str | None = None
-    round: int = 1
-    recalls: int = 0
-    failed_on: list[str | None] = field(default_factory=list)
-    assigned_node: str | None = None
-    not_before: Any = None
-    idle_releases: Any = 0
-    wait_host: Any = None
-    wait_reason: Any = None
-    reason: str | None = None
-    lease_token: str | None = None
-    lease_node: str | None = None
-    attempt_id: int | None = None
-    lease_started: bool = False
-    attempts: int = 0
-    created_at: Any = None
-    changed_at: Any = None
-
-
-_KINDS = {
-    "state": "queue",
-    **dict.fromkeys(("round", "recalls", "failed_on", "assigned_node", "reason"), "recalls"),
-    **dict.fromkeys(("not_before", "idle_releases", "wait_host", "wait_reason"), "wait"),
-    **dict.fromkeys(("lease_token", "lease_node", "attempt_id", "lease_started"), "lease"),
-    "attempts": "attempt",
-    **dict.fromkeys(("created_at", "changed_at"), "time"),
+_NEW: Final[Mapping[str, Any]] = {
+    "round": 1,
+    "recalls": 0,
+    "failed_on": [],
+    "assigned_node": None,
+    "assigned_quota": None,
+    "not_before": None,
+    "idle_releases": 0,
+    "wait_host": None,
+    "wait_reason": None,
+    "reason": None,
 }
-"""Columns of a subtask that follow from its events, each with the kind of a violation there."""
+"""Values of a new subtask; `left` is counted once more when its targets are there."""
+_KINDS: Final[Mapping[str, str]] = {
+    "left": "left",
+    **dict.fromkeys(_NEW, "recalls"),
+    **dict.fromkeys(("not_before", "idle_releases", "wait_host", "wait_reason"), "wait"),
+    "attempts": "attempt",
+}
+"""Columns that events set, each with the kind of a violation there."""
 
 
 class Groups(Generic[R]):
@@ -213,13 +187,14 @@ def replay(tx: Transaction, of_tasks: MutableSequence[int]) -> Iterator[Violatio
     """
     log, made = Groups(tx.stream(_EventRow, _EVENTS)), Groups(tx.stream(_AttemptRow, _ATTEMPTS))
     work = Groups(tx.stream(_TargetsOfSubtask, _TARGETS))
+    first = tx.value(_FIRST_THAT_SETS)
     for subtask in tx.stream(_SubtaskRow, _SUBTASKS):
         events, attempts = log.rows_of(subtask.id), made.rows_of(subtask.id)
         targets = next(iter(work.rows_of(subtask.id)), None)
         if subtask.log_dropped:
             yield from _without_log(subtask, events, attempts)
-        elif not _is_happy(subtask, events, attempts):
-            yield from _replayed(subtask, events, attempts)
+        elif not _is_plain(subtask, events, attempts):
+            yield from _replayed(subtask, events, attempts, first)
         if targets:
             for place, n in enumerate(targets[-4:], 4 * subtask.task_id):
                 of_tasks[place] += n
@@ -228,7 +203,6 @@ def replay(tx: Transaction, of_tasks: MutableSequence[int]) -> Iterator[Violatio
             yield from _left(subtask, targets)
 
 
-_COUNTERS: Final = ("known", "requests", "bytes", "active_s", "wait_s")
 _STEPS: Final = (
     ("create", None, "PRIORITY"),
     ("admit", "PRIORITY", "WAIT"),
@@ -236,59 +210,46 @@ _STEPS: Final = (
     ("succeed", "CRAWL", "SLEEP"),
     ("wake", "SLEEP", "DONE"),
 )
-_NOBODY: Final = (None, None, None, None)
 _STATE, _CREATED = _SubtaskRow._fields.index("state"), _SubtaskRow._fields.index("created_at")
-_HAPPY: Final = ("DONE", 1, 0, "[]", None, None, 0, None, None, None, None, None, False, 1)
-"""The values of a subtask on the happy path, from `state` to `attempts`."""
+_LEFT = _SubtaskRow._fields.index("left")
+_ENDED: Final = ("DONE", 1, None, None, None, False)
+"""Values of a plain subtask, from `state` to `lease_started`."""
 
 
-def _is_happy(row: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow]) -> bool:
+def _is_plain(row: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow]) -> bool:
     """Return True if a subtask was created, admitted, given to a node once and done, and all its rows say so.
 
     Most subtasks are. `_replayed` finds nothing wrong in these; it is slower.
     """
-    if len(log) != 5 or len(made) != 1 or row[_STATE:_CREATED] != _HAPPY:
+    if len(log) != 5 or len(made) != 1 or row[_STATE:_CREATED] != _ENDED:
         return False
     created, admitted, given, ended, woken = log
     (it,) = made
     return (
         (created[2:5], admitted[2:5], given[2:5], ended[2:5], woken[2:5]) == _STEPS
-        and created[6:10] == admitted[6:10] == _NOBODY
-        and woken[6:10] == (None, None, it.node, None)
         and (it.no, it.round, it.outcome) == (1, 1, "succeeded")
-        and given[5:9] == (it.allocated_at, it.token, it.id, it.node)
+        and given[5:10] == (it.allocated_at, it.token, it.id, it.node, None)
         and ended[5:10] == (it.ended_at, it.token, it.id, it.node, it.reason)
         and created.at <= admitted.at <= given.at <= ended.at <= woken.at
         and (row.created_at, row.changed_at) == (created.at, woken.at)
-        and not _miscounted(it, ended.detail)
+        and _plain_values(created.sets, admitted.sets, given.sets, ended.sets, woken.sets) == row[_LEFT:]
     )
 
 
-def _miscounted(attempt: _AttemptRow, detail: str | None) -> str:
-    """Return the numbers on which an attempt and its end differ; empty if all agree, or the detail was dropped."""
-    if detail is None:
-        return ""
-    counted = _detail(detail)
-    different = [
-        f"{name} {is_}, not {counted[name]}"
-        for name in _COUNTERS
-        if name in counted and (is_ := getattr(attempt, name)) != counted[name]
-    ]
-    for name in ("errors", "statuses"):
-        if name in counted and _counts(text := getattr(attempt, name)) != counted[name]:
-            different.append(f"{name} {text}, not {counted[name]}")
-    return ", ".join(different)
-
-
-@lru_cache(maxsize=1024)
-def _counts(text: str) -> Any:
-    """Return errors or statuses with their counts; few texts differ."""
-    return json.loads(text)
-
-
-def _detail(text: str | None) -> Mapping[str, Any]:
-    """Return the detail of an event; empty if it has none, or it was dropped."""
-    return json.loads(text) if text is not None else {}
+@lru_cache(maxsize=4096)
+def _plain_values(*sets: str | None) -> tuple[Any, ...]:
+    """Return what events led to, from `left` to `reason`; empty if that is not simply known. Few texts differ."""
+    if None in sets:
+        return ()
+    values = dict(_NEW)
+    for text in sets:
+        values |= json.loads(text or "{}")
+    if not values.keys() <= _KINDS.keys() or values["failed_on"] or values["not_before"]:
+        return ()
+    if values.pop("attempts", None) != 1:
+        return ()
+    values["failed_on"] = "[]"
+    return tuple(values.get(name) for name in _SubtaskRow._fields[_LEFT:])
 
 
 def _left(subtask: _SubtaskRow, targets: _TargetsOfSubtask | None) -> Iterator[Violation]:
@@ -326,162 +287,113 @@ def _without_log(
 
 
 def _replayed(
-    subtask: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow]
+    subtask: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow], first: int | None
 ) -> Iterator[Violation]:
-    """Check a subtask and its attempts against its events, one by one."""
-    subtask_id, told = subtask.id, _Told()
+    """Check a subtask and its attempts against its events, one by one.
+
+    Args:
+        first: the first event of the store that says what it set; all later ones do.
+    """
+    state: str | None = None
+    held: tuple[Any, ...] = (None, None, None)
+    known: dict[str, Any] = {}
     attempt: _AttemptRow | None = None
+    opened = recalls = 0
     last_at: Any = None
     for event in log:
-        _, _, transition, begin, end, at, token, attempt_id, node, reason, detail = event
-        if begin != told.state:
-            message = f"does not start from {told.state}, where it was"
-            yield Violation("chain", subtask_id, f"{_named(event)} {message}")
+        transition, begin, end, at = event[2:6]
+        if begin != state:
+            message = f"does not start from {state}, where it was"
+            yield Violation("chain", subtask.id, f"{_named(event)} {message}")
         if (transition, begin, end) not in _LEGAL:
-            yield Violation("transition", subtask_id, f"{_named(event)} is no legal transition")
-        told.state = end
+            yield Violation("transition", subtask.id, f"{_named(event)} is no legal transition")
+        state = end
         if last_at is not None and at < last_at and as_time(at) < as_time(last_at) - CLOCKS:
-            yield Violation("order", subtask_id, f"{_named(event)} is of {at}, the one before of {last_at}")
+            yield Violation("order", subtask.id, f"{_named(event)} is of {at}, the one before of {last_at}")
         last_at = at
-        if transition == "allocate":
-            attempt = made[told.attempts] if told.attempts < len(made) else None
-            told.attempts += 1
-            told.lease_token, told.lease_node, told.attempt_id = token, node, attempt_id
-            told.wait_host = told.wait_reason = None
-            told.lease_started = attempt is not None and attempt.started_at is not None
-            opened = (told.attempts, told.round, attempt_id, token, node, at)
-            if attempt is None or opened != (attempt.no, attempt.round, attempt.id, *attempt[4:7]):
-                yield _unpaired(subtask_id, event, attempt)
-        elif begin == "CRAWL":
-            if transition == "cancel":
-                token, node = told.lease_token, told.lease_node
-                ends: tuple[Any, ...] = (attempt_id, "cancelled", None, at)
-            else:
-                ends = (attempt_id, _OUTCOMES.get(transition), reason, at)
-            held = (told.attempt_id, told.lease_token, told.lease_node) == (attempt_id, token, node)
-            if (
-                not held
-                or attempt is None
-                or ends != (attempt.id, attempt.outcome, attempt.reason, attempt.ended_at)
-            ):
-                yield _unpaired(subtask_id, event, attempt)
-            elif transition in ("succeed", "fail") and (counted := _miscounted(attempt, detail)):
-                yield Violation("counters", subtask_id, f"{_named(event)} of attempt {attempt_id}: {counted}")
-            attempt = None
-            told.lease_token = told.lease_node = told.attempt_id = None
-            told.lease_started = False
-            _closed(told, transition, at, node, reason, detail)
-        else:
-            yield from _moved(subtask, told, event, made)
-        if told.created_at is None:
-            told.created_at = at
-        told.changed_at = at
+        if transition == Transition.ALLOCATE:
+            attempt = made[opened] if opened < len(made) else None
+            opened += 1
+            held = event[6:9]
+            if attempt is None or not _opens(event, attempt, opened, known.get("round", attempt.round)):
+                yield _unpaired(subtask.id, event, attempt)
+        elif begin == State.CRAWL:
+            if attempt is None or not _ends(event, attempt, held):
+                yield _unpaired(subtask.id, event, attempt)
+            attempt, held = None, (None, None, None)
+        recalls = 0 if transition == Transition.RETRY else recalls + (transition == Transition.RECALL)
+        if recalls == MAX_RECALLS + 1 and transition == Transition.RECALL:
+            more = f"{_named(event)} is more than recall {MAX_RECALLS} of a round"
+            yield Violation("recalls", subtask.id, more)
+        yield from _set(event, known, opened, recalls, first)
     if attempt is not None and (attempt.ended_at, attempt.outcome, attempt.reason) != (None, None, None):
-        yield _unpaired(subtask_id, log[-1], attempt)
-    for one in made[told.attempts :]:
-        yield Violation("attempt", subtask_id, f"attempt {one.id} was never allocated")
-    yield from _different(subtask, told)
+        yield _unpaired(subtask.id, log[-1], attempt)
+    for one in made[opened:]:
+        yield Violation("attempt", subtask.id, f"attempt {one.id} was never allocated")
+    if subtask.state != state:
+        message = f"is in {subtask.state}, but its last event led to {state}"
+        yield Violation("queue", subtask.id, message)
+    if log:
+        begun = attempt is not None and attempt.started_at is not None
+        known |= {
+            "lease_token": held[0],
+            "attempt_id": held[1],
+            "lease_node": held[2],
+            "lease_started": begun,
+        }
+        known |= {"created_at": log[0].at, "changed_at": last_at, "attempts": opened}
+    yield from _different(subtask, known)
 
 
-def _closed(
-    told: _Told, transition: str, at: Any, node: str | None, reason: str | None, detail: str | None
-) -> None:
-    """Apply the end of an attempt to its subtask."""
-    if transition == "succeed":
-        told.idle_releases = 0
-    elif transition in ("fail", "silent"):
-        told.reason = reason
-        told.failed_on = [*(one for one in told.failed_on if one != node), node]
-        if transition == "fail":
-            told.idle_releases = _detail(detail).get("idle_releases", _UNKNOWN)
-    elif transition == "release":
-        known = _detail(detail)
-        delay_s = known.get("delay_s", 0.0)
-        if detail is None:
-            told.not_before = told.wait_host = told.wait_reason = told.idle_releases = _UNKNOWN
-            return
-        if delay_s > 0.0:
-            told.not_before = as_time(at) + timedelta(seconds=delay_s)
-        waits_for = known.get("waits_for", _UNKNOWN if delay_s > 0.0 else None)
-        if isinstance(waits_for, list):
-            told.wait_host, told.wait_reason = waits_for
-        else:  # versions before 0.11.0 wrote a sentence
-            told.wait_host = told.wait_reason = None if waits_for is None else _UNKNOWN
-        if told.idle_releases != 0 or "idle_releases" in known:
-            told.idle_releases = known.get("idle_releases", _UNKNOWN)
-    elif transition == "cancel":
-        told.wait_host = told.wait_reason = None
+def _opens(event: _EventRow, attempt: _AttemptRow, no: int, of_round: int) -> bool:
+    """Return True if an allocation and the attempt it opened say the same."""
+    opened = no, of_round, attempt.allocated_at, attempt.token, attempt.id, attempt.node, None
+    return (attempt.no, attempt.round, *event[5:10]) == opened
 
 
-def _moved(
-    subtask: _SubtaskRow, told: _Told, event: _EventRow, made: Sequence[_AttemptRow]
+def _ends(event: _EventRow, attempt: _AttemptRow, held: tuple[Any, ...]) -> bool:
+    """Return True if the end of a lease, the lease and its attempt say the same."""
+    reason, lease = event.reason, event[6:9]
+    if event.transition == Transition.CANCEL:
+        reason = None  # the attempt has none
+        if event.sets is None and event.token is None:
+            lease = held[0], event.attempt_id, held[2]  # 0.10.0 named the attempt alone
+    ended = event.attempt_id, _OUTCOMES.get(event.transition), reason, event.at
+    return lease == held and ended == (attempt.id, attempt.outcome, attempt.reason, attempt.ended_at)
+
+
+def _set(
+    event: _EventRow, known: dict[str, Any], opened: int, recalls: int, first: int | None
 ) -> Iterator[Violation]:
-    """Apply a transition without a lease to its subtask, and check whether it says whose it is."""
-    _, _, transition, _, _, at, token, attempt_id, node, reason, detail = event
-    says: tuple[Any, ...] = (None, None, None, None)
-    if transition == "create":
-        if subtask.parent_id is not None:
-            when = _detail(detail).get("not_before", _UNKNOWN)
-            told.not_before = datetime.fromisoformat(when) if isinstance(when, str) else when
-    elif transition in ("recall", "give_up"):
-        says = (None, None, told.failed_on[-1] if told.failed_on else None, told.reason)
-        if transition == "recall":
-            told.recalls += 1
-            if told.recalls == MAX_RECALLS + 1:
-                more = f"{_named(event)} is more than recall {MAX_RECALLS} of a round"
-                yield Violation("recalls", subtask.id, more)
-            told.assigned_node = None
-            delay_s = _detail(detail).get("delay_s")
-            told.not_before = _UNKNOWN if delay_s is None else as_time(at) + timedelta(seconds=delay_s)
-    elif transition == "wake":
-        says = (None, None, made[told.attempts - 1].node if 0 < told.attempts <= len(made) else None, None)
-    elif transition == "retry":
-        says = (None, None, node, None)
-        told.round += 1
-        told.recalls = told.idle_releases = 0
-        told.failed_on = []
-        told.not_before = told.reason = None
-        told.assigned_node = node
-    elif transition == "cancel":
-        says = (None, None, None, "cancelled")
-        told.wait_host = told.wait_reason = None
-    elif transition == "set_aside":
-        says = (None, None, None, reason)
-        told.reason = reason
-        told.failed_on = []
-        told.not_before = told.wait_host = told.wait_reason = None
-    if (token, attempt_id, node, reason) != says:
-        message = (
-            f"says (token, attempt, node, reason) {(token, attempt_id, node, reason)}, which must be {says}"
-        )
-        yield Violation("event", subtask.id, f"{_named(event)} {message}")
+    """Apply the values that an event set to those that are known of its subtask."""
+    if event.transition == Transition.CREATE:
+        known |= _NEW
+    if event.sets is None:
+        known.clear()
+        if first is not None and event.id > first:
+            yield Violation("event", event.subtask_id, f"{_named(event)} does not say what it set")
+        return
+    sets = json.loads(event.sets)
+    for name in sets.keys() - _KINDS.keys():
+        yield Violation("event", event.subtask_id, f"{_named(event)} sets {name}, which no event sets")
+    known |= sets
+    for name, counted in (("attempts", opened), ("recalls", recalls)):
+        if sets.get(name, counted) != counted:
+            message = f"{_named(event)} sets {name} to {sets[name]}, and it is number {counted}"
+            yield Violation(_KINDS[name], event.subtask_id, message)
 
 
-def _different(subtask: _SubtaskRow, told: _Told) -> Iterator[Violation]:
+def _different(subtask: _SubtaskRow, known: Mapping[str, Any]) -> Iterator[Violation]:
     """Yield the columns of a subtask that are not what its events led to."""
-    for name, kind in _KINDS.items():
-        is_, should = getattr(subtask, name), getattr(told, name)
-        if should is _UNKNOWN or is_ == should:
-            continue
+    for name, should in known.items():
+        is_ = getattr(subtask, name, None)
         if name == "failed_on":
-            if json.loads(is_) == should:
-                continue
-        elif name == "not_before" and _no_later(is_, should):
-            continue
-        if name == "state":
-            message = f"is in {is_}, but its last event led to {should}"
-        elif name == "recalls":
-            message = f"says {is_} recalls, its events of the round {should}"
-        else:
-            message = (
-                f"{name} is {is_}, its events led to {as_time(should) if name == 'not_before' else should}"
-            )
-        yield Violation(kind, subtask.id, message)
-
-
-def _no_later(is_: Any, should: Any) -> bool:
-    """Return True if a wait ends when it should: earlier if the database's clock was set back (`queue.upkeep`)."""
-    return is_ is not None and should is not None and bool(as_time(is_) <= as_time(should))
+            is_ = json.loads(subtask.failed_on)
+        elif name == "not_before":
+            is_, should = as_time(is_), as_time(should)
+        if is_ != should and name in subtask._fields:
+            message = f"{name} is {is_}, its events led to {should}"
+            yield Violation(_KINDS.get(name, "lease" if "lease" in name else "time"), subtask.id, message)
 
 
 def _unpaired(subtask_id: int, event: _EventRow, attempt: _AttemptRow | None) -> Violation:
