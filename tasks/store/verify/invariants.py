@@ -8,7 +8,7 @@ what tasks owe to their partitions by `tasks.store.verify.search_parts`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -223,9 +223,19 @@ class Violation:
     message: str
 
 
-def row_violations(tx: Transaction) -> Iterator[Violation]:
-    """Yield the rows that break an invariant, found by one query an invariant."""
-    for kind, message, query in _EACH:
+Invariant = tuple[str, str, str]
+"""Kind and message of its violations, and the query of the rows that break it."""
+
+
+def invariants_of(text: str) -> list[Invariant]:
+    """Return the invariants of a text as `_QUERIES`."""
+    headed = (one.split("\n", 1) for one in text.split("\n-- ")[1:])
+    return [(*heading.split(": ", 1), query) for heading, query in headed]  # type: ignore[misc]
+
+
+def row_violations(tx: Transaction, invariants: Sequence[Invariant] | None = None) -> Iterator[Violation]:
+    """Yield the rows that break an invariant, found by one query an invariant; by default the ones of this module."""
+    for kind, message, query in _EACH if invariants is None else invariants:
         for row in tx.records(dict, query):
             if "later" not in row or not _in_order(as_time(row["earlier"]), as_time(row["later"])):
                 yield Violation(kind, row.get("subtask_id"), message.format(**row))
@@ -292,7 +302,4 @@ _FADED_TO = """
     LEFT JOIN (SELECT site, node, max(ended_at) AS ended_at FROM attempts GROUP BY site, node) a
         ON a.site = p.site AND a.node = p.node
 """
-_EACH = [
-    (*heading.split(": ", 1), query)
-    for heading, query in (one.split("\n", 1) for one in _QUERIES.split("\n-- ")[1:])
-]
+_EACH = invariants_of(_QUERIES)

@@ -1,297 +1,185 @@
 """Invariants of tasks and their partitions: numbering, keywords, spans, hit counts, and that no hit was lost.
 
 Conservation: every hit that result pages brought (`task_parts.new_hits`) is a target of the task that is to do, stored
-(fetched, or known before), refused or given up. One streaming pass over the tasks; times and JSON stay as the driver
-returns them until a task needs a closer look (`_is_plain`).
+(fetched, or known before), refused or given up. One query proves each invariant of single partitions and chunks; the
+hit count of a task, and what relaxed queries ask for, follow from the tree of its partitions.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tasks.domain.hit_count import (
-    HitCount,
-    Partition,
-    PartitionState,
-    Provenance,
-    chunk_count,
-    chunk_range,
-    task_hit_count,
-)
+from tasks.domain.hit_count import HitCount, Partition, PartitionState, Provenance, task_hit_count
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.invariants import Violation, as_time
+from tasks.store.verify.invariants import Violation, invariants_of, row_violations
 from tasks.store.verify.replay import Groups
 
+_FIRST = "CASE WHEN q.start_at IS NULL THEN q.chunk_pages ELSE 1 END"
+"""Result pages of a partition's first chunk."""
+_END = f"""q.first_chunk + CASE WHEN q.pages = 0 THEN 0 WHEN q.pages <= {_FIRST} THEN 1
+    ELSE 1 + (q.pages - {_FIRST} + q.chunk_pages - 1) / nullif(q.chunk_pages, 0) END"""
+"""The number behind a partition's last chunk."""
 
-class _TaskRow(NamedTuple):
-    """A task with the keyword sets of its round; `own`: the product's keywords, in its last round."""
+_QUERIES = """
+-- partitions: partition {id} of task {task_id} begins with chunk {first_chunk}, not {should}
+SELECT id, task_id, first_chunk, should FROM (SELECT q.id, q.task_id, q.first_chunk,
+    coalesce(lag(END_OF_Q) OVER (PARTITION BY q.task_id ORDER BY q.first_chunk), 1) AS should FROM task_parts q) n
+WHERE first_chunk <> should
+-- partitions: partition {id} has chunks from {first_chunk} to before {behind}; {n} of {low} to {high} were begun
+SELECT q.id, q.first_chunk, END_OF_Q AS behind, s.n, s.low, s.high FROM task_parts q JOIN (
+    SELECT part_id, count(*) AS n, min(chunk) AS low, max(chunk) AS high FROM subtasks WHERE parent_id IS NULL
+    GROUP BY part_id) s ON s.part_id = q.id
+WHERE s.low <> q.first_chunk OR s.high >= END_OF_Q OR s.n <> s.high + 1 - s.low
+-- partitions: task {id} has no partition that asks for {keywords}, as its virtual task does
+SELECT t.id, v.keywords FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id WHERE NOT EXISTS (
+    SELECT 1 FROM task_parts q
+    WHERE q.task_id = t.id AND q.parent_id IS NULL AND CAST(q.keywords AS text) = CAST(v.keywords AS text))
+-- partitions: first partition {id} asks for {keywords}, dropped {dropped}, from {start_at}, own words {own_words}
+SELECT q.id, q.keywords, q.dropped, q.start_at, q.own_words
+FROM (SELECT q.*, CAST(q.keywords AS text) AS asked FROM task_parts q WHERE q.parent_id IS NULL) q
+JOIN tasks t ON t.id = q.task_id JOIN products p ON p.id = t.product_id
+JOIN (SELECT id, product_id, round, CAST(keywords AS text) AS words, CAST(aliases AS text) AS aliases
+    FROM virtual_tasks) v ON v.id = t.virtual_task_id
+WHERE CAST(q.dropped AS text) <> '[]' OR q.start_at IS NOT NULL
+    OR (q.asked <> v.words AND replace(v.aliases, q.asked, '') = v.aliases)
+    OR (q.own_words <> (CAST(p.keywords AS text) <> '[]' AND q.asked = v.words)
+    -- a person may have changed a product's words since an earlier round
+    AND v.round = (SELECT max(round) FROM virtual_tasks WHERE product_id = p.id))
+-- partitions: partition {id} is {state}: if it was split or relaxed, others replace it, else none does
+SELECT id, state FROM task_parts WHERE (state IN ('split', 'relaxed'))
+    <> (id IN (SELECT parent_id FROM task_parts WHERE parent_id IS NOT NULL))
+-- partitions: partition {id} replaces partition {parent_id}, which is none of its task
+SELECT q.id, q.parent_id FROM task_parts q JOIN task_parts r ON r.id = q.parent_id WHERE r.task_id <> q.task_id
+-- partitions: partition {id} begins at {start_at} and ends at {end_at}: either both or none
+SELECT id, start_at, end_at FROM task_parts WHERE (start_at IS NULL) <> (end_at IS NULL)
+-- partitions: partition {parent_id} is split into spans that overlap or leave a gap at {start_at}
+SELECT parent_id, start_at FROM (SELECT parent_id, start_at, lag(end_at) OVER (
+    PARTITION BY parent_id ORDER BY start_at) AS before FROM task_parts
+    WHERE parent_id IS NOT NULL AND start_at IS NOT NULL) spans WHERE before <> start_at
+-- partitions: partition {id} from {start_at} to {end_at} is split into spans from {first} to {last}
+SELECT q.id, q.start_at, q.end_at, s.first, s.last FROM task_parts q JOIN (
+    SELECT parent_id, min(start_at) AS first, max(end_at) AS last FROM task_parts
+    WHERE parent_id IS NOT NULL GROUP BY parent_id) s ON s.parent_id = q.id
+WHERE q.state = 'split' AND (s.first <> q.start_at OR s.last <> q.end_at)
+-- partitions: partition {id} has found {found} ({provenance}), listed {listed}, reported {reported}, ended {ended}
+SELECT id, found, provenance, listed, reported, ended FROM task_parts
+WHERE (provenance = 'counted' AND NOT ended) OR found IS DISTINCT FROM CASE provenance WHEN 'counted' THEN listed
+    WHEN 'unknown' THEN NULL ELSE CASE WHEN reported > listed THEN reported ELSE listed END END
+-- partitions: task {id} has {found_reported} hits reported, its first partitions {reported}
+SELECT t.id, t.found_reported, q.reported FROM tasks t JOIN (SELECT task_id, sum(reported) AS reported
+    FROM task_parts WHERE parent_id IS NULL GROUP BY task_id) q ON q.task_id = t.id
+WHERE t.found_reported IS DISTINCT FROM q.reported
+"""
+_INVARIANTS = invariants_of(_QUERIES.replace("END_OF_Q", _END))
+
+
+class _TaskSums(NamedTuple):
+    """A task, with the sums of its partitions; `pages`: result pages of chunks that were begun, each asked for once."""
 
     id: int
     found: int | None
     provenance: str
-    reported: int | None
-    words: str
-    aliases: str
-    own: str | None
+    parts: int
+    new_hits: int
+    pages_read: int
+    pages: int
+    one_found: int | None
+    one_provenance: str
 
 
-_TASKS = """
-    SELECT t.id, t.found, t.found_provenance AS provenance, t.found_reported AS reported,
-        CAST(v.keywords AS TEXT) AS words, CAST(v.aliases AS TEXT) AS aliases,
-        CASE WHEN v.round = (SELECT max(round) FROM virtual_tasks WHERE product_id = p.id)
-            THEN CAST(p.keywords AS TEXT) END AS own
-    FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id JOIN products p ON p.id = t.product_id ORDER BY t.id
+_TASKS = f"""
+    SELECT t.id, t.found, t.found_provenance AS provenance, count(*) AS parts, sum(q.new_hits) AS new_hits,
+        sum(q.pages_read) AS pages_read, sum(CASE WHEN {_FIRST} + (s.n - 1) * q.chunk_pages < q.pages
+            THEN {_FIRST} + (s.n - 1) * q.chunk_pages ELSE q.pages END - q.asked_before) AS pages,
+        min(q.found) AS one_found, min(q.provenance) AS one_provenance
+    FROM tasks t JOIN task_parts q ON q.task_id = t.id
+    JOIN (SELECT part_id, count(*) AS n FROM subtasks WHERE parent_id IS NULL GROUP BY part_id) s ON s.part_id = q.id
+    GROUP BY t.id, t.found, t.found_provenance ORDER BY t.id
 """
 
 
-class _PartRow(NamedTuple):
-    """A partition; `keywords` and `dropped` are JSON until `_parsed`."""
-
+class _TreePart(NamedTuple):
     task_id: int
     id: int
-    reported: int | None
-    pages_read: int
-    listed: int
-    new_hits: int
-    ended: int
-    own_words: int
+    parent_id: int | None
+    state: str
     found: int | None
     provenance: str
-    pages: int
-    chunk_pages: int
-    asked_before: int
-    keywords: Any
-    parent_id: int | None
-    first_chunk: int
-    dropped: Any
-    start_at: Any
-    end_at: Any
-    state: str
-
-    @property
-    def end(self) -> int:
-        """The number behind its last chunk."""
-        spanned = self.start_at is not None
-        return self.first_chunk + chunk_count(self.pages, self.chunk_pages, spanned=spanned)
-
-    def pages_of(self, chunk: int) -> range:
-        """Return the numbers of the result pages of a chunk."""
-        spanned = self.start_at is not None
-        return chunk_range(chunk - self.first_chunk, self.pages, self.chunk_pages, spanned=spanned)
+    own_words: bool
+    keywords: list[str]
+    dropped: list[str]
 
 
 _PARTS = """
-    SELECT task_id, id, reported, pages_read, listed, new_hits, ended, own_words, found, provenance,
-        pages, chunk_pages, asked_before, CAST(keywords AS TEXT) AS keywords, parent_id, first_chunk,
-        CAST(dropped AS TEXT) AS dropped, start_at, end_at, state
-    FROM task_parts ORDER BY task_id, first_chunk
+    SELECT task_id, id, parent_id, state, found, provenance, own_words, keywords, dropped FROM task_parts
+    WHERE task_id IN (SELECT task_id FROM task_parts WHERE parent_id IS NOT NULL OR first_chunk > 1)
+    ORDER BY task_id, id
 """
-_WHOLE = (None, 1, "[]", None, None, PartitionState.OPEN)
-"""The last columns, from `parent_id` on, of a partition that is its task's only one."""
-
-
-class _ChunkRow(NamedTuple):
-    task_id: int
-    chunk: int
-    part_id: int
-    subtask_id: int
-
-
-_CHUNKS = """
-    SELECT task_id, chunk, part_id, id AS subtask_id FROM subtasks WHERE parent_id IS NULL ORDER BY task_id
-"""
-
-
-class _TargetsOfTask(NamedTuple):
-    """Targets of a task: result pages, those that were read, hits, and those in a legal state."""
-
-    results: int = 0
-    read: int = 0
-    hits: int = 0
-    legal: int = 0
 
 
 def plan_violations(tx: Transaction, of_tasks: Sequence[int]) -> Iterator[Violation]:
     """Check every task against its partitions, subtasks and targets.
 
     Args:
-        of_tasks: four numbers a task, the sums of its targets (`tasks.store.verify.replay`).
+        of_tasks: four numbers a task, the sums of its targets (`tasks.store.verify.replay`): result pages, those that
+            were read, hits, and those in a legal state.
     """
-    parts, chunks = Groups(tx.stream(_PartRow, _PARTS)), Groups(tx.stream(_ChunkRow, _CHUNKS))
-    for task in tx.stream(_TaskRow, _TASKS):
-        its, begun = parts.rows_of(task.id), chunks.rows_of(task.id)
-        targets = _TargetsOfTask(*of_tasks[4 * task.id : 4 * task.id + 4])
-        if not _is_plain(task, its, begun, targets):
-            for message in _of_task(task, [_parsed(one) for one in its], begun, targets):
-                yield Violation("partitions", None, message)
+    yield from row_violations(tx, _INVARIANTS)
+    trees = Groups(tx.stream(_TreePart, _PARTS))
+    for task in tx.stream(_TaskSums, _TASKS):
+        results, read, hits, legal = of_tasks[4 * task.id : 4 * task.id + 4] or (0, 0, 0, 0)
+        parts = trees.rows_of(task.id) if task.parts > 1 else []
+        should = _hit_count(task, parts, hits)
+        is_ = (task.pages, task.pages_read, task.new_hits, task.found, task.provenance)
+        if is_ != (results, read, hits, *should) or hits != legal:
+            message = (
+                f"task {task.id}: chunks of {task.pages} search URLs were begun, {results} are targets; "
+                f"{task.pages_read} were read, {read} targets say so; they listed {task.new_hits} different hits, "
+                f"{hits} are targets, {legal} of them to do, stored, refused or given up; "
+                f"it has found {task.found} ({task.provenance}), its partitions add up to {should}"
+            )
+            yield Violation("partitions", None, message)
+        for message in _differing_queries(parts):
+            yield Violation("partitions", None, message)
 
 
-def _is_plain(
-    task: _TaskRow, parts: Sequence[_PartRow], begun: Sequence[_ChunkRow], targets: _TargetsOfTask
-) -> bool:
-    """Return True for a task of one query and one chunk in which `_of_task` finds nothing wrong; most are."""
-    if len(parts) != 1 or len(begun) != 1 or parts[0][-len(_WHOLE) :] != _WHOLE:
-        return False
-    (one,) = parts
-    if one.provenance == Provenance.COUNTED:
-        fits = bool(one.ended) and one.found == one.listed and task[1:3] == (targets.hits, one.provenance)
-    else:
-        fits = one[8:10] == task[1:3] == (None, Provenance.UNKNOWN)
-    return (
-        fits
-        and one.keywords == task.words
-        and bool(one.own_words) == (task.own != "[]")
-        and task.reported == one.reported
-        and one.new_hits == targets.hits == targets.legal
-        and one.pages_read == targets.read
-        and begun[0][1:3] == (1, one.id)
-        and one.asked_before == 0
-        and min(one.pages, one.chunk_pages) == targets.results
-    )
-
-
-def _parsed(part: _PartRow) -> _PartRow:
-    return part._replace(keywords=json.loads(part.keywords), dropped=json.loads(part.dropped))
-
-
-def _of_task(
-    task: _TaskRow, its: Sequence[_PartRow], chunks: Sequence[_ChunkRow], targets: _TargetsOfTask
-) -> Iterator[str]:
-    """Yield what is wrong with a task."""
-    task_id, found, provenance, reported, words, aliases, own = task
-    name = f"task {task_id}"
-    if [one.first_chunk for one in its] != [1, *(one.end for one in its)][: len(its)]:
-        yield f"{name}: its partitions are not numbered through: {[(one.first_chunk, one.end) for one in its]}"
-    roots = [one for one in its if one.parent_id is None]
-    sets = [json.loads(words), *json.loads(aliases)]
-    asked = [one.keywords for one in roots]
-    if any(one not in sets for one in asked) or sets[0] not in asked:
-        yield f"{name} asks for {asked}, its virtual task for {sets}"
-    said = [one.reported for one in roots if one.reported is not None]
-    if reported != (sum(said) if said else None):
-        yield f"{name} has {reported} hits reported, its partitions {said}"
-    by_id = {one.id: one for one in its}
-    for one in its:
-        for problem in _of_part(one, by_id, sets[0], None if own is None else json.loads(own)):
-            yield f"partition {one.id} of {name} {problem}"
-    for problem in _of_chunks(chunks, by_id, targets.results):
-        yield f"{name}: {problem}"
-    new_hits, pages_read = sum(one.new_hits for one in its), sum(one.pages_read for one in its)
-    if not new_hits == targets.hits == targets.legal:
-        yield (
-            f"{name} listed {new_hits} different hits; {targets.hits} are targets, {targets.legal} of them to do, "
-            "stored, refused or given up"
-        )
-    if pages_read != targets.read:
-        yield f"{name} has read {pages_read} result pages, {targets.read} of its targets say so"
-    yield from _hit_count(name, found, provenance, its, targets.hits)
-
-
-def _hit_count(
-    name: str, found: int | None, provenance: str, its: Sequence[_PartRow], different: int
-) -> Iterator[str]:
-    if any((one.found is None) != (one.provenance == Provenance.UNKNOWN) for one in its):
-        return  # that is told of the partition
+def _hit_count(task: _TaskSums, parts: Sequence[_TreePart], hits: int) -> tuple[int | None, str]:
+    """Return the hit count that a task should have; `hits`: its different ones."""
+    if not parts:
+        counted = task.one_provenance == Provenance.COUNTED
+        return (hits if counted else task.one_found), task.one_provenance
     try:
-        parts = [
+        tree = [
             Partition(
                 one.id,
                 one.parent_id,
                 PartitionState(one.state),
-                HitCount(one.found, Provenance(one.provenance)),
+                HitCount(
+                    one.found if one.provenance != Provenance.UNKNOWN else None, Provenance(one.provenance)
+                ),
             )
-            for one in its
+            for one in parts
         ]
     except ValueError as error:
-        yield f"{name}: {error}"
-        return
-    should = task_hit_count(parts, different)
-    if (found, provenance) != (should.found, should.provenance):
-        yield (
-            f"{name} has found {found} ({provenance}), its partitions add up to {should.found} ({should.provenance})"
+        return None, str(error)
+    found = task_hit_count(tree, hits)
+    return found.found, found.provenance
+
+
+def _differing_queries(parts: Sequence[_TreePart]) -> Iterator[str]:
+    """Yield partitions that do not ask for the words of the one that they replace, less those that were dropped."""
+    by_id = {one.id: one for one in parts}
+    for one in parts:
+        parent = by_id.get(one.parent_id or 0)
+        if parent is None:
+            continue
+        relaxed, n = parent.state == PartitionState.RELAXED, len(parent.dropped)
+        same = (
+            sorted([*one.keywords, *one.dropped[n:]]) == sorted(parent.keywords)
+            and one.dropped[:n] == parent.dropped
+            and len(one.dropped) == n + relaxed
+            and one.own_words == parent.own_words
         )
-
-
-def _of_part(
-    one: _PartRow, by_id: dict[int, _PartRow], words: Sequence[str], own: Sequence[str] | None
-) -> Iterator[str]:
-    below = [other for other in by_id.values() if other.parent_id == one.id]
-    if (one.state in (PartitionState.SPLIT, PartitionState.RELAXED)) != bool(below):
-        yield f"is {one.state} and is replaced by {len(below)}"
-    if (one.start_at is None) != (one.end_at is None):
-        yield f"begins at {one.start_at} and ends at {one.end_at}: either both or none"
-    yield from _listing(one)
-    if one.parent_id is None:
-        # A person may have changed a product's words since an earlier round.
-        owned = one.own_words if own is None else bool(own) and one.keywords == words
-        if one.dropped or one.start_at is not None or one.own_words != owned:
-            yield f"is a first one, with dropped {one.dropped}, span {one.start_at}, own words {one.own_words}"
-    elif one.parent_id not in by_id:
-        yield f"replaces partition {one.parent_id}, which is none of its task"
-    else:
-        yield from _replacing(one, by_id[one.parent_id])
-    if one.state == PartitionState.SPLIT:
-        yield from _spans(one, below)
-
-
-def _listing(one: _PartRow) -> Iterator[str]:
-    """Its hit count, as far as its listing alone tells: what the engine lists is known to the catalog only."""
-    of = {
-        Provenance.COUNTED: one.listed,
-        Provenance.REPORTED: max(one.reported or 0, one.listed),
-        Provenance.CAPPED: max(one.reported or 0, one.listed),
-    }
-    should = of.get(one.provenance)  # type: ignore[call-overload]
-    if one.found != should or (one.provenance == Provenance.COUNTED and not one.ended):
-        yield (
-            f"has found {one.found} ({one.provenance}), and listed {one.listed}, reported {one.reported}, "
-            f"to its end: {bool(one.ended)}"
-        )
-
-
-def _replacing(one: _PartRow, parent: _PartRow) -> Iterator[str]:
-    relaxed = parent.state == PartitionState.RELAXED
-    dropped = one.dropped[: len(parent.dropped)] if relaxed else one.dropped
-    less = [*one.keywords, *one.dropped[len(parent.dropped) :]] if relaxed else one.keywords
-    same = sorted(less) == sorted(parent.keywords) and dropped == parent.dropped
-    if not same or len(one.dropped) != len(parent.dropped) + relaxed or one.own_words != parent.own_words:
-        yield f"asks for {one.keywords} without {one.dropped}, where partition {parent.id} was {parent.state}"
-
-
-def _spans(one: _PartRow, below: Sequence[_PartRow]) -> Iterator[str]:
-    """Spans share no moment and leave none out."""
-    spans = [
-        (as_time(other.start_at), as_time(other.end_at)) for other in below if other.start_at is not None
-    ]
-    inside = sorted(spans)
-    if not inside:
-        return
-    meet = all(before[1] == after[0] for before, after in pairwise(inside))
-    whole = one.start_at is None or (as_time(one.start_at), as_time(one.end_at)) == (
-        inside[0][0],
-        inside[-1][1],
-    )
-    if not (meet and whole):
-        yield "is split into spans that overlap or leave a gap"
-
-
-def _of_chunks(chunks: Sequence[_ChunkRow], by_id: dict[int, _PartRow], result_targets: int) -> Iterator[str]:
-    """Chunks that were begun against their partitions: one after the other, with all their search URLs."""
-    begun: dict[int, set[int]] = {}
-    for _, chunk, part_id, subtask_id in chunks:
-        part = by_id.get(part_id)
-        if part is not None and not part.first_chunk <= chunk < part.end:
-            yield f"subtask {subtask_id} is of chunk {chunk}, its partition has {part.first_chunk} to {part.end - 1}"
-        elif part is not None:
-            begun.setdefault(part_id, set()).add(chunk)
-    pages = -sum(part.asked_before for part in by_id.values())
-    for part_id, numbers in begun.items():
-        part = by_id[part_id]
-        if numbers != set(range(part.first_chunk, part.first_chunk + len(numbers))):
-            yield f"of partition {part_id}, chunks {sorted(numbers)} were begun: not the first ones"
-        pages += sum(len(part.pages_of(number)) for number in numbers)
-    if pages != result_targets:
-        yield f"the chunks that were begun have {pages} search URLs of their own, {result_targets} are targets"
+        if not same:
+            yield f"partition {one.id} asks for {one.keywords} without {one.dropped}, {parent.id} for {parent.keywords}"
