@@ -30,7 +30,6 @@ from tasks.jobs import recalling, sweeps
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
 from tasks.store.content.known_pages import STORE_RESULT_PAGES
-from tasks.store.queue import leases
 from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
 from tasks.store.queue.upkeep import longest_lapse
 from tasks.store.sql import postgres
@@ -215,6 +214,33 @@ def test_a_server_that_takes_no_connection_is_given_up(postgres_store: Store) ->
             away.connect()
 
 
+def test_who_holds_a_lock_is_logged(postgres_store: Store, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(postgres, "LOCK_TOLD_S", 0.05)
+    with postgres_store.begin() as tx:
+        tx.insert("hosts", ("host",), [("a",)])
+    with postgres_store.begin() as holder:
+        pid = holder.value("SELECT pg_backend_pid() FROM hosts FOR UPDATE")
+        with pytest.raises(StoreConflict):
+            _lock_hosts(postgres_store)
+    (line,) = caplog.messages
+    assert f"process {pid}" in line
+    assert "idle in transaction" in line
+    assert "SELECT pg_backend_pid() FROM hosts FOR UPDATE" in line
+
+
+def _lock_hosts(store: Store) -> None:
+    with store.begin() as tx:
+        assert try_lock(tx, "scheduler", 0.5)
+        tx.value("SELECT host FROM hosts FOR UPDATE")
+
+
+def test_a_slow_statement_is_no_wait_for_a_lock(postgres_store: Store, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(postgres, "LOCK_TOLD_S", 0.05)
+    with postgres_store.begin() as tx:
+        assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1
+    assert caplog.messages == []
+
+
 def test_a_patient_connection_waits_for_its_answer(postgres_store: Store, monkeypatch) -> None:
     with postgres_store.begin() as tx, unhurried(tx):
         monkeypatch.setattr(postgres, "ANSWER_S", 0.01)
@@ -229,7 +255,7 @@ def test_recall_passes_over_what_another_transaction_has_locked(postgres_world: 
     held, free = (world.begin(one)[0] if started else world.grant(one) for one in (first, second))
     world.pass_s(60)
     with world.store.begin() as frozen:
-        leases.in_force(frozen, [held])
+        assert frozen.value("SELECT id FROM subtasks WHERE id = :id FOR UPDATE", id=held.subtask_id)
         world.sweep(recalling.recall)
         assert world.state(free.subtask_id) is State.WAIT
         assert world.state(held.subtask_id) is State.CRAWL

@@ -46,9 +46,9 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 30.0
 
-# 64 MiB of pages kept in memory, and a checkpoint every 16 MiB of log: random places of an index are met again before
-# they are written (measured: 8 % less CPU a page stored, docs/benchmarks.md).
-_MEMORY = ("cache_size=-65536", "wal_autocheckpoint=4000")
+# A checkpoint every 16 MiB of log: random places of an index are met again before they are written, which takes less
+# CPU (docs/benchmarks.md). More than 8 MiB of pages in memory, for each connection, gain nothing.
+_MEMORY = ("cache_size=-8192", "wal_autocheckpoint=4000")
 
 
 def open_engine(url: str, *, pool_size: int = 5, connect_s: int | None = None) -> Engine:

@@ -7,15 +7,19 @@ ended here, whatever lies between: a proxy may keep it open.
 
 from __future__ import annotations
 
+import logging
 import select
 import time
+from contextlib import closing, suppress
+from math import inf
 
-from psycopg2 import OperationalError
+from psycopg2 import Error, OperationalError, connect
 from psycopg2.extensions import (
     POLL_OK,
     POLL_READ,
     STATUS_SETUP,
     connection,
+    make_dsn,
     new_type,
     parse_dsn,
     register_type,
@@ -26,12 +30,16 @@ from sqlalchemy import URL, Engine, create_engine
 from tasks.store.sql.statement_batch import enable_batching
 from tasks.store.sql.transaction import Transaction
 
+log = logging.getLogger("reviewloop.store")
+
 SILENT_S = 8.0
 """A session that is silent for so long within a transaction is ended: what it held is free for others."""
 STATEMENT_S = 10.0
 LOCK_S = 9.0
 """Longer than `SILENT_S`: whoever waits for a frozen process gets its lock, not an error."""
 CONNECT_S = 5
+LOCK_TOLD_S = 1.5
+"""Less than any wait for a lock may last: whoever holds it is logged."""
 ANSWER_S = 12.0
 """Longer than `STATEMENT_S`: where nothing came until then, not even an error, the connection is dead."""
 
@@ -74,18 +82,48 @@ class _Connection(connection):
 def _wait(asked: connection) -> None:
     """Wait until the server has answered; the driver closes a connection whose wait raises an error."""
     limit_s = _limit_s(asked)
-    give_up = None if limit_s is None else time.monotonic() + limit_s
+    begun_s = time.monotonic()
+    told = asked.status == STATUS_SETUP
     while (state := asked.poll()) != POLL_OK:
         ready = select.poll()  # `select.select` takes no descriptor over 1023
         ready.register(asked.fileno(), select.POLLIN if state == POLL_READ else select.POLLOUT)
-        if not ready.poll(None if give_up is None else max(0.0, 1000 * (give_up - time.monotonic()))):
+        left_s = limit_s - (time.monotonic() - begun_s)
+        if not told and not ready.poll(1000 * min(LOCK_TOLD_S, max(0.0, left_s))):
+            told = True
+            _log_lock_owners(asked)
+        elif not ready.poll(None if left_s == inf else max(0.0, 1000 * left_s)):
             raise OperationalError(f"the server did not answer for {limit_s:g} s")
 
 
-def _limit_s(asked: connection) -> float | None:
-    """Return how long an answer may take; `None` without a limit."""
+def _log_lock_owners(waiting: connection) -> None:
+    """Log which sessions hold what a connection waits for, if it waits for a lock."""
+    own = waiting.info
+    place = make_dsn(**{**own.dsn_parameters, "password": own.password or ""})
+    with (
+        suppress(Error),
+        closing(connect(place, connection_factory=_Connection)) as beside,
+        beside.cursor() as cursor,
+    ):
+        cursor.execute(_LOCK_OWNERS, (own.backend_pid,))
+        for owner in cursor.fetchall():
+            log.warning(
+                "a statement has waited %g s for a lock that another session holds: process %s, user %s, program '%s', "
+                "address %s, %s, in a transaction for %.0f s, last statement: %s",
+                *(LOCK_TOLD_S, *owner),
+            )
+
+
+_LOCK_OWNERS = """
+    SELECT pid, usename, application_name, coalesce(host(client_addr), 'local'), state,
+        extract(epoch FROM clock_timestamp() - xact_start), left(query, 100)
+    FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
+"""
+
+
+def _limit_s(asked: connection) -> float:
+    """Return how long an answer may take."""
     if not isinstance(asked, _Connection) or asked.patient:
-        return None
+        return inf
     if asked.status != STATUS_SETUP:
         return ANSWER_S
     # libpq keeps to its limit only where it waits itself; of several hosts, it turns to the next by `tcp_user_timeout`.
