@@ -20,6 +20,7 @@ from app.run.nodes import own_settings
 from app.run.preflight import Askable, Preflight, preflight
 from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
+from app.run.setting_values import sqlite_file
 from splitter.catalog.model import Catalog
 from tasks.domain.errors import StoreUnwritable
 from tasks.fetching.permits import LocalPermits
@@ -137,8 +138,8 @@ class EmbeddedRunner:
             self._writer.close()
         if self._unwritable:
             raise StoreUnwritable(
-                f"{self._store.engine.url.database} takes no more writes ({self._unwritable}): make room, or give this "
-                "user the right; what was committed is kept, so run it again then"
+                f"{sqlite_file(self._settings.database_url)} takes no more writes ({self._unwritable}): make room, or "
+                "give this user the right; what was committed is kept, so run it again then"
             )
 
     async def _stop_nodes(self) -> None:

@@ -1,51 +1,55 @@
-"""A subtask with its attempts, events and targets. Reads only."""
+"""A subtask with its attempts, events and targets: each row by the names of its columns. Reads only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Table, select
+from sqlalchemy import JSON, Table
 
-from tasks.store.sql.tables import attempts, events, products, subtasks, targets, tasks
+from tasks.store.sql.tables import UtcDateTime, attempts, events, subtasks, targets
 from tasks.store.sql.transaction import Transaction
 
 
-def subtask(conn: Transaction, subtask_id: int) -> Mapping[str, Any] | None:
-    """A subtask's row with its product's name and its task's found; None if there is none."""
-    row = conn.execute(
-        select(
-            subtasks,
-            products.c.name.label("product"),
-            tasks.c.found,
-            tasks.c.found_provenance,
-            tasks.c.found_reported,
-            tasks.c.engine,
-        )
-        .join(products, products.c.id == subtasks.c.product_id)
-        .join(tasks, tasks.c.id == subtasks.c.task_id)
-        .where(subtasks.c.id == subtask_id)
-    ).one_or_none()
-    return dict(row._mapping) if row is not None else None
+def _row_type(table: Table, **others: type) -> Any:
+    """Return a type of dictionaries with the columns of a table, and others, by their types."""
+    own = {UtcDateTime: datetime, JSON: dict}  # SQLAlchemy knows the others
+    types = {column.name: own.get(type(column.type)) or column.type.python_type for column in table.columns}
+    return type(table.name, (dict,), {"__annotations__": types | others})
 
 
-def attempts_of(conn: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
-    """Every attempt of a subtask, in order."""
-    return _rows(conn, attempts, subtask_id)
+_SUBTASK_ROW = _row_type(
+    subtasks, product=str, found=int, found_provenance=str, found_reported=int, engine=str
+)
+_ATTEMPT_ROW, _EVENT_ROW, _TARGET_ROW = map(_row_type, (attempts, events, targets))
 
 
-def events_of(conn: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
-    """The event log of a subtask, in order."""
-    return _rows(conn, events, subtask_id)
+def subtask(tx: Transaction, subtask_id: int) -> Mapping[str, Any] | None:
+    """Return a subtask's row with its product's name and its task's found; `None` if there is none."""
+    row: Mapping[str, Any] | None = tx.record(_SUBTASK_ROW, _SUBTASK, id=subtask_id)
+    return row
 
 
-def targets_of(conn: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
-    """Every target of a subtask, in order."""
-    return _rows(conn, targets, subtask_id, "id", "kind", "url", "state", "reason", "tries")
+def attempts_of(tx: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
+    """Return every attempt of a subtask, in order."""
+    return tx.records(
+        _ATTEMPT_ROW, "SELECT * FROM attempts WHERE subtask_id = :id ORDER BY id", id=subtask_id
+    )
 
 
-def _rows(conn: Transaction, table: Table, subtask_id: int, *columns: str) -> Sequence[Mapping[str, Any]]:
-    """Rows of a subtask in the order they were made, with these columns or all."""
-    wanted = [table.c[name] for name in columns] or list(table.c)
-    rows = conn.execute(select(*wanted).where(table.c.subtask_id == subtask_id).order_by(table.c.id))
-    return [dict(row._mapping) for row in rows]
+def events_of(tx: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
+    """Return the event log of a subtask, in order."""
+    return tx.records(_EVENT_ROW, "SELECT * FROM events WHERE subtask_id = :id ORDER BY id", id=subtask_id)
+
+
+def targets_of(tx: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
+    """Return every target of a subtask, in order."""
+    return tx.records(_TARGET_ROW, _TARGETS, id=subtask_id)
+
+
+_SUBTASK = """
+    SELECT s.*, p.name AS product, t.found, t.found_provenance, t.found_reported, t.engine
+    FROM subtasks s JOIN products p ON p.id = s.product_id JOIN tasks t ON t.id = s.task_id WHERE s.id = :id
+"""
+_TARGETS = "SELECT id, kind, url, state, reason, tries FROM targets WHERE subtask_id = :id ORDER BY id"
