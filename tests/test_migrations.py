@@ -14,6 +14,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from patience import PATIENCE_S
@@ -26,6 +27,7 @@ from splitter.split import chunks
 from splitter.urls import search_url
 from tasks.domain.errors import Unstorable, WrongRevision
 from tasks.jobs.partitioning import search_urls
+from tasks.store.content import links
 from tasks.store.content.products import find
 from tasks.store.queue import nodes, tasks, transitions, upkeep
 from tasks.store.sql import schema
@@ -119,15 +121,22 @@ def test_a_store_of_0_9_0_gets_the_same_schema_as_a_new_one(old: Store, migratio
 
 
 def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> None:
-    def contents() -> dict[str, list[object]]:
+    def contents(
+        reviews: str = "reviews", refused: str = "reviews WHERE refused IS NOT NULL"
+    ) -> dict[str, Any]:
         with old.read() as conn:
             return {
-                "reviews": [*conn.exec_driver_sql("SELECT id, page_id, body FROM reviews ORDER BY id")],
-                "queues": sorted(conn.exec_driver_sql("SELECT state, count(*) FROM subtasks GROUP BY state")),
+                "reviews": conn.rows(f"SELECT id, page_id, body, same_as FROM {reviews} ORDER BY id"),
+                "links": conn.rows(
+                    "SELECT page_id, product_id, verdict, missing FROM page_products ORDER BY 1, 2"
+                ),
+                "queues": sorted(conn.rows("SELECT state, count(*) FROM subtasks GROUP BY state")),
+                "refused": sorted(map(tuple, conn.rows(f"SELECT page_id, key, body, author FROM {refused}"))),
             }
 
-    before = contents()
+    before = contents(refused="refused_reviews")
     with old.read() as conn:
+        refusals = {reason: int(n) for reason, n in conn.rows(_REFUSALS_OF_0_9_0)}
         marks = dict(conn.rows("SELECT sweep, last_id FROM sweep_marks"))
         added = conn.rows("SELECT name, slots, address, proxy FROM added_nodes ORDER BY added_at, name")
         node_names = conn.rows("SELECT name FROM nodes ORDER BY name")
@@ -145,8 +154,11 @@ def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> No
         assert conn.rows("SELECT name FROM nodes ORDER BY name") == node_names
     assert len(marks) > 1
     assert added
-    assert contents() == before
+    assert contents(reviews="reviews WHERE refused IS NULL") == before
     assert len(before["reviews"]) > 40
+    assert len(before["refused"]) > 0
+    with old.read() as conn:
+        assert links.refusals_by_reason(conn) == refusals
     with old.read() as conn:
         assert find(conn, " 光明 高钙牛奶").name == "光明高钙牛奶"
         assert schema.revision(conn) == schema.newest(migrations)
@@ -261,6 +273,30 @@ def test_the_database_refuses_a_subtask_that_no_sweep_could_read(old: Store, mig
             conn.run(f"UPDATE subtasks SET {spoilt} WHERE id = 1")
     with pytest.raises(Unstorable), old.begin() as conn:
         conn.run("UPDATE subtasks SET state = 'FAILED', reason = NULL WHERE id = 1")
+
+
+_REFUSALS_OF_0_9_0 = """
+    SELECT reason, sum(n) FROM page_refusals GROUP BY reason UNION ALL
+    SELECT verdict, sum(refused) FROM page_products WHERE verdict IN ('wrong_product', 'near_product') GROUP BY verdict
+"""
+
+
+def test_refused_records_of_0_9_0_that_were_only_counted_are_rows_without_text(
+    old: Store, migrations: Path
+) -> None:
+    with old.begin() as conn:
+        (page_id, n), *_ = conn.rows("SELECT id, withheld FROM pages WHERE withheld > 0 ORDER BY id")
+        conn.run("DELETE FROM refused_reviews WHERE page_id = :page", page=page_id)
+        conn.run("DELETE FROM page_refusals WHERE page_id = :page", page=page_id)
+        conn.run("INSERT INTO page_refusals (page_id, reason, n) VALUES (:page, 'login', 3)", page=page_id)
+        refusals = {reason: int(n) for reason, n in conn.rows(_REFUSALS_OF_0_9_0)}
+    schema.upgrade(old, migrations)
+    with old.read() as conn:
+        rows = conn.rows("SELECT refused, body FROM reviews WHERE page_id = :page", page=page_id)
+        assert sorted(rows) == [("login", "")] * 3 + [("wrong_product", "")] * n
+        assert conn.value("SELECT content_hash FROM pages WHERE id = :page", page=page_id) == ""
+        assert links.refusals_by_reason(conn) == refusals
+        assert verify(conn, conn.now).violations == ()
 
 
 @pytest.mark.parametrize(("found", "advice"), [("0026", "0.9.0 first"), ("9999", "update reviewloop")])

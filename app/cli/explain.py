@@ -23,7 +23,7 @@ from tasks.domain.host_wait import HostWait
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State
 from tasks.scheduling.decision import Ruling
-from tasks.store.content import page_links
+from tasks.store.content import links
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.sql.database import Store
 
@@ -59,7 +59,7 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
             events = subtask_queries.events_of(conn, subtask)
             attempts = subtask_queries.attempts_of(conn, subtask)
             targets = subtask_queries.targets_of(conn, subtask)
-            refused = page_links.refusal_counts(conn, site=row["site"], product_id=row["product_id"])
+            refused = links.refusal_counts(conn, site=row["site"], product_id=row["product_id"])
         now_would = _preview(settings, store, subtask) if row["state"] == State.WAIT else None
     if as_json:
         print_json(

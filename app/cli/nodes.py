@@ -24,7 +24,7 @@ from app.views.durations import seconds
 from app.views.permit_worth import PermitWorth, permit_worths
 from tasks.domain.breaker import BreakerState
 from tasks.scheduling.rebalancing import BufferRule
-from tasks.store.content import page_links
+from tasks.store.content import links
 from tasks.store.queries import pairs as pair_queries
 from tasks.store.queue import hosts as host_store
 from tasks.store.queue import nodes as node_store
@@ -163,7 +163,7 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
     with store_there(settings) as store, store.read() as conn:
         check_site(conn, settings, site)
         check_node(conn, node)
-        refused = page_links.refusal_counts(conn, site=site)
+        refused = links.refusal_counts(conn, site=site)
         if products:
             rows = pair_queries.pairs_by_product(conn, site, node)
         else:

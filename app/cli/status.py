@@ -16,7 +16,7 @@ from app.run.eta import Ending, TimeLeft, time_left
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostCatalog
-from tasks.store.content import page_links
+from tasks.store.content import links
 from tasks.store.queries import products as product_queries
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.queues import WaitingSummary, host_waits
@@ -48,7 +48,7 @@ def status(db: str | None, as_json: bool) -> None:
             queue_queries.totals(conn),
         )
         left = time_left(conn, now, queues, waits)
-        refused = page_links.refusals_by_reason(conn)
+        refused = links.refusals_by_reason(conn)
         rows, unrendered = nodes.listed(conn), nodes.unrendered(conn)
         unplanned = tasks.list_late_sites(conn)
         covered = sum(

@@ -18,8 +18,8 @@ from splitter.normalize import normalize
 from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical
 from tasks.domain.pages import Review
-from tasks.domain.product_match import matchable_text, product_match
 from tasks.reading.dates import read_date
+from tasks.reading.judge.product_match import matchable_text, product_match
 from tasks.reading.relevance import reject_reason
 from tasks.reading.voice import judgement
 from tasks.store.content.imports import ImportedReview, page_of, review_key

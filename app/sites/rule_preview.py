@@ -22,11 +22,12 @@ from splitter.keywords import keywords_of
 from tasks.domain.failures import FetchError
 from tasks.domain.http_statuses import error_class
 from tasks.domain.pages import PageRead, ResultPage
-from tasks.domain.product_match import Verdict, matchable_text, product_match
+from tasks.domain.verdicts import Verdict
 from tasks.fetching.inflate import unpacked
 from tasks.reading.decode import Decoded, decode
 from tasks.reading.extract import read_page
 from tasks.reading.json_results import JsonRecords
+from tasks.reading.judge.product_match import matchable_text, product_match
 from tasks.reading.learned_rules import learn
 from tasks.reading.lists import as_results, is_feed, read_list
 from tasks.reading.maintext import main_text
@@ -145,7 +146,7 @@ class RuleMatches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevanceCheck:
-    """Whether a page is a review of a product (`tasks.reading.relevance`, `tasks.domain.product_match`).
+    """Whether a page is a review of a product (`tasks.reading.relevance`, `tasks.reading.judge.product_match`).
 
     Attributes:
         verdict: "review", "wrong_product" or "no_review".

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any
 
 import sqlalchemy as sa
@@ -42,6 +43,7 @@ _JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 def upgrade() -> None:
     """Each function changes the tables of one subject."""
     _check_values()
+    _keep_refused_records()
     _store_values_by_name()
     _join_added_nodes()
     _store_numbers_of_pages()
@@ -246,3 +248,82 @@ def _constrain_values() -> None:
 def _say_what_events_set() -> None:
     """Events say which columns they set; what older ones set is not known."""
     op.add_column("events", sa.Column("sets", _JSON))
+
+
+def _keep_refused_records() -> None:
+    """Make a row of `reviews` of each refused record, and of each one that was only counted a row without text."""
+    op.add_column("reviews", sa.Column("refused", sa.String(20)))
+    conn = op.get_bind()
+    records = conn.execute(sa.text(_REFUSED_RECORDS)).mappings().all()
+    _insert_refused([{**one, "text_hash": _text_hash(one["body"])} for one in records])
+    counted = conn.execute(sa.text(_COUNTED_RECORDS)).mappings().all()
+    _insert_refused(
+        [
+            {**_NO_TEXT, **one, "key": f"{one['reason']} {place}"}
+            for one in counted
+            for place in range(one["n"] - one["there"])
+        ]
+    )
+    # Of these pages texts are missing: they are read again if another product finds them.
+    op.execute(
+        """
+        UPDATE pages SET content_hash = '', etag = NULL, last_modified = NULL WHERE id IN (
+            SELECT page_id FROM reviews WHERE refused = 'wrong_product' AND body = ''
+        )
+        """
+    )
+    op.drop_table("refused_reviews")
+    op.drop_table("page_refusals")
+    op.execute("ALTER TABLE pages DROP COLUMN withheld")
+    op.execute("ALTER TABLE page_products DROP COLUMN refused")
+    for name in ("ix_reviews_voice", "ix_reviews_text_hash"):
+        op.drop_index(name, "reviews")
+    for name, table, columns, rows in (
+        ("ix_reviews_text_hash", "reviews", ["text_hash"], "refused IS NULL"),
+        ("ix_reviews_voice_refused", "reviews", ["voice", "refused"], "refused IS NULL"),
+        ("ix_reviews_refused_page_id", "reviews", ["refused", "page_id"], "refused IS NOT NULL"),
+        ("ix_reviews_refused_texts", "reviews", ["collected_at"], "refused IS NOT NULL AND body <> ''"),
+        ("ix_page_products_unjudged", "page_products", ["page_id"], "verdict = 'unjudged'"),
+    ):
+        some = sa.text(rows)
+        op.create_index(name, table, columns, sqlite_where=some, postgresql_where=some)
+
+
+def _text_hash(body: str) -> bytes:
+    return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+_TEXTS = ("key", "title", "body", "author", "date_text", "published_at", "rating", "variant")
+_PAGE = ("url", "site", "node", "attempt_id")
+_NO_TEXT = dict.fromkeys(_TEXTS, "") | {"published_at": None, "rating": None, "text_hash": b""}
+_GIVEN = ("page_id", *_TEXTS, *_PAGE, "collected_at", "text_hash")
+
+
+def _insert_refused(rows: list[dict[str, object]]) -> None:
+    names = ", ".join(_GIVEN)
+    values = ", ".join(f":{name}" for name in _GIVEN)
+    statement = sa.text(f"INSERT INTO reviews ({names}, refused) VALUES ({values}, :reason)")
+    if rows:
+        op.get_bind().execute(statement, rows)
+
+
+_ORIGIN = f"{', '.join(f'g.{name}' for name in _PAGE)}"
+# A record that was read again may have the key of a review that the page had before.
+_REFUSED_RECORDS = f"""
+    SELECT f.page_id, f.reason, CASE WHEN EXISTS (
+        SELECT 1 FROM reviews r WHERE r.page_id = f.page_id AND r.key = f.key
+    ) THEN 'refused ' || CAST(f.id AS varchar(20)) ELSE f.key END AS key,
+        {", ".join(f"f.{name}" for name in _TEXTS[1:])}, {_ORIGIN},
+        CASE WHEN f.refused_at < g.fetched_at THEN g.fetched_at ELSE f.refused_at END AS collected_at
+    FROM refused_reviews f JOIN pages g ON g.id = f.page_id ORDER BY f.id
+"""
+# Pages that were emptied when a product was removed have no hash.
+_COUNTED_RECORDS = f"""
+    SELECT c.page_id, c.reason, c.n, {_ORIGIN}, coalesce(g.checked_at, g.fetched_at) AS collected_at,
+        (SELECT count(*) FROM reviews r WHERE r.page_id = c.page_id AND r.refused = c.reason) AS there
+    FROM (
+        SELECT page_id, reason, n FROM page_refusals
+        UNION ALL
+        SELECT id, 'wrong_product', withheld FROM pages WHERE withheld > 0 AND content_hash <> ''
+    ) c JOIN pages g ON g.id = c.page_id ORDER BY c.page_id, c.reason
+"""

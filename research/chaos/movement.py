@@ -78,9 +78,9 @@ _CONTENTS = (
     select(products.c.name, pages.c.url, page_products.c.verdict)
     .join_from(page_products, pages, pages.c.id == page_products.c.page_id)
     .join(products, products.c.id == page_products.c.product_id),
-    select(pages.c.url, reviews.c.key, reviews.c.body).join_from(
-        reviews, pages, pages.c.id == reviews.c.page_id
-    ),
+    select(pages.c.url, reviews.c.key, reviews.c.body)
+    .join_from(reviews, pages, pages.c.id == reviews.c.page_id)
+    .where(reviews.c.refused.is_(None)),
     select(
         products.c.name,
         tasks.c.site,

@@ -18,7 +18,7 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import Transition
-from tasks.store.content import known_pages, pages, products
+from tasks.store.content import pages, products
 from tasks.store.content.pages import NewPage, PageToStore
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import closing, leases, tasks, transitions
@@ -117,7 +117,7 @@ def _collected(conn: Transaction, subtask_id: int) -> None:
     page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), empty=False, more=False)
     hits = [FoundHit(url, page_key(url)) for url in urls]
     read = ResultPageToStore(lease=lease, target=work.targets[0], page=page, hits=hits)
-    (stored,) = known_pages.save_result_pages(conn, _NOW, [read])
+    (stored,) = pages.save_result_pages(conn, _NOW, [read])
     assert stored is not None
     saved = [PageToStore(lease, _page(one.id, one.url, one.key)) for one in stored.todo]
     pages.save_pages(conn, _NOW, saved)

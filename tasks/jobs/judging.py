@@ -1,26 +1,32 @@
-"""Judges what is stored anew: whose voice each review is, and whether its page is about the products it was found for.
+"""Judges stored pages: whose voice each review is, and whether its page is about the products it was found for.
 
-Batch by batch, in the order of the pages' numbers, with a mark in the store: what is interrupted goes on there.
+`judge` judges all pages batch by batch, in the order of their numbers, with a mark in the store: if it is interrupted,
+the next one continues there. `judge_links` is the sweep that judges the pages that have a link without a verdict.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
 
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Group
 
 from tasks.domain.pages import PageRead, Review
-from tasks.domain.product_match import Verdict, matchable_text
+from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
+from tasks.reading.judge.product_match import matchable_text
+from tasks.reading.judge.verdicts import judge_for_products
 from tasks.reading.relevance import screen_reviews
-from tasks.store.content import judging, page_links
-from tasks.store.content.judging import JudgedPage, StoredPage
-from tasks.store.content.refused import of_another_product
+from tasks.store.content import links
+from tasks.store.content.links import JudgedPage, Link, StoredPage
 from tasks.store.queue.upkeep import mark_of, set_mark
 from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
+from tasks.store.sql.writer import Operation
 
 BATCH = 50
 """Pages of a transaction."""
@@ -119,18 +125,18 @@ def judge(
         again: the mark is taken away at the end, so that the next one begins from the beginning.
         dry_run: nothing is stored, the mark neither.
     """
-    with store.read() as conn:
-        after = mark_of(conn, sweep)
-        done = Judged(judging.count_after(conn, after, product_id))
+    with store.read() as tx:
+        after = mark_of(tx, sweep)
+        done = Judged(links.count_after(tx, after, product_id))
     while True:
-        with store.read() as conn:
-            batch = judging.following(conn, after, product_id, BATCH)
+        with store.read() as tx:
+            batch = links.list_after(tx, after, product_id, BATCH)
         found = [of_page(page) for page in batch]
         after = batch[-1].row.id if batch else 0
         if not dry_run and (batch or again):
-            with store.begin() as conn:
-                judging.save(conn, conn.now, found)
-                set_mark(conn, sweep, after)
+            with store.begin() as tx:
+                links.save(tx, tx.now, found)
+                set_mark(tx, sweep, after)
         for one in found:
             done.add(one)
         if not batch:
@@ -138,65 +144,123 @@ def judge(
         progress(done)
 
 
-def page_judge(
-    catalog: Catalog, voice: Callable[[Review, Group | None], VoiceJudgement], model: str, *, again: bool
-) -> Callable[[StoredPage], JudgedPage]:
-    """The judge of a page by its site's rules, as when it was read.
+def judge_links(
+    store: Store,
+    write: Callable[[Operation[None]], None],
+    of_page: Callable[[StoredPage], JudgedPage],
+    goes_on: Callable[[], bool],
+) -> None:
+    """Judge the pages that have a link without a verdict, until there are no more.
 
     Args:
-        voice: whose voice a review on a kind of site is.
-        model: its id.
+        write: runs an operation in a transaction and waits until it is committed.
+        of_page: judges one (`link_judge`).
+    """
+    while goes_on():
+        with store.read() as tx:
+            batch = links.list_unjudged(tx, BATCH)
+        if not batch:
+            return
+        write(partial(_save, [of_page(page) for page in batch]))
+
+
+def _save(found: Sequence[JudgedPage], tx: Transaction, now: datetime) -> None:
+    links.save(tx, now, found)
+
+
+JudgeVoice = Callable[[Review, Group | None], VoiceJudgement]
+"""Judges whose voice a review on a kind of site is."""
+
+
+def page_judge(
+    catalog: Catalog, voice: JudgeVoice, model: str, *, again: bool
+) -> Callable[[StoredPage], JudgedPage]:
+    """Return the judge of a page by its site's rules, as when it was read.
+
+    Args:
+        model: id of the model of voices.
         again: also the voices that this model has judged.
     """
 
     def judged(page: StoredPage) -> JudgedPage:
-        site = catalog.sites.get(page.row.site)
-        group = site.group if site is not None else None
+        group = _group(catalog, page)
         voices = [
             (number, voice(review, group))
             for number, review in page.reviews
             if again or review.voice is None or review.voice.model != model
         ]
-        if page.row.source is not None or site is None or not site.judge:
-            known = page.row.source is not None or site is not None
-            return JudgedPage(page=page, voices=voices, refused=page.refused, site_known=known)
-        found = _verdicts(page, main_text=catalog.rules_of(page.row.site).main_text)
-        taken_in = [one._replace(voice=voice(one, group)) for one in found.taken_in]
-        return JudgedPage(
-            page=page, voices=voices, links=found.links, taken_in=taken_in, refused=found.refused
-        )
+        found = _judge_links_of(catalog, page)
+        taken_in = [(number, one._replace(voice=voice(one, group))) for number, one in found.taken_in]
+        return replace(found, voices=voices, taken_in=taken_in)
 
     return judged
 
 
+def link_judge(catalog: Catalog, voice: JudgeVoice) -> Callable[[StoredPage], JudgedPage]:
+    """Return the judge of a page for its products, which leaves the voices that its reviews have."""
+
+    def judged(page: StoredPage) -> JudgedPage:
+        found, group = _judge_links_of(catalog, page), _group(catalog, page)
+        taken_in = [
+            (number, one if one.voice is not None else one._replace(voice=voice(one, group)))
+            for number, one in found.taken_in
+        ]
+        return replace(found, taken_in=taken_in)
+
+    return judged
+
+
+def _group(catalog: Catalog, page: StoredPage) -> Group | None:
+    site = catalog.sites.get(page.row.site)
+    return site.group if site is not None else None
+
+
+def _judge_links_of(catalog: Catalog, page: StoredPage) -> JudgedPage:
+    """Judge a page for its products, and find which of its refused records are reviews; without voices."""
+    site = catalog.sites.get(page.row.site)
+    if page.row.source is None and site is not None and site.judge:
+        return _verdicts(page, main_text=catalog.rules_of(page.row.site).main_text)
+    # What is not judged is about the products that it was found for.
+    found = [one.link for one in page.links if one.link.verdict is Verdict.UNJUDGED]
+    return JudgedPage(
+        page=page,
+        links=[replace(link, verdict=Verdict.REVIEW) for link in found],
+        taken_in=_of_others(page) if found else (),
+        site_known=page.row.source is not None or site is not None,
+    )
+
+
+def _of_others(page: StoredPage) -> list[tuple[int, Review]]:
+    """Return a page's reviews that were refused because it is about no product that it was found for."""
+    return [(number, one) for number, reason, one in page.refused if reason == Verdict.WRONG_PRODUCT]
+
+
 def _verdicts(page: StoredPage, *, main_text: bool) -> JudgedPage:
-    """The verdict of a page for its products, and which of its refused records are reviews; without voices."""
-    stored = [review for _, review in page.reviews]
-    rescued = _rescued(page, stored, main_text=main_text)
-    withheld = [one for reason, one in page.refused if reason == Verdict.WRONG_PRODUCT]
-    come = [one for _, one in page.refused if one.key in rescued] + withheld
-    if not stored and not come:
-        return JudgedPage(page=page, refused=page.refused)
-    text = matchable_text(page.row.title, ((one.title, one.body) for one in [*stored, *come]))
-    n = len(stored) + page.row.withheld + len(rescued)
+    rescued = _find_reviews(page, main_text=main_text)
+    come = sorted([*rescued, *_of_others(page)])
+    texts = [*(one for _, one in page.reviews), *(one for _, one in come)]
     live = [(link, sets) for link, _, sets in page.links if link.verdict is not Verdict.REMOVED]
-    alone = [page_links.judged(link.page_id, link.product_id, sets, text, n) for link, sets in live]
-    links = page_links.settled(alone, [sets for _, sets in live], page.row.title, text, n)
-    changed = [new for new, (old, _) in zip(links, live, strict=True) if new != old]
-    if stored or any(link.verdict is Verdict.REVIEW for link in links):
-        keys = {one.key for one in come}
-        left = [(reason, one) for reason, one in page.refused if one.key not in keys]
-        return JudgedPage(page=page, links=changed, taken_in=come, refused=left)
-    left = [
-        *((reason, one) for reason, one in page.refused if one.key not in rescued),
-        *of_another_product([one for _, one in page.refused if one.key in rescued]),
+    if not texts:
+        no_text = [link for link, _ in live if link.verdict is Verdict.UNJUDGED]
+        return JudgedPage(page=page, links=[replace(link, verdict=Verdict.NO_REVIEW) for link in no_text])
+    text = matchable_text(page.row.title, ((one.title, one.body) for one in texts))
+    found = judge_for_products([sets for _, sets in live], page.row.title, text)
+    judged = [
+        Link(old.page_id, old.product_id, *judgement) for (old, _), judgement in zip(live, found, strict=True)
     ]
-    return JudgedPage(page=page, links=changed, refused=left)
+    changed = [new for new, (old, _) in zip(judged, live, strict=True) if new != old]
+    if page.reviews or any(link.verdict is Verdict.REVIEW for link in judged):
+        return JudgedPage(page=page, links=changed, taken_in=come)
+    return JudgedPage(page=page, links=changed, of_others=[number for number, _ in rescued])
 
 
-def _rescued(page: StoredPage, stored: Sequence[Review], *, main_text: bool) -> set[str]:
-    """Keys of records that were refused as no reviews, and are some by today's rules."""
-    records = [*stored, *(one for _, one in page.refused)]
+def _find_reviews(page: StoredPage, *, main_text: bool) -> list[tuple[int, Review]]:
+    """Return records that were refused as no reviews, and are some by today's rules."""
+    records = [*(one for _, one in page.reviews), *(one for _, _, one in page.refused)]
     kept, _, _ = screen_reviews(PageRead(page.row.title), records, main_text=main_text)
-    others = {one.key for reason, one in page.refused if reason != Verdict.WRONG_PRODUCT}
-    return others & {one.key for one in kept}
+    keys = {one.key for one in kept}
+    return [
+        (number, one)
+        for number, reason, one in page.refused
+        if reason != Verdict.WRONG_PRODUCT and one.key in keys
+    ]

@@ -17,6 +17,14 @@ def _link_reposts(control: Control) -> None:
     link_reposts(control.store, control.write, time.thread_time)
 
 
+def _judge_links(control: Control) -> None:
+    from tasks.jobs.judging import judge_links, link_judge
+    from tasks.reading.voice import judgement
+
+    of_page = link_judge(control.context.catalog, judgement)
+    judge_links(control.store, control.write, of_page, control.goes_on)
+
+
 def _train(control: Control) -> None:
     if control.context.settings.uses_run_times:
         from tasks.jobs.run_time_training import train_run_times  # brings numpy
@@ -55,6 +63,12 @@ SWEEPS: tuple[Sweep, ...] = (
     Sweep("rebalance", 5.0, "leases a node has not begun go where they begin sooner"),
     Sweep("deliver", 30.0, "make reports and exports that are due, and send them", lambda c: c.deliver()),
     Sweep("recrawl_due", 60.0, "begin a new round of products whose recrawl time has come"),
+    Sweep(
+        "links",
+        2.0,
+        "judge for which products stored pages are reviews that other products found",
+        _judge_links,
+    ),
     Sweep("reposts", 2.0, "link reviews whose text is nearly an earlier one's", _link_reposts),
     Sweep("train", 60.0, "train the run times that balance decides by, every 10 minutes", _train),
     Sweep("seen", 60.0, "fill the shared set of stored pages (clusters only)", lambda c: c.fill_seen()),

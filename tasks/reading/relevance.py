@@ -2,7 +2,7 @@
 
 A search for 光明 & 高钙 & 牛奶 also finds pages about something else, lists of other pages, and a shop's text about its
 goods. Two questions are separate, because a page serves several products: whether a record is a review (here), and
-whether the page is about the product it was found for (`tasks.domain.product_match`).
+whether the page is about the product it was found for (`tasks.reading.judge.product_match`).
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ from tasks.domain.hit_count import EngineLimits
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.recall import RecallSettings
 from tasks.scheduling.unasked import UnaskedHost
-from tasks.store.content.known_pages import STORE_RESULT_PAGES
-from tasks.store.content.pages import NewPage
+from tasks.store.content.pages import STORE_RESULT_PAGES, NewPage
 from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close
 from tasks.store.queue.leases import BEGIN_LEASES, Lease, Renewal, Work, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
@@ -81,10 +80,7 @@ class Attempt:
         self._limits = EngineLimits.of(catalog.engine_of(lease.site))
         refresh_s = catalog.sites[lease.site].refresh_s
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
-        self._check_relevance = catalog.sites[lease.site].judge
-        self._write_buffer = WriteBuffer(
-            lease, deps, writer, self._counters, self._unstorable, judge=self._check_relevance
-        )
+        self._write_buffer = WriteBuffer(lease, deps, writer, self._counters, self._unstorable)
         self._tries = Tries(lease.floor, self._counters, self._failures, self._write_buffer)
         self._collector = PageCollector(lease.site, deps, catalog, fetcher, self._timing, self._tries.note)
         self._queue: deque[WorkTarget] = deque()
@@ -217,7 +213,6 @@ class Attempt:
                 more=page.more and not behind,
                 refresh=self._refresh,
                 limits=self._limits,
-                judge=self._check_relevance,
             ),
         )
         if saved is None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tasks.domain.pages import Hit
-from tasks.domain.product_match import matchable_text
+from tasks.reading.judge.product_match import matchable_text
 
 KEEP_S = 3600.0
 MOST_KEPT = 200_000

@@ -14,9 +14,9 @@ from splitter.urls import listed_keywords
 from tasks.domain.address import sendable
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, ListPage, ResultPage
-from tasks.domain.product_match import product_match
 from tasks.fetching.inflate import unpacked
 from tasks.fetching.permits import WaitTooLong
+from tasks.reading.judge.product_match import product_match
 from tasks.reading.page_jobs import ListJob
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.list_cache import MOST_KEPT, ListEntries, matchable

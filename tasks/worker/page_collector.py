@@ -11,8 +11,9 @@ from splitter.catalog.model import Catalog
 
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, PageRead, Response, Review
-from tasks.domain.product_match import matchable_text, page_verdict
 from tasks.fetching.permits import WaitTooLong
+from tasks.reading.judge.product_match import matchable_text
+from tasks.reading.judge.verdicts import judge_page
 from tasks.reading.page_jobs import PageJob
 from tasks.reading.relevance import screen_reviews
 from tasks.store.content.pages import NewPage
@@ -23,6 +24,7 @@ from tasks.worker.list_searcher import ListSearcher
 from tasks.worker.searcher import NoteError, Searcher, SearchResult
 
 _NOT_MODIFIED = 304
+_NO_RECORD = Review("#0", "", "", "", "", None, None)
 
 
 class PageCollector:
@@ -131,13 +133,13 @@ class PageCollector:
         headers: Mapping[str, str] = MappingProxyType({}),
     ) -> NewPage:
         reviews, verdict, missing = read.reviews, None, tuple[str, ...]()
-        refused: Mapping[str, int] = {}
-        refused_records: Sequence[tuple[str, Review]] = ()
+        refused: Sequence[tuple[str, Review]] = ()
         if self._site.judge:
-            screened = screen_reviews(read, reviews, main_text=self._rules.main_text)
-            reviews, refused, refused_records = screened
+            reviews, counts, refused = screen_reviews(read, reviews, main_text=self._rules.main_text)
+            # A list of other pages has no record, and counts as one.
+            refused = refused or [(reason, _NO_RECORD) for reason in counts]
             text = matchable_text(read.title, ((review.title, review.body) for review in reviews))
-            verdict, missing = page_verdict(self.keyword_sets, text, len(reviews))
+            verdict, missing = judge_page(self.keyword_sets, text, len(reviews))
         digest = blake2b(digest_size=16)
         for body in bodies:
             digest.update(body)
@@ -152,8 +154,7 @@ class PageCollector:
             reviews=reviews,
             etag=_validator(headers, "etag"),
             last_modified=_validator(headers, "last-modified"),
-            refused=refused,
-            refused_records=tuple(refused_records),
+            refused=tuple(refused),
             confidence=read.confidence,
             verdict=verdict,
             missing=missing,

@@ -31,7 +31,6 @@ class WriteBuffer:
     """Pages and ended targets of one attempt that are not committed yet.
 
     Args:
-        judge: as in `tasks.store.queue.result_pages.ResultPageToStore`.
         on_unstorable: called with a page that the database refuses for good.
     """
 
@@ -42,15 +41,12 @@ class WriteBuffer:
         writer: Writer,
         counters: AttemptCounters,
         on_unstorable: Callable[[WorkTarget, FetchError], Awaitable[None]],
-        *,
-        judge: bool,
     ) -> None:
         self._lease = lease
         self._deps = deps
         self._writer = writer
         self._counters = counters
         self._on_unstorable = on_unstorable
-        self._judge = judge
         self._unsaved: dict[asyncio.Future[bool], WorkTarget] = {}
         self._ending: set[asyncio.Future[None]] = set()
 
@@ -69,9 +65,7 @@ class WriteBuffer:
         Args:
             unchanged: key of a known page that was asked again and has not changed.
         """
-        ending = self._writer.later(
-            STORE_TARGET_ENDS, TargetEndToStore(self._lease, end, unchanged, self._judge)
-        )
+        ending = self._writer.later(STORE_TARGET_ENDS, TargetEndToStore(self._lease, end, unchanged))
         self._ending.add(ending)
         ending.add_done_callback(self._ended)
 
@@ -106,8 +100,8 @@ class WriteBuffer:
         def hidden(review: Review) -> Review:
             return review._replace(author=pseudonyms.of(site, review.author))
 
-        refused = tuple((reason, hidden(one)) for reason, one in page.refused_records)
-        return replace(page, reviews=tuple(map(hidden, page.reviews)), refused_records=refused)
+        refused = tuple((reason, hidden(one)) for reason, one in page.refused)
+        return replace(page, reviews=tuple(map(hidden, page.reviews)), refused=refused)
 
     def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
         if saving.cancelled() or saving.exception() is not None:

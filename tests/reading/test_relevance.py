@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.keywords import keywords_of, product_query
-from tasks.domain.near_products import outdone
 from tasks.domain.pages import PageRead, Review
-from tasks.domain.product_match import (
+from tasks.reading.judge.near_products import outdone
+from tasks.reading.judge.product_match import (
     LEAST_SHARE,
     TEXT_CHARS,
     contains,

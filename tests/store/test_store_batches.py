@@ -21,11 +21,11 @@ from world import SILENT, World, hit, page_of, review
 from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
-from tasks.domain.product_match import Verdict
 from tasks.domain.states import Transition
-from tasks.store.content.known_pages import STORE_RESULT_PAGES
+from tasks.domain.verdicts import Verdict
 from tasks.store.content.pages import (
     STORE_PAGES,
+    STORE_RESULT_PAGES,
     STORE_TARGET_ENDS,
     NewPage,
     PageToStore,

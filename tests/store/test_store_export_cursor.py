@@ -8,16 +8,15 @@ from random import Random
 
 import pytest
 from sqlalchemy import insert, select
-from world import World, hit, review
+from world import START, World, hit, review
 
 from splitter.errors import InputError
-from tasks.domain.product_match import Verdict
-from tasks.store.content import page_links, products
-from tasks.store.content.page_links import Link
+from tasks.domain.verdicts import Verdict
+from tasks.store.content import links, products
+from tasks.store.content.links import Link
 from tasks.store.content.products import NewProduct
 from tasks.store.queries.exports import Cursor, cursor_of, new_rows, next_cursor
 from tasks.store.queries.reviews import ALL, ReviewFilter, ReviewRow, review_rows
-from tasks.store.queue.result_pages import known_pages
 from tasks.store.sql.tables import page_products, pages
 from tasks.store.sql.tables import products as product_table
 from tasks.store.sql.tables import reviews as table
@@ -55,12 +54,12 @@ class Story:
         )
 
     def link(self, page: int, verdict: Verdict) -> None:
-        (key,) = [row.url_key for row in self.world.rows(pages) if row.id == page]
-        known = self.world.look(lambda conn: known_pages(conn, [key])).values()
-        self.world.do(lambda conn, now: page_links.add(conn, now, [Link(page, self.other, verdict)], known))
+        found = [Link(page, self.other, Verdict.UNJUDGED)]
+        self.world.do(lambda conn, now: links.add(conn, now, found, {page: max(now, START)}))
+        self.world.do(lambda conn, _: links.set_verdicts(conn, [Link(page, self.other, verdict)]))
 
     def judge(self, page: int) -> None:
-        self.world.do(lambda conn, _: page_links.judge_again(conn, [Link(page, self.other, Verdict.REVIEW)]))
+        self.world.do(lambda conn, _: links.set_verdicts(conn, [Link(page, self.other, Verdict.REVIEW)]))
 
     def every(self, wanted: ReviewFilter = ALL) -> list[Exported]:
         return self.world.look(lambda conn: ids(review_rows(conn, wanted)))

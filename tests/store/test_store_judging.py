@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from world import CATALOG, World, hit, page_of, review
@@ -14,14 +15,14 @@ from tasks.domain.pages import Review
 from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import judging
 from tasks.jobs.judging import Judged, judge, page_judge
-from tasks.store.content import imports, products
+from tasks.store.content import imports, links, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.pages import PageToStore, save_pages
 from tasks.store.content.products import NewProduct, ProductEdit, edit
 from tasks.store.queries.reviews import review_rows
 from tasks.store.queue import upkeep
-from tasks.store.sql.tables import page_products, page_refusals, refused_reviews, reviews
+from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
 from tasks.store.sql.tables import products as product_table
 
@@ -43,10 +44,9 @@ def save(
 ) -> None:
     """A product's page with these reviews, read by a version that knew no voices."""
     lease, work = world.begin(world.waiting(name or "".join(words), words=words))
-    (target,) = world.read_results(lease, work.targets[0], [url]).todo
+    (target,) = world.read_results(lease, work.targets[0], [url], refresh=timedelta()).todo
     read = [review(str(n), body) for n, body in enumerate(bodies)]
-    records = {"refused_records": tuple(refused), "refused": {reason: 1 for reason, _ in refused}}
-    page = replace(page_of(target, read), **records)
+    page = replace(page_of(target, read), refused=tuple(refused))
     world.do(save_pages, [PageToStore(lease, world.judged(lease, page))])
 
 
@@ -67,6 +67,11 @@ def judged(
 def exported(world: World) -> list[tuple[str, str, str | None]]:
     rows = world.look(lambda conn: list(review_rows(conn)))
     return [(row.product, row.body, row.voice) for row in rows]
+
+
+def refused_keys(world: World) -> list[tuple[str, str]]:
+    """Reasons and keys of refused records."""
+    return [(row.refused, row.key) for row in world.rows(reviews, reviews.c.refused.is_not(None))]
 
 
 def change_words(world: World, name: str, words: tuple[str, ...]) -> None:
@@ -95,9 +100,9 @@ def test_what_a_model_has_judged_is_judged_again_only_when_asked(world: World) -
 def test_a_trial_tells_what_would_change_and_changes_nothing(world: World) -> None:
     save(world, YOGURT, ["光明高钙牛奶有点酸"])
     change_words(world, "蒙牛酸奶", MILK)
-    before = [world.rows(table) for table in (reviews, refused_reviews, page_products, page_table)]
+    before = [world.rows(table) for table in (reviews, page_products, page_table)]
     told = judged(world, dry_run=True)
-    assert [world.rows(table) for table in (reviews, refused_reviews, page_products, page_table)] == before
+    assert [world.rows(table) for table in (reviews, page_products, page_table)] == before
     done = judged(world)
     assert told == done
     assert done.taken_in == 1
@@ -120,8 +125,7 @@ def test_refused_texts_are_taken_in_word_for_word(world: World) -> None:
     row = world.rows(reviews)[0]
     assert (row.key, row.author, row.date_text, row.rating) == ("0", "作者", "2014-03-15", 1.0)
     (page,) = world.rows(page_table)
-    assert (page.reviews, page.withheld) == (2, 0)
-    assert world.rows(refused_reviews) == []
+    assert (page.reviews, refused_keys(world)) == (2, [])
 
 
 def test_reviews_of_another_product_are_left_out_of_exports_and_come_back(world: World) -> None:
@@ -132,7 +136,7 @@ def test_reviews_of_another_product_are_left_out_of_exports_and_come_back(world:
     assert exported(world) == []
     assert len(world.rows(reviews)) == 2, "none is deleted"
     (link,) = world.rows(page_products)
-    assert (link.verdict, link.missing, link.refused) == ("wrong_product", "蒙牛 酸奶", 2)
+    assert (link.verdict, link.missing) == ("wrong_product", "蒙牛 酸奶")
     change_words(world, "光明高钙牛奶", MILK)
     assert judged(world, again=True).taken_back == 2
     assert len(exported(world)) == 2
@@ -143,9 +147,8 @@ def test_what_was_no_review_is_one_by_new_rules(world: World) -> None:
     others = [("short", review("x", "牛奶喝了拉肚子，客服不理")), ("empty", review("y", "！"))]
     save(world, MILK, ["光明高钙牛奶不错"], refused=others)
     assert judged(world).taken_in == 1
-    assert [row.body for row in world.rows(reviews)] == ["光明高钙牛奶不错", "牛奶喝了拉肚子，客服不理"]
-    assert [(row.reason, row.n) for row in world.rows(page_refusals)] == [("empty", 1)]
-    assert [row.key for row in world.rows(refused_reviews)] == ["y"]
+    assert [body for _, body, _ in exported(world)] == ["光明高钙牛奶不错", "牛奶喝了拉肚子，客服不理"]
+    assert refused_keys(world) == [("empty", "y")]
 
 
 def test_a_rescued_record_of_a_page_about_something_else_is_withheld(world: World) -> None:
@@ -153,8 +156,9 @@ def test_a_rescued_record_of_a_page_about_something_else_is_withheld(world: Worl
     assert judged(world).taken_in == 0
     (page,) = world.rows(page_table)
     (link,) = world.rows(page_products)
-    assert (page.reviews, page.withheld, link.refused) == (0, 2, 2)
-    assert {row.reason for row in world.rows(refused_reviews)} == {"wrong_product"}
+    assert (page.reviews, link.verdict) == (0, "wrong_product")
+    assert refused_keys(world) == [("wrong_product", "0"), ("wrong_product", "x")]
+    assert world.look(links.refusals_by_reason) == {"wrong_product": 2}
 
 
 def test_it_goes_on_where_it_was_interrupted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,14 +211,22 @@ def test_a_page_that_changed_meanwhile_is_left_as_it_is(world: World) -> None:
         return found
 
     judge(world.store, slow, "judge two", lambda _: None)
-    assert [row.key for row in world.rows(reviews)] == ["0"]
+    assert refused_keys(world) == [("wrong_product", "0")]
+    world.judge_links()
+    assert [row.refused for row in world.rows(reviews)] == [None]
 
 
 def test_refused_texts_go_with_time(world: World) -> None:
     save(world, YOGURT, ["甲", "乙"], refused=[("empty", review("y", "！"))])
-    assert len(world.rows(refused_reviews)) == 3
+    assert len(refused_keys(world)) == 3
+    counted = world.look(links.refusals_by_reason)
     world.now += upkeep.KEEP_DETAIL
-    assert world.do(upkeep.drop_refused) == 0
+    assert world.do(upkeep.empty_refused) == 0
     world.pass_s(1)
-    assert world.do(upkeep.drop_refused) == 3
+    assert world.do(upkeep.empty_refused) == 3
+    assert world.do(upkeep.empty_refused) == 0
+    assert {(row.title, row.body, row.author, row.date_text) for row in world.rows(reviews)} == {
+        ("", "", "", "")
+    }
+    assert world.look(links.refusals_by_reason) == counted == {"wrong_product": 2, "empty": 1}
     assert judged(world).taken_in == 0, "of such a page there is nothing to judge"

@@ -8,7 +8,7 @@ import pytest
 from world import SITE, START, World, hit, undone
 
 from tasks.domain.page_key import page_key
-from tasks.store.content.known_pages import page_count, page_keys, save_result_pages
+from tasks.store.content.pages import page_count, page_keys, save_result_pages
 from tasks.store.queue.upkeep import drop_old, drop_result_pages
 from tasks.store.sql.tables import result_pages
 from tasks.store.verify.verify import verify

@@ -10,10 +10,10 @@ from world import SILENT, START, World, hit
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
-from tasks.store.content import pages
 from tasks.store.content.pages import TargetEnd
 from tasks.store.queue import closing, leases
 from tasks.store.queue.leases import Counters, Lease
+from tasks.store.sql import tables
 from tasks.store.sql.tables import attempts, events, targets
 
 TICK = timedelta(microseconds=1)
@@ -159,7 +159,7 @@ class TestLostLease:
         )
         attempt = world.attempts(lease.subtask_id)[0]
         assert (attempt.collected, attempt.late) == (0, 1)
-        (page,) = world.rows(pages.pages)
+        (page,) = world.rows(tables.pages)
         assert (page.late, page.attempt_id) == (True, lease.attempt_id)
         assert world.targets(lease.subtask_id)[hit("1")] == "stored"
         assert (world.pair(), world.subtask(lease.subtask_id)) == (counted, moved)

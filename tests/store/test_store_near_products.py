@@ -12,7 +12,7 @@ from world import World, review
 
 from app.actions import product_actions
 from tasks.domain.page_key import page_key
-from tasks.store.content import page_links, pages
+from tasks.store.content import links, pages
 from tasks.store.content.pages import PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.queries.reviews import review_rows
 from tasks.store.queue.leases import Lease, WorkTarget
@@ -44,11 +44,12 @@ def save(
     read = [review(str(n), body) for n, body in enumerate(bodies)]
     new = world.judged(lease, _page(target, read, title=title, **changed))
     world.do(pages.save_pages, [PageToStore(lease, new)])
+    world.judge_links()
 
 
-def verdicts(world: World) -> dict[str, tuple[str, int]]:
+def verdicts(world: World) -> dict[str, str]:
     names = {row.id: row.name for row in world.rows(product_table)}
-    return {names[row.product_id]: (row.verdict, row.refused) for row in world.rows(page_products)}
+    return {names[row.product_id]: row.verdict for row in world.rows(page_products)}
 
 
 def of(world: World) -> set[str]:
@@ -59,11 +60,11 @@ def of(world: World) -> set[str]:
 def test_whoever_comes_first_the_one_named_best_has_it(world: World, order: Sequence[str]) -> None:
     for product in order:
         found(world, product)
-    expected = {THREE: ("review", 0), X1: ("near_product", 2), ANY: ("review", 0)}
+    expected = {THREE: "review", X1: "near_product", ANY: "review"}
     assert verdicts(world) == expected
     assert of(world) == {THREE, ANY}
     assert len(world.rows(reviews)) == 2, "nothing is thrown away"
-    assert world.look(page_links.refusals_by_reason) == {"near_product": 2}
+    assert world.look(links.refusals_by_reason) == {"near_product": 2}
     assert not world.verification().violations
     done = judged(world, again=True)
     assert (done.changes, verdicts(world)) == ([], expected), "judging says the same"
@@ -80,7 +81,7 @@ def test_a_page_that_comes_to_speak_of_the_other_one_changes_hands(world: World)
     save(world, lease, hits.todo[0], TITLE, TEXT)
     found(world, X1)
     save(world, lease, hits.todo[0], "宝马X1异响", [*TEXT, "3系也有"], content_hash="1")
-    assert (of(world), verdicts(world)[THREE][0]) == ({X1}, "near_product")
+    assert (of(world), verdicts(world)[THREE]) == ({X1}, "near_product")
     assert not world.verification().violations
 
 
@@ -88,7 +89,8 @@ def test_a_page_that_is_unchanged_is_competed_for(world: World) -> None:
     (one, three), (other, x1) = begun(world, THREE), begun(world, X1)
     save(world, one, three.todo[0], TITLE, TEXT)
     end = TargetEnd(x1.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [TargetEndToStore(other, end, page_key(URL), judge=True)])
+    world.do(pages.end_targets, [TargetEndToStore(other, end, page_key(URL))])
+    world.judge_links()
     assert of(world) == {THREE}
 
 
@@ -109,7 +111,8 @@ def test_what_was_collected_of_the_winner_goes_and_the_other_has_its_page(world:
     for product in (THREE, X1):
         found(world, product)
     product_actions.remove(world.store, [THREE], "ich", delete_reviews=True)
-    assert (of(world), verdicts(world)[X1]) == ({X1}, ("review", 0))
+    world.judge_links()
+    assert (of(world), verdicts(world)[X1]) == ({X1}, "review")
     product_actions.remove(world.store, [X1], "ich", delete_reviews=True)
     assert world.rows(reviews) == []
     assert not world.verification().violations

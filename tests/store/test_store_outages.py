@@ -29,7 +29,7 @@ from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store.content.known_pages import STORE_RESULT_PAGES
+from tasks.store.content.pages import STORE_RESULT_PAGES
 from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
 from tasks.store.queue.upkeep import longest_lapse
 from tasks.store.sql import postgres

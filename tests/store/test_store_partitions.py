@@ -21,7 +21,7 @@ from tasks.jobs import sweeps
 from tasks.jobs.partitioning import search_urls
 from tasks.jobs.planning import planned_tasks
 from tasks.scheduling import query_refinement
-from tasks.store.content import known_pages, products
+from tasks.store.content import pages, products
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import Relaxed
@@ -66,7 +66,7 @@ def _read(
     page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
     shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
     (stored,) = world.do(
-        known_pages.save_result_pages,
+        pages.save_result_pages,
         [ResultPageToStore(lease=lease, target=target, page=page, hits=shown, more=more, limits=LIMITS)],
     )
     for one in stored.todo:

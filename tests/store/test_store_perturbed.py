@@ -32,7 +32,7 @@ from tasks.jobs import recalling, sweeps
 from tasks.jobs.repost_linking import link_reposts
 from tasks.scheduling.alerting import Alert
 from tasks.scheduling.proximity.response_times import RoundTrip
-from tasks.store.content import imports, known_pages, pages, products
+from tasks.store.content import imports, pages, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.pages import PageToStore, TargetEnd
@@ -74,7 +74,6 @@ PARTLY = {
     ("task_parts", "reported"): "parent_id IS NULL",
     ("subtasks", "left"): "state NOT IN ('CRAWL', 'CANCELLED')",
     ("page_products", "missing"): "verdict <> 'wrong_product'",
-    ("page_products", "refused"): "verdict <> 'wrong_product'",
     ("attempts", "requests"): "outcome IS NOT NULL",
     (
         "attempts",
@@ -97,7 +96,7 @@ LEGAL_VALUES: dict[tuple[str, str], list[str]] = {
     ("task_parts", "state"): [str(one) for one in PartitionState],
     ("task_parts", "provenance"): [str(one) for one in Provenance],
     ("tasks", "found_provenance"): [str(one) for one in Provenance],
-    ("page_products", "verdict"): ["review", "wrong_product", "near_product", "no_review"],
+    ("page_products", "verdict"): ["review", "wrong_product", "near_product", "no_review", "unjudged"],
 }
 
 
@@ -116,7 +115,7 @@ class Story:
         self.recalled_and_retried()
         self.waiting_and_cancelled()
         self.split_and_relaxed()
-        self.known_and_withheld()
+        self.known_and_refused()
         self.of_hosts_and_nodes()
         self.imported()
         self.world.pass_s(100)
@@ -139,7 +138,7 @@ class Story:
         read = ResultPageToStore(
             lease=lease, target=target, page=page, hits=hits, more=more, limits=LIMITS, **how
         )
-        (stored,) = self.world.do(known_pages.save_result_pages, [read])
+        (stored,) = self.world.do(pages.save_result_pages, [read])
         found_targets: tuple[WorkTarget, ...] = stored.todo
         return found_targets
 
@@ -226,18 +225,16 @@ class Story:
         world.close(lease, Counters())
         world.sweep(sweeps.wake)
 
-    def known_and_withheld(self) -> None:
+    def known_and_refused(self) -> None:
         """A known page, and one that is about another product, whose reviews are kept back."""
         world = self.world
         lease, work = world.begin(world.waiting("已知", words=("光明", "牛奶")))
-        (other,) = self.read(lease, work.targets[0], ["1", "w"], found=None, judge=True)
-        page = replace(
-            world.judged(lease, page_of(other, [review("a", "别的"), review("b", "东西")])),
-            refused={"list": 2},
-        )
-        page = replace(page, refused_records=(("login", review("c", "请先登录")),))
+        (other,) = self.read(lease, work.targets[0], ["1", "w"], found=None)
+        page = world.judged(lease, page_of(other, [review("a", "别的"), review("b", "东西")]))
+        page = replace(page, refused=(("login", review("c", "请先登录")), ("list", review("d", "更多"))))
         world.do(pages.save_pages, [PageToStore(lease, page)])
         world.close(lease, Counters(offered=1, tried=1, known=1))
+        world.judge_links()
 
     def of_hosts_and_nodes(self) -> None:
         world = self.world

@@ -9,13 +9,15 @@ from world import World, hit, review
 
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
-from tasks.store.content import known_pages, page_links, pages
-from tasks.store.content.page_links import RefusalCount
+from tasks.jobs import sweeps
+from tasks.store.content import links, pages
+from tasks.store.content.links import RefusalCount
 from tasks.store.content.pages import NewPage, PageToStore
 from tasks.store.queries.reviews import review_rows
+from tasks.store.queue import snapshot, upkeep
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
-from tasks.store.sql.tables import page_products, page_refusals, reviews
+from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
 
 MILK, YOGURT, PLAIN, CHEESE = "光明高钙牛奶", "蒙牛酸奶", "光明牛奶", "妙可蓝多奶酪"
@@ -35,10 +37,11 @@ def _hits(
     page = ResultPage(len(urls), tuple(Hit(url, "t") for url in urls), empty=False, more=True)
     found = [FoundHit(url, page_key(url)) for url in urls]
     (hits,) = world.do(
-        known_pages.save_result_pages,
-        [ResultPageToStore(lease=lease, target=result, page=page, hits=found, judge=judge)],
+        pages.save_result_pages,
+        [ResultPageToStore(lease=lease, target=result, page=page, hits=found)],
     )
     assert hits is not None
+    world.judge_links(judge=judge)
     return hits
 
 
@@ -77,47 +80,103 @@ def _save(
     page = _page(target, read, **changed)
     saved = PageToStore(lease, world.judged(lease, page) if judge else page)
     (new,) = world.do(pages.save_pages, [saved])
+    world.judge_links(judge=judge)
     return bool(new)
 
 
-def _links(world: World) -> list[tuple[int, str, str, int]]:
+def _links(world: World) -> list[tuple[int, str, str]]:
     rows = world.rows(page_products)
-    return sorted((row.product_id, row.verdict, row.missing, row.refused) for row in rows)
+    return sorted((row.product_id, row.verdict, row.missing) for row in rows)
+
+
+def _refused(world: World) -> list[tuple[str, str]]:
+    """Refused records: reason and key."""
+    return [(row.refused, row.key) for row in world.rows(reviews, reviews.c.refused.is_not(None))]
 
 
 def _exported(world: World) -> list[tuple[str, str]]:
     return [(row.product, row.body) for row in world.look(lambda conn: list(review_rows(conn)))]
 
 
-def test_a_page_about_another_product_is_stored_and_its_reviews_are_not(world: World) -> None:
+def test_a_page_about_another_product_is_stored_and_its_reviews_are_refused(world: World) -> None:
     lease, hits = _begun(world, MILK)
     assert _save(world, lease, hits.todo[0], OF_YOGURT)
     (page,) = world.rows(page_table)
-    assert (page.reviews, page.withheld) == (0, 1)
-    assert world.rows(reviews) == []
-    assert _links(world) == [(1, "wrong_product", "光明 高钙 牛奶", 1)]
-    refused = world.look(page_links.refusal_counts)
+    assert page.reviews == 0
+    assert _refused(world) == [("wrong_product", "a")]
+    assert _exported(world) == []
+    assert _links(world) == [(1, "wrong_product", "光明 高钙 牛奶")]
+    refused = world.look(links.refusal_counts)
     assert refused == [RefusalCount("cca.org.cn", MILK, "wrong_product", 1, 1)]
-    assert world.look(page_links.refusals_by_reason) == {"wrong_product": 1}
+    assert world.look(links.refusals_by_reason) == {"wrong_product": 1}
     assert not world.verification().violations
 
 
-def test_it_is_fetched_once_more_for_the_product_it_is_about_and_not_for_the_one_it_is_not(
-    world: World,
-) -> None:
+def test_it_is_the_other_products_without_a_second_fetch(world: World) -> None:
     lease, hits = _begun(world, MILK)
     _save(world, lease, hits.todo[0], OF_YOGURT)
-    again, found = _begun(world, CHEESE)
-    assert len(found.todo) == 1, "another product may be the one"
-    assert not _save(world, again, found.todo[0], OF_YOGURT)
+    (refused,) = world.rows(reviews)
+    assert _begun(world, CHEESE)[1].todo == ()
+    world.pass_s(10)
+    assert _begun(world, YOGURT)[1].todo == ()
+    (page,) = world.rows(page_table)
+    assert (page.reviews, _refused(world)) == (1, [])
+    assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
+    (taken_in,) = world.rows(reviews)
+    assert (taken_in.key, taken_in.collected_at) == (refused.key, world.now)
+    assert [verdict for _, verdict, *_ in _links(world)] == ["wrong_product", "wrong_product", "review"]
+    assert not world.verification().violations
+
+
+def test_once_its_texts_are_deleted_it_is_fetched_again_for_another_product(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    _save(world, lease, hits.todo[0], OF_YOGURT)
+    world.pass_s(upkeep.KEEP_DETAIL.total_seconds() + 1)
+    assert world.do(upkeep.empty_refused) == 1
+    (row,) = world.rows(reviews)
+    assert (row.refused, row.title, row.body, row.author) == ("wrong_product", "", "", "")
+    assert world.look(links.refusals_by_reason) == {"wrong_product": 1}
     third, found = _begun(world, YOGURT)
     assert [(t.url, t.etag) for t in found.todo] == [(URL, None)], "wanted whole, not 'unchanged'"
     assert not _save(world, third, found.todo[0], OF_YOGURT)
-    (page,) = world.rows(page_table)
-    assert (page.reviews, page.withheld) == (1, 0)
     assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
-    assert [verdict for _, verdict, *_ in _links(world)] == ["wrong_product", "wrong_product", "review"]
     assert not world.verification().violations
+
+
+def test_a_refused_record_is_not_the_original_of_an_equal_text(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    _save(world, lease, hits.todo[0], OF_YOGURT)
+    second, work = world.begin(world.waiting("另一个", words=WORDS[YOGURT]))
+    other = _hits(world, second, work.targets[0], [hit("2")])
+    _save(world, second, other.todo[0], OF_YOGURT)
+    assert [(row.refused, row.same_as) for row in world.rows(reviews)] == [
+        ("wrong_product", None),
+        (None, None),
+    ]
+    _begun(world, YOGURT)
+    first, copy = world.rows(reviews)
+    assert (first.same_as, copy.same_as, copy.refused) == (None, first.id, None)
+    assert _exported(world) == [("另一个", "蒙牛酸奶不错"), (YOGURT, "蒙牛酸奶不错")]
+
+
+def test_until_it_is_judged_a_link_shows_nothing_and_the_run_goes_on(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    _save(world, lease, hits.todo[0], OF_MILK)
+    second, work = world.begin(world.waiting(PLAIN, words=WORDS[PLAIN]))
+    page = ResultPage(1, (Hit(URL, "t"),), empty=False, more=False)
+    found = ResultPageToStore(
+        lease=second, target=work.targets[0], page=page, hits=[FoundHit(URL, page_key(URL))]
+    )
+    world.do(pages.save_result_pages, [found])
+    assert [verdict for _, verdict, _ in _links(world)] == ["review", "unjudged"]
+    assert {product for product, _ in _exported(world)} == {MILK}
+    for one in (lease, second):
+        world.close(one)
+    world.sweep(sweeps.wake)
+    assert not world.look(snapshot.all_settled)
+    world.judge_links()
+    assert world.look(snapshot.all_settled)
+    assert {product for product, _ in _exported(world)} == {MILK, PLAIN}
 
 
 def test_a_known_page_is_judged_by_what_is_stored_and_not_fetched(world: World) -> None:
@@ -127,11 +186,8 @@ def test_a_known_page_is_judged_by_what_is_stored_and_not_fetched(world: World) 
     assert (found.todo, len(found.known)) == ((), 1)
     _, found = _begun(world, PLAIN)
     assert found.todo == ()
-    assert [(p, v, n) for p, v, _, n in _links(world)] == [
-        (1, "review", 0),
-        (2, "wrong_product", 2),
-        (3, "review", 0),
-    ]
+    assert [(p, v) for p, v, _ in _links(world)] == [(1, "review"), (2, "wrong_product"), (3, "review")]
+    assert world.look(links.refusals_by_reason) == {"wrong_product": 2}
     assert {product for product, _ in _exported(world)} == {MILK, PLAIN}
 
 
@@ -143,20 +199,26 @@ def test_whoever_comes_first_the_same_is_stored(world: World) -> None:
         for lease, hits in ((one, milk), (other, yogurt))
     ]
     assert world.do(pages.save_pages, saved) == [True, False]
+    world.judge_links()
     assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
     (page,) = world.rows(page_table)
-    assert (page.reviews, page.withheld) == (1, 0)
+    assert (page.reviews, _refused(world)) == (1, [])
     assert not world.verification().violations
 
 
 def test_what_is_no_review_is_counted_with_the_page_once(world: World) -> None:
     lease, hits = _begun(world, MILK)
-    _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 2, "boilerplate": 1})
-    assert [(row.reason, row.n) for row in world.rows(page_refusals)] == [("boilerplate", 1), ("empty", 2)]
-    assert not _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 2, "boilerplate": 1})
-    assert world.look(page_links.refusals_by_reason) == {"boilerplate": 1, "empty": 2}
-    assert not _save(world, lease, hits.todo[0], OF_MILK, refused={"empty": 1}, content_hash="1")
-    assert world.look(page_links.refusals_by_reason) == {"empty": 1}
+    records = [
+        ("empty", review("x", "！")),
+        ("empty", review("#3", "？")),
+        ("boilerplate", review("y", "好评")),
+    ]
+    _save(world, lease, hits.todo[0], OF_MILK, refused=tuple(records))
+    assert _refused(world) == [("empty", "x"), ("empty", "#3"), ("boilerplate", "y")]
+    assert not _save(world, lease, hits.todo[0], OF_MILK, refused=tuple(records))
+    assert world.look(links.refusals_by_reason) == {"boilerplate": 1, "empty": 2}
+    assert not _save(world, lease, hits.todo[0], OF_MILK, refused=tuple(records[:1]), content_hash="1")
+    assert world.look(links.refusals_by_reason) == {"empty": 1}
 
 
 def test_a_site_that_is_not_judged_gives_what_it_has(world: World) -> None:

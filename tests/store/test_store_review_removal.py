@@ -9,9 +9,9 @@ from test_store_reposts import EDITED, FIRST, FORWARD, OTHER, linked, step
 from world import World, hit, page_of, review
 
 from app.actions import product_actions
-from tasks.domain.product_match import Verdict
+from tasks.domain.verdicts import Verdict
 from tasks.store.content import imports, pages, products, reposts, review_removal
-from tasks.store.content.page_links import Link, judge_again
+from tasks.store.content.links import Link, set_verdicts
 from tasks.store.content.pages import PageToStore
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
@@ -31,6 +31,7 @@ def crawl(world: World, product: str, texts: dict[str, str]) -> Sequence[WorkTar
     for target in todo:
         world.save(lease, target, [review("0", texts[target.url.rsplit("/", 1)[1]])])
     world.close(lease)
+    world.judge_links(judge=False)
     return todo
 
 
@@ -73,10 +74,10 @@ def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
     (target,) = world.read_results(lease, work.targets[0], [hit("refused")]).todo
     page = world.judged(lease, page_of(target, [review("0", FORWARD)]))
     world.do(pages.save_pages, [PageToStore(lease, page)])
-    world.do(lambda conn, _: judge_again(conn, [Link(1, 1, Verdict.WRONG_PRODUCT, ("光明",), 1)]))
-    assert (len(world.rows(tables.reviews)), len(world.rows(tables.refused_reviews))) == (1, 1)
+    world.do(lambda conn, _: set_verdicts(conn, [Link(1, 1, Verdict.WRONG_PRODUCT, ("光明",))]))
+    assert [row.refused for row in world.rows(tables.reviews)] == [None, "wrong_product"]
     product_actions.remove(world.store, [OURS, "别的"], "ich", delete_reviews=True)
-    assert world.rows(tables.reviews) == world.rows(tables.refused_reviews) == []
+    assert world.rows(tables.reviews) == []
     assert world.verification().violations == ()
 
 
@@ -89,7 +90,7 @@ def test_one_that_is_looked_for_again_gets_its_pages_back(world: World) -> None:
     (key,) = [bytes(row.url_key) for row in world.rows(tables.pages, tables.pages.c.url == hit("own"))]
     (number,) = world.look(products.ids, [OURS]).values()
     (page,) = world.look(known_pages, [key], [number]).values()
-    assert (page.linked_to, page.withheld, page.reviews) == (frozenset(), 1, 0)  # so it is asked anew
+    assert page.is_unread(number)
     assert crawl(world, "光明牛奶", {"own": FIRST})[0].url == hit("own")
     assert rows_of(world, "光明牛奶") == [FIRST]
     assert world.verification().violations == ()

@@ -17,7 +17,7 @@ from world import START, statements
 import tasks.store
 from splitter.catalog.names import Kind
 from tasks.domain.errors import Unstorable
-from tasks.domain.product_match import Verdict
+from tasks.domain.verdicts import Verdict
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction, contained
 

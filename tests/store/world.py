@@ -18,15 +18,17 @@ from splitter.catalog.names import Kind
 from tasks.domain.grants import Grants
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
-from tasks.domain.product_match import matchable_text, page_verdict
 from tasks.domain.states import State
 from tasks.domain.views import HostView
+from tasks.domain.voices import VoiceJudgement
 from tasks.fetching.hosts import HostCatalog
-from tasks.jobs import sweeps
+from tasks.jobs import judging, sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
+from tasks.reading.judge.product_match import matchable_text
+from tasks.reading.judge.verdicts import judge_page
 from tasks.scheduling import capacity
-from tasks.store.content import known_pages, pages, products
+from tasks.store.content import pages, products
 from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import closing, leases, nodes, snapshot, tasks
@@ -220,7 +222,7 @@ class World:
     ) -> StoredHits:
         """Store a result page with these hits."""
         read = self.result_page(lease, target, urls, more=more, past_end=past_end, refresh=refresh)
-        (hits,) = self.do(known_pages.save_result_pages, [read])
+        (hits,) = self.do(pages.save_result_pages, [read])
         return hits
 
     @staticmethod
@@ -240,8 +242,15 @@ class World:
     def judged(self, lease: Lease, page: NewPage) -> NewPage:
         """The page with its verdict, as a node judges it for the product of its lease."""
         text = matchable_text(page.title, [(one.title, one.body) for one in page.reviews])
-        verdict, missing = page_verdict(self.keyword_sets[lease.token], text, len(page.reviews))
+        verdict, missing = judge_page(self.keyword_sets[lease.token], text, len(page.reviews))
         return replace(page, verdict=verdict, missing=missing)
+
+    def judge_links(self, *, judge: bool = True) -> None:
+        """Judge the links that have no verdict. `judge`: the sites of the catalog are judged."""
+        sites = {name: site.model_copy(update={"judge": judge}) for name, site in CATALOG.sites.items()}
+        voice = VoiceJudgement("other", 0.5, 0.5, 0.0, "test")
+        of_page = judging.link_judge(CATALOG.model_copy(update={"sites": sites}), lambda *_: voice)
+        judging.judge_links(self.store, self.do, of_page, lambda: True)
 
     def end_target(self, lease: Lease, end: TargetEnd) -> None:
         self.do(pages.end_targets, [TargetEndToStore(lease, end)])

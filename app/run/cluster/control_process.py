@@ -23,7 +23,7 @@ from tasks.domain.grants import Grants
 from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs.celery_tasks import request_turn
 from tasks.jobs.runtime import Opened
-from tasks.store.content.known_pages import page_count, page_keys
+from tasks.store.content.pages import page_count, page_keys
 from tasks.store.queue import tasks
 from tasks.store.sql.database import Store
 from tasks.store.sql.writer import Operation, Writer

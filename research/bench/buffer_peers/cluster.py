@@ -34,7 +34,7 @@ from research.tools.delayproxy import delayed
 from research.tools.meter import BenchError
 from research.tools.processes import running, serving
 from tasks.jobs.queues import CONTROL, crawl_queue
-from tasks.store.content.known_pages import page_count, page_keys
+from tasks.store.content.pages import page_count, page_keys
 from tasks.store.sql.database import Store
 from tasks.worker.redis_seen import RedisSeen
 

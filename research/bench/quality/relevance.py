@@ -13,7 +13,7 @@ Pages are made from real texts, so that what they are about is known:
 Without the shared data, the pages are those of ``research/samples/relevance.csv``, near products those of ``near.csv``.
 
 Rules compared: all keywords must be there; any one; half of them; the crawl's share of their weight
-(`tasks.domain.product_match`, whose weights and share were chosen on the very set made of the shared data); the
+(`tasks.reading.judge.product_match`, whose weights and share were chosen on the very set made of the shared data); the
 brand. Of near products and articles, the half and the titles for testing are scored: no rule was chosen by them.
 """
 
@@ -39,7 +39,7 @@ from splitter.errors import ProductNameError
 from splitter.keywords import KeywordSet, keyword_sets_of, product_query
 from splitter.lexicon import Role, roles
 from tasks.domain.pages import Review
-from tasks.domain.product_match import contains, matchable_text, product_match
+from tasks.reading.judge.product_match import contains, matchable_text, product_match
 from tasks.reading.relevance import RejectReason, reject_reason
 
 _TITLES, _COMPLAINTS, _PHONE_PAGES, _REVIEWS_A_PAGE = 600, 300, 12, 5

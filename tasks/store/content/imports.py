@@ -7,7 +7,7 @@ An imported review is known by what it says: the same one is stored once, whatev
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,9 +15,9 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from tasks.domain.pages import Review
-from tasks.store.content import page_links
-from tasks.store.content.page_links import Link
-from tasks.store.content.reviews import insert_reviews, review_values
+from tasks.store.content import links, reviews
+from tasks.store.content.links import Link
+from tasks.store.content.reviews import PageOrigin
 from tasks.store.sql.transaction import Transaction
 
 _KEY_BYTES = 16
@@ -111,17 +111,20 @@ def save(
     shared = {"fetched_at": tx.now, "source": source, "content_hash": "", "encoding": "", "node": ""}
     inserted = tx.inserted("pages", _NEW, rows, returning="url_key, id", shared=shared, skip_known=True)
     fresh = {bytes(key): page_id for key, page_id in inserted}
-    links = [Link(page_id, product_ids[by_page[key].product]) for key, page_id in fresh.items()]
-    page_links.add(tx, tx.now, links)
+    new = [Link(page_id, product_ids[by_page[key].product]) for key, page_id in fresh.items()]
+    links.add(tx, tx.now, new)
     pages = {page.url_key: page for page in tx.records(_Page, _LOCK, keys=list(by_page), now=tx.now)}
     repeated = known(tx, came)
-    reviews, more = [], Counter[bytes]()
+    added: dict[datetime, list[reviews.Row]] = defaultdict(list)
+    more = Counter[bytes]()
     for one, is_known in zip(came, repeated, strict=True):
         if not is_known:
             page = pages[one.page]
-            reviews += review_values(page.at, page.id, one.url, one.site, ("", None), [one.review])
+            origin = PageOrigin(page.id, one.url, one.site, "", None)
+            added[page.at] += reviews.rows_of(origin, [one.review])
             more[one.page] += 1
-    insert_reviews(tx, reviews)
+    for at in sorted(added):
+        reviews.insert(tx, at, added[at])
     counts = [
         (pages[key], n, pages[key].checked_at if key in fresh else pages[key].at) for key, n in more.items()
     ]

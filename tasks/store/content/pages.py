@@ -1,35 +1,34 @@
-"""The ends of targets: pages stored with their reviews, or no page (refused, given up, unchanged, to be tried again).
+"""Pages: stored with their records, known to nodes, and linked to products that find them again.
 
 A page is identified by its canonical URL, and known once it is committed. It is stored in one transaction with its
-reviews and its target. A batch of any size takes the same number of statements.
+records and its target. A batch of any size takes the same number of statements.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from sqlalchemy import bindparam, case, update
-
 from tasks.domain.pages import Review
-from tasks.domain.product_match import Verdict
-from tasks.store.content import near_links, page_links, refused
-from tasks.store.content.page_links import Link
-from tasks.store.content.refused import Refused
-from tasks.store.content.reviews import OfPage, save_new_reviews, save_reviews
-from tasks.store.queue.leases import KEYWORDS, KeywordSets, Lease, in_force, keyword_sets
-from tasks.store.queue.result_pages import ASKED, KnownPage, known_pages
+from tasks.domain.verdicts import Verdict
+from tasks.store.content import links, reviews
+from tasks.store.content.links import Link
+from tasks.store.content.reviews import PageOrigin, Refused
+from tasks.store.queue import result_pages
+from tasks.store.queue.leases import Lease, in_force
+from tasks.store.queue.result_pages import KnownPage, ResultPageToStore, StoredHits, known_pages
 from tasks.store.queue.transitions import LOCKED
-from tasks.store.sql.database import later_of
-from tasks.store.sql.prepared import Prepared, defer, new_rows
-from tasks.store.sql.tables import attempts, pages, targets
+from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
+
+_AT_ONCE = 500
+"""Keys that Redis adds to the shared set in a few milliseconds; it answers no other client meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +39,7 @@ class NewPage:
         content_hash: hex digest of the bodies of all its parts; equal for two fetches of the same content.
         size: bytes of these bodies.
         etag, last_modified: validators for the next fetch.
-        refused: records that are no review, by reason; `reviews` holds none of them.
-        refused_records: these records, each with its reason, as far as they are kept.
+        refused: records that are no review, each with its reason; `reviews` holds none of them.
         confidence: as in `tasks.domain.pages.PageRead`.
         verdict: what it is to the product that it was found for; None: pages of its site are not judged.
         missing: keywords of the product that it lacks, if it is about another one.
@@ -57,8 +55,7 @@ class NewPage:
     reviews: tuple[Review, ...]
     etag: str | None = None
     last_modified: str | None = None
-    refused: Mapping[str, int] = field(default_factory=dict)
-    refused_records: tuple[Refused, ...] = ()
+    refused: tuple[Refused, ...] = ()
     confidence: float = 1.0
     verdict: Verdict | None = None
     missing: tuple[str, ...] = ()
@@ -72,78 +69,66 @@ class PageToStore:
     page: NewPage
 
 
-@dataclass(slots=True, eq=False)
-class _Arrival:
-    """A page that came for a subtask, and what it is to the subtask's product.
+class _Arrival(NamedTuple):
+    """A page that came for a subtask.
 
     Attributes:
         late: its lease is over.
-        link: with the page's number once it is known.
     """
 
     lease: Lease
     page: NewPage
     site: str
+    product_id: int
     late: bool
-    link: Link
 
-    def reviews(self) -> OfPage:
-        """Its reviews, to be saved."""
-        return self.lease, self.link.page_id, self.page.url, self.site, self.page.reviews
+    def link(self, page_id: int) -> Link:
+        """Return its link to the subtask's product."""
+        return Link(page_id, self.product_id, self.page.verdict or Verdict.REVIEW, self.page.missing)
 
-    def refused(self, *, taken: bool) -> list[Refused]:
-        """Its records that are not stored as reviews; `taken`: its reviews are."""
-        others = [] if taken else refused.of_another_product(self.page.reviews)
-        return [*others, *self.page.refused_records]
+    @property
+    def is_about_product(self) -> bool:
+        """True if its reviews are those of the product that it was found for."""
+        return self.page.verdict in (None, Verdict.REVIEW)
+
+    def rows(self, page_id: int, *, of_product: bool) -> list[reviews.Row]:
+        """Return its records. `of_product`: its reviews are those of a product that it was found for."""
+        origin = PageOrigin(page_id, self.page.url, self.site, self.lease.node, self.lease.attempt_id)
+        reason = None if of_product else Verdict.WRONG_PRODUCT.value
+        return [
+            *reviews.rows_of(origin, self.page.reviews, reason),
+            *reviews.rows_of_refused(origin, self.page.refused),
+        ]
 
 
-def save_pages(conn: Transaction, now: datetime, items: Sequence[PageToStore]) -> list[bool]:
-    """Store pages with their reviews, and their targets as stored; False where a page was stored already.
+def save_pages(tx: Transaction, now: datetime, items: Sequence[PageToStore]) -> list[bool]:
+    """Store pages with their records, and their targets as stored; False for a page that was stored already.
 
     A page whose lease is over is stored all the same and marked late. Of a page that was stored already, what is new
     is stored.
     """
     wanted = {item.lease.subtask_id for item in items}
-    locked = {row.id: row for row in conn.records(_Found, _FOR_PAGES, ids=list(wanted))}
-    came = [_arrival(item, locked[item.lease.subtask_id]) for item in items]
-    ids = _insert_pages(conn, now, came)
-    # Leases of one subtask may meet here: the later page has the last word on its target, and each is a try.
-    for late, of in groupby(came, key=attrgetter("late")):
-        tries = Counter(one.page.target_id for one in of)
-        for times in sorted(set(tries.values())):
-            its = [target for target, n in tries.items() if n == times]
-            given = {"targets": its, "of_reason": "late" if late else None, "more": times}
-            _ARE_STORED.defer(conn, given)
-    fresh: list[_Arrival] = []
-    again: list[_Arrival] = []
-    for one in came:
-        page_id = ids.pop(one.page.key, None)  # the first of two equal pages of a batch is the one
-        if page_id is None:
-            again.append(one)
-        else:
-            one.link = replace(one.link, page_id=page_id)
-            fresh.append(one)
-    page_links.add(conn, now, [one.link for one in fresh])
-    page_links.save_refusals(conn, {one.link.page_id: one.page.refused for one in fresh if one.page.refused})
-    save_reviews(conn, now, [one.reviews() for one in fresh if one.link.verdict is Verdict.REVIEW])
-    kept_back = {one.link.page_id: one.refused(taken=one.link.verdict is Verdict.REVIEW) for one in fresh}
-    refused.save(conn, now, kept_back)
-    if again:
-        _save_again(conn, now, again)
-    for one in fresh:
+    locked = {row.id: row for row in tx.records(_Found, _FIND_LOCKED, ids=wanted)}
+    came = []
+    for lease, page in ((item.lease, item.page) for item in items):
+        subtask = locked[lease.subtask_id]
+        late = subtask.lease_token != lease.token
+        came.append(_Arrival(lease, page, subtask.site, subtask.product_id, late))
+    ids = _insert_pages(tx, now, came)
+    _end_stored_targets(tx, came)
+    # The first of two equal pages of a batch is the new one.
+    numbers = [ids.pop(one.page.key, None) for one in came]
+    fresh = [(number, one) for number, one in zip(numbers, came, strict=True) if number is not None]
+    links.add(tx, now, [one.link(number) for number, one in fresh])
+    reviews.insert(
+        tx, now, [row for number, one in fresh for row in one.rows(number, of_product=one.is_about_product)]
+    )
+    if again := [one for number, one in zip(numbers, came, strict=True) if number is None]:
+        _save_again(tx, now, again)
+    for _, one in fresh:
         if one.late:
-            of_attempt = attempts.c.id == one.lease.attempt_id
-            defer(conn, update(attempts).where(of_attempt).values(late=attempts.c.late + 1))
-    new = set(map(id, fresh))
-    return [id(one) in new for one in came]
-
-
-_TARGETS = targets.c.id.in_(bindparam("targets", expanding=True))
-_ARE_STORED = Prepared(
-    update(targets)
-    .where(_TARGETS)
-    .values(state="stored", reason=bindparam("of_reason"), tries=targets.c.tries + bindparam("more"))
-)
+            tx.later("UPDATE attempts SET late = late + 1 WHERE id = :attempt", attempt=one.lease.attempt_id)
+    return [number is not None for number in numbers]
 
 
 class _Found(NamedTuple):
@@ -153,98 +138,148 @@ class _Found(NamedTuple):
     lease_token: str | None
 
 
-_FOR_PAGES = f"SELECT id, product_id, site, lease_token FROM subtasks WHERE {LOCKED}"
-
-
-class _Judging(NamedTuple):
-    id: int
-    lease_token: str
-    product_id: int
-    words: list[str]
-    aliases: list[list[str]]
-    own_words: list[str] | None
-
-
-_FOR_ENDS = f"SELECT id, lease_token, product_id, {KEYWORDS} FROM subtasks WHERE {LOCKED}"
-
-
-def _arrival(item: PageToStore, subtask: _Found) -> _Arrival:
-    page = item.page
-    of_others = len(page.reviews) if page.verdict is Verdict.WRONG_PRODUCT else 0
-    link = Link(0, subtask.product_id, page.verdict or Verdict.REVIEW, page.missing, of_others)
-    return _Arrival(item.lease, page, subtask.site, subtask.lease_token != item.lease.token, link)
-
-
+_FIND_LOCKED = f"SELECT id, product_id, site, lease_token FROM subtasks WHERE {LOCKED}"
 STORE_PAGES: BatchOperation[PageToStore, bool] = BatchOperation(3, save_pages)
 
+_PAGE = (
+    "url",
+    "url_key",
+    "site",
+    "title",
+    "content_hash",
+    "encoding",
+    "bytes",
+    "reviews",
+    "node",
+    "attempt_id",
+)
+_COLUMNS = (*_PAGE, "late", "etag", "last_modified", "confidence")
 
-def _insert_pages(conn: Transaction, now: datetime, came: Sequence[_Arrival]) -> dict[bytes, int]:
-    """Insert pages that are not there yet; their ids by key."""
+
+def _insert_pages(tx: Transaction, now: datetime, came: Sequence[_Arrival]) -> dict[bytes, int]:
+    """Insert pages that are not there yet; return their ids by key."""
     rows = [
-        {
-            "url": one.page.url,
-            "url_key": one.page.key,
-            "site": one.site,
-            "title": one.page.title,
-            "content_hash": one.page.content_hash,
-            "encoding": one.page.encoding,
-            "bytes": one.page.size,
-            "reviews": len(one.page.reviews) - one.link.refused,
-            "fetched_at": now,
-            "node": one.lease.node,
-            "attempt_id": one.lease.attempt_id,
-            "late": one.late,
-            "etag": one.page.etag,
-            "last_modified": one.page.last_modified,
-            "withheld": one.link.refused,
-            "confidence": one.page.confidence,
-        }
-        for one in came
-    ]
-    added = new_rows(conn, pages, tuple(rows[0]), pages.c.url_key, pages.c.id)
-    return {bytes(key): page_id for key, page_id in added.rows_of_each(conn, rows)}
-
-
-def _save_again(conn: Transaction, now: datetime, came: Sequence[_Arrival]) -> None:
-    """Pages that are stored already: link them, and store their new reviews.
-
-    The reviews of a page that is linked to no product so far are stored with the first product that it is about.
-    """
-    known = known_pages(conn, {one.page.key for one in came})
-    for one in came:
-        one.link = replace(one.link, page_id=known[one.page.key].id)
-    page_links.add(conn, now, [one.link for one in came], known.values())
-    page_links.judge_again(conn, [one.link for one in came if one.link.verdict is not Verdict.NO_REVIEW])
-    no_reviews: dict[int, Mapping[str, int]] = {}
-    kept_back: dict[int, list[Refused]] = {}
-    for one in came:
-        page, stored = one.page, known[one.page.key]
-        changed = page.content_hash != stored.content_hash
-        taken = one.link.verdict is Verdict.REVIEW or stored.reviews > 0
-        is_read = taken and (changed or stored.withheld)
-        added = save_new_reviews(conn, stored.time_of(now), one.reviews()) if is_read else 0
-        if changed:
-            no_reviews[stored.id] = page.refused
-        if changed or stored.withheld:
-            kept_back[stored.id] = one.refused(taken=taken)
-        defer(
-            conn,
-            update(pages)
-            .where(pages.c.id == stored.id)
-            .values(
-                title=page.title,
-                content_hash=page.content_hash,
-                confidence=page.confidence,
-                checked_at=later_of(ASKED, now),
-                etag=page.etag,
-                last_modified=page.last_modified,
-                reviews=pages.c.reviews + added,
-                withheld=0 if taken else case((pages.c.reviews > 0, 0), else_=len(page.reviews)),
-            ),
+        (
+            *(page.url, page.key, site, page.title, page.content_hash, page.encoding, page.size),
+            *(len(page.reviews) if one.is_about_product else 0, lease.node, lease.attempt_id),
+            *(late, page.etag, page.last_modified, page.confidence),
         )
-    page_links.save_refusals(conn, no_reviews, again=True)
-    refused.save(conn, now, kept_back, again=True)
-    near_links.settle(conn, {one.link.page_id for one in came if one.page.verdict is not None})
+        for one in came
+        for lease, page, site, _, late in [one]
+    ]
+    added = tx.inserted(
+        "pages", _COLUMNS, rows, returning="url_key, id", shared={"fetched_at": now}, skip_known=True
+    )
+    return {bytes(key): number for key, number in added}
+
+
+def _end_stored_targets(tx: Transaction, came: Sequence[_Arrival]) -> None:
+    # Leases of one subtask may meet here: the later page has the last word on its target, and each is a try.
+    for late, arrivals in groupby(came, key=attrgetter("late")):
+        tries = Counter(one.page.target_id for one in arrivals)
+        for times in sorted(set(tries.values())):
+            targets = [target for target, n in tries.items() if n == times]
+            tx.later(_END_STORED, targets=targets, reason="late" if late else None, times=times)
+
+
+_END_STORED = (
+    "UPDATE targets SET state = 'stored', reason = :reason, tries = tries + :times WHERE id IN :targets"
+)
+
+
+class _Stored(NamedTuple):
+    """A page that was stored before.
+
+    Attributes:
+        asked_at: when it was requested for the last time.
+    """
+
+    url_key: bytes
+    id: int
+    content_hash: str
+    reviews: int
+    asked_at: datetime
+
+
+def _save_again(tx: Transaction, now: datetime, came: Sequence[_Arrival]) -> None:
+    """Link pages that are stored already, and store what is new in them."""
+    found = tx.records(_Stored, _LOCK_STORED, keys={one.page.key for one in came})
+    stored = {bytes(one.url_key): one for one in found}
+    times = {page.id: max(now, page.asked_at) for page in found}
+    pairs = [(stored[one.page.key], one) for one in came]
+    links.add(tx, now, [Link(page.id, one.product_id, Verdict.UNJUDGED) for page, one in pairs], times)
+    hashes = {page.id: page.content_hash for page in found}
+    changed: list[tuple[_Stored, _Arrival]] = []
+    for page, one in pairs:
+        if hashes[page.id] != one.page.content_hash:
+            hashes[page.id] = one.page.content_hash
+            changed.append((page, one))
+    of_products = {page.id for page, one in changed if page.reviews or one.is_about_product}
+    for page, one in changed:
+        links.judge_again(tx, one.link(page.id))
+        rows = one.rows(page.id, of_product=page.id in of_products)
+        n = reviews.save_again(tx, times[page.id], page.id, rows)
+        tx.later(_CHANGE, id=page.id, title=one.page.title, hash=one.page.content_hash, added=n)
+    for page, one in pairs:
+        validators = {"etag": one.page.etag, "modified": one.page.last_modified}
+        tx.later(_ASK, id=page.id, confidence=one.page.confidence, at=times[page.id], **validators)
+
+
+_LOCK_STORED = """
+    SELECT url_key, id, content_hash, reviews, coalesce(checked_at, fetched_at) AS asked_at
+    FROM pages WHERE url_key IN :keys ORDER BY id FOR NO KEY UPDATE
+"""
+_CHANGE = "UPDATE pages SET title = :title, content_hash = :hash, reviews = reviews + :added WHERE id = :id"
+_ASK = """
+    UPDATE pages SET confidence = :confidence, checked_at = :at, etag = :etag, last_modified = :modified WHERE id = :id
+"""
+
+
+# --- pages that are known -----------------------------------------------------------------------------------
+
+
+def save_result_pages(
+    tx: Transaction, now: datetime, items: Sequence[ResultPageToStore]
+) -> list[StoredHits | None]:
+    """Store result pages (`queue.result_pages.save_result_pages`) and link the known pages that they list."""
+    stored, to_link = result_pages.save_result_pages(tx, items)
+    _link_known(tx, now, to_link)
+    return stored
+
+
+STORE_RESULT_PAGES: BatchOperation[ResultPageToStore, StoredHits | None] = BatchOperation(
+    2, save_result_pages
+)
+
+
+def _link_known(tx: Transaction, now: datetime, pairs: Collection[tuple[KnownPage, int]]) -> None:
+    """Link pages to products; a sweep judges them by what is stored."""
+    times = {page.id: page.time_of(now) for page, _ in pairs}
+    links.add(tx, now, [Link(page.id, product_id, Verdict.UNJUDGED) for page, product_id in pairs], times)
+
+
+def page_count(store: Store) -> int:
+    """Return about how many pages are stored: the highest number, which costs no counting."""
+    with store.read() as tx:
+        return tx.value("SELECT max(id) FROM pages") or 0
+
+
+def page_keys(store: Store, batch: int = _AT_ONCE) -> Iterator[list[bytes]]:
+    """Yield the keys of all pages that are stored when it begins, and perhaps of some that come meanwhile.
+
+    Each batch is read in a short transaction of its own, so that millions of keys keep no transaction open for long.
+    """
+    after = 0
+    while True:
+        with store.read() as tx:
+            rows = tx.rows(_KEYS, after=after, most=batch)
+        if not rows:
+            return
+        yield [bytes(key) for _, key in rows]
+        after = rows[-1][0]
+
+
+_KEYS = "SELECT id, url_key FROM pages WHERE id > :after ORDER BY id LIMIT :most"
 
 
 # --- targets that gave no page ------------------------------------------------------------------------------
@@ -271,57 +306,42 @@ class TargetEndToStore:
 
     Attributes:
         unchanged: key of a known page that was fetched again and has not changed.
-        judge: as in `tasks.store.queue.result_pages.ResultPageToStore`.
     """
 
     lease: Lease
     end: TargetEnd
     unchanged: bytes | None = None
-    judge: bool = False
 
 
-def end_targets(conn: Transaction, now: datetime, items: Sequence[TargetEndToStore]) -> list[None]:
-    """Record targets that gave no page; nothing happens where the lease is over (the try was cut off)."""
-    leases = in_force(conn, _Judging, _FOR_ENDS, (item.lease for item in items))
+def end_targets(tx: Transaction, now: datetime, items: Sequence[TargetEndToStore]) -> list[None]:
+    """Record targets that gave no page; nothing happens if the lease is over, because the try was cut off."""
+    leases = in_force(tx, _Found, _FIND_LOCKED, (item.lease for item in items))
     groups: dict[tuple[str, str, bool], list[int]] = {}
-    unchanged: dict[tuple[bytes, int], TargetEndToStore] = {}
+    unchanged: set[tuple[bytes, int]] = set()
     for item in items:
         if (subtask := leases.get(item.lease.token)) is not None:
             end = item.end
             groups.setdefault((end.state, end.reason, end.counts), []).append(end.target_id)
             if item.unchanged is not None:
-                unchanged.setdefault((item.unchanged, subtask.product_id), item)
-    for (state, reason, counts), ids in groups.items():
-        given = {"targets": ids, "of_state": state, "of_reason": reason, "more": int(counts)}
-        _ENDED.defer(conn, given)
+                unchanged.add((item.unchanged, subtask.product_id))
+    for (state, reason, counts), targets in groups.items():
+        tx.later(_END, targets=targets, state=state, reason=reason, times=int(counts))
     if unchanged:
-        _are_unchanged(conn, now, unchanged, leases)
+        known = known_pages(tx, {key for key, _ in unchanged}, {product_id for _, product_id in unchanged})
+        pairs = [(known[key], product_id) for key, product_id in sorted(unchanged)]
+        _link_known(tx, now, [pair for pair in pairs if pair[1] not in pair[0].linked_to])
+        tx.later(_CHECK, pages=[page.id for page in known.values()], now=now)
     return [None] * len(items)
 
 
-_ENDED = Prepared(
-    update(targets)
-    .where(_TARGETS, targets.c.state == "todo")
-    .values(
-        state=bindparam("of_state"), reason=bindparam("of_reason"), tries=targets.c.tries + bindparam("more")
-    )
-)
 STORE_TARGET_ENDS: BatchOperation[TargetEndToStore, None] = BatchOperation(4, end_targets)
 
-
-def _are_unchanged(
-    conn: Transaction,
-    now: datetime,
-    asked: Mapping[tuple[bytes, int], TargetEndToStore],
-    leases: Mapping[str, _Judging],
-) -> None:
-    """Known pages, each asked again for a product: it may be the first time for that one."""
-    known = known_pages(conn, {key for key, _ in asked}, {product_id for _, product_id in asked})
-    new: dict[tuple[KnownPage, int], KeywordSets | None] = {}
-    for (key, product_id), item in asked.items():
-        if product_id not in known[key].linked_to:
-            sets = keyword_sets(leases[item.lease.token]) if item.judge else None
-            new[known[key], product_id] = sets
-    near_links.link_known(conn, now, new)
-    unchanged = update(pages).where(pages.c.id.in_([page.id for page in known.values()]))
-    defer(conn, unchanged.values(checked_at=later_of(ASKED, now)))
+_END = """
+    UPDATE targets SET state = :state, reason = :reason, tries = tries + :times
+    WHERE id IN :targets AND state = 'todo'
+"""
+_CHECK = """
+    UPDATE pages SET checked_at = CASE WHEN coalesce(checked_at, fetched_at) > :now
+        THEN coalesce(checked_at, fetched_at) ELSE :now END
+    WHERE id IN :pages
+"""

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from splitter.errors import InputError
 from splitter.normalize import name_key
 
-from tasks.domain.product_match import Verdict
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State
+from tasks.domain.verdicts import Verdict
 from tasks.store.content.review_removal import restore_links
 from tasks.store.queue import closing, schedules
 from tasks.store.sql.transaction import Transaction
@@ -193,7 +193,7 @@ def summary(tx: Transaction, name: str) -> ProductSummary:
 _OPEN = "FROM subtasks WHERE product_id = :id AND state NOT IN :settled"
 _SUMMARY = f"""
     SELECT id, name, {_CRAWLED} AS looked_for, (SELECT count(*) {_OPEN}) AS open, (
-        SELECT count(*) FROM page_products l JOIN reviews r ON r.page_id = l.page_id
+        SELECT count(*) FROM page_products l JOIN reviews r ON r.page_id = l.page_id AND r.refused IS NULL
         WHERE l.product_id = :id AND l.verdict = '{Verdict.REVIEW}'
     ) AS reviews
     FROM products WHERE id = :id

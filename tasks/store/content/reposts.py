@@ -83,7 +83,7 @@ def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]
 
 def pull_back(tx: Transaction) -> None:
     """Set the mark back after the last reviews were deleted: their numbers may be given again."""
-    newest = tx.value("SELECT coalesce(max(id), 0) FROM reviews")
+    newest = tx.value("SELECT coalesce(max(id), 0) FROM reviews WHERE refused IS NULL")
     if mark_of(tx, _SWEEP) > newest:
         set_mark(tx, _SWEEP, newest)
 
@@ -100,7 +100,10 @@ def following(tx: Transaction, now: datetime, after: int, most: int) -> list[Rev
     return list(takewhile(lambda row: tx.is_sqlite or row.collected_at <= now - SETTLED, rows))
 
 
-_FOLLOWING = "SELECT id, same_as, body, collected_at FROM reviews WHERE id > :after ORDER BY id LIMIT :most"
+_FOLLOWING = """
+    SELECT id, same_as, body, collected_at FROM reviews
+    WHERE id > :after AND refused IS NULL ORDER BY id LIMIT :most
+"""
 
 
 def members(tx: Transaction, bands: Collection[int]) -> dict[int, list[int]]:

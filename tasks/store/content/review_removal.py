@@ -3,7 +3,7 @@
 A page that another product has as its own, or would have but for this one, keeps its reviews, and is the removed
 product's no more (`Verdict.REMOVED`).
 Any other page loses them: an imported one goes; of a crawled one the row stays without title and hash, since attempts
-and targets count it, and its reviews are withheld, so that it is read anew where a search finds it again.
+and targets count it, and it is read again if a search finds it again.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.domain.product_match import Verdict
-from tasks.store.content import near_links, reposts
-from tasks.store.content.page_links import next_serial
+from tasks.domain.verdicts import Verdict
+from tasks.store.content import reposts
+from tasks.store.content.links import next_serial
 from tasks.store.sql.transaction import Transaction
 
 _AT_ONCE = 500
@@ -51,14 +51,13 @@ def remove_reviews(tx: Transaction, product_id: int) -> Removed:
         some = imported[at : at + _AT_ONCE]
         tx.run("DELETE FROM page_products WHERE page_id IN :pages", pages=some)
         tx.run("DELETE FROM pages WHERE id IN :pages", pages=some)
-    near = {page for (page,) in tx.rows(_NEAR, product=product_id)}
+    tx.run(_JUDGE_NEAR, product=product_id)
     tx.run(_END_LINKS, product=product_id)
-    near_links.settle(tx, near)
     tx.run(_FORGET_RESPONSES, product=product_id)
     return Removed(deleted, had - deleted, alone)
 
 
-_MATCHED = f"('{Verdict.REVIEW}', '{Verdict.NEAR_PRODUCT}')"
+_MATCHED = f"('{Verdict.REVIEW}', '{Verdict.NEAR_PRODUCT}', '{Verdict.UNJUDGED}')"
 _REVIEWED = f"SELECT page_id FROM page_products WHERE product_id = :product AND verdict = '{Verdict.REVIEW}'"
 # Also pages of this product alone that were found to be about another one: their texts are stored, too.
 _OWN = f"""
@@ -76,18 +75,19 @@ _ALONE = f"""
 """
 _DELETE_LINKS = f"DELETE FROM review_links WHERE review_id IN ({_DOOMED}) OR original_id IN ({_DOOMED})"
 _DELETE_BANDS = f"DELETE FROM review_bands WHERE review_id IN ({_DOOMED})"
-_DELETE_REFUSED = f"DELETE FROM refused_reviews WHERE page_id IN ({_OWN})"
+_DELETE_REFUSED = f"DELETE FROM reviews WHERE page_id IN ({_OWN}) AND refused IS NOT NULL"
 _IMPORTED = f"SELECT id FROM pages WHERE id IN ({_OWN}) AND source IS NOT NULL"
 _EMPTY_CRAWLED = f"""
-    UPDATE pages SET withheld = reviews, reviews = 0, title = '', content_hash = '', etag = NULL, last_modified = NULL
-    WHERE id IN ({_OWN}) AND source IS NULL AND reviews > 0
+    UPDATE pages SET reviews = 0, title = '', content_hash = '', etag = NULL, last_modified = NULL
+    WHERE id IN ({_OWN}) AND source IS NULL
 """
-_NEAR = f"""
-    SELECT page_id FROM page_products WHERE verdict = '{Verdict.NEAR_PRODUCT}' AND page_id IN ({_REVIEWED})
+# Near products that lost these pages to the removed one may have them now.
+_JUDGE_NEAR = f"""
+    UPDATE page_products SET verdict = '{Verdict.UNJUDGED}'
+    WHERE verdict = '{Verdict.NEAR_PRODUCT}' AND page_id IN ({_REVIEWED})
 """
 _END_LINKS = f"""
-    UPDATE page_products SET verdict = '{Verdict.REMOVED}', missing = '',
-        refused = (SELECT withheld FROM pages WHERE pages.id = page_products.page_id)
+    UPDATE page_products SET verdict = '{Verdict.REMOVED}', missing = ''
     WHERE product_id = :product AND (verdict IN {_MATCHED} OR page_id IN ({_OWN}))
 """
 _FORGET_RESPONSES = """
@@ -101,9 +101,9 @@ def restore_links(tx: Transaction, product_id: int) -> None:
 
 
 _RESTORE_LINKS = f"""
-    UPDATE page_products SET verdict = '{Verdict.REVIEW}', refused = 0, serial = :serial
+    UPDATE page_products SET verdict = '{Verdict.REVIEW}', serial = :serial
     WHERE product_id = :product AND verdict = '{Verdict.REMOVED}'
-        AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.id = page_products.page_id AND pages.withheld > 0)
+        AND NOT EXISTS (SELECT 1 FROM pages g WHERE g.id = page_id AND g.content_hash = '' AND g.source IS NULL)
 """
 
 

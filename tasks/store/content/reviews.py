@@ -1,136 +1,135 @@
-"""Reviews, stored with their pages. `tasks.store.queries.reviews` reads them.
+"""Records of pages, each stored once as a row of `reviews`: reviews, and records that are refused.
 
-A review whose text equals an earlier one is linked to it (`same_as`), never dropped.
+`refused` is null for a review. Otherwise it is the reason: one of `tasks.reading.relevance.RejectReason`, or
+`wrong_product` if the page is about no product that it was found for. Only reviews are compared with each other: one
+whose text equals an earlier one is linked to it (`same_as`), never dropped. A refused record that becomes a review is
+inserted again, because exports and the sweep for reposts find new reviews by their numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
-
-from sqlalchemy import select
+from typing import Any, NamedTuple
 
 from tasks.domain.pages import Review
-from tasks.domain.voices import VoiceJudgement
-from tasks.store.queue.leases import Lease
-from tasks.store.sql.tables import reviews
 from tasks.store.sql.transaction import Transaction
 
-OfPage = tuple[Lease, int, str, str, Sequence[Review]]
-"""The lease of its attempt, page id, its address, its site, its reviews."""
+Refused = tuple[str, Review]
+"""The reason why a record is refused, and the record."""
 
-_COLUMNS = (*(column.name for column in reviews.c if column.name not in ("id", "same_as")), "same_as")
-_HASH = _COLUMNS.index("text_hash")
-_BODY = Review._fields.index("body")
-_TEXTS_AT_ONCE = 10_000
+
+class PageOrigin(NamedTuple):
+    """The page that records were read from, and the attempt that read it."""
+
+    page_id: int
+    url: str
+    site: str
+    node: str
+    attempt_id: int | None
+
+
+VOICE = ("voice", "voice_probability", "buyer", "sentiment", "voice_model")
+"""The columns of a `tasks.domain.voices.VoiceJudgement`; null: not judged."""
+_TEXTS = ("key", "title", "body", "author", "date_text", "published_at", "rating", "variant")
+_COLUMNS = ("page_id", *_TEXTS, *VOICE, *PageOrigin._fields[1:], "text_hash", "refused")
+_KEY, _HASH, _REFUSED = map(_COLUMNS.index, ("key", "text_hash", "refused"))
+_NOT_JUDGED = (None,) * len(VOICE)
+_AT_ONCE = 10_000
 """SQLite takes a limited number of values in one statement."""
-NOT_JUDGED = (None,) * len(VoiceJudgement._fields)
-"""The voice's columns of a review that no model has judged."""
+
+Row = tuple[Any, ...]
+"""Values of `_COLUMNS`."""
 
 
 def text_hash(body: str) -> bytes:
-    """16 bytes; equal texts have equal ones."""
+    """Return 16 bytes; equal texts have equal ones."""
     return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def save_reviews(conn: Transaction, now: datetime, of_pages: Iterable[OfPage]) -> None:
-    """Insert the reviews of new pages."""
-    insert_reviews(conn, [row for of_page in of_pages for row in _rows(now, of_page)])
+def rows_of(origin: PageOrigin, records: Sequence[Review], refused: str | None = None) -> list[Row]:
+    """Return the rows of a page's records for `insert`."""
+    page_id, *came_from = origin
+    return [
+        (
+            page_id,
+            *(*one[: len(_TEXTS)], *(one.voice or _NOT_JUDGED), *came_from),
+            *(text_hash(one.body), refused),
+        )
+        for one in records
+    ]
 
 
-def insert_reviews(conn: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert reviews, each linked to the first one with its text where that is another one.
+def rows_of_refused(origin: PageOrigin, records: Sequence[Refused]) -> list[Row]:
+    """Return the rows of a page's refused records for `insert`."""
+    return [row for reason, one in records for row in rows_of(origin, [one], reason)]
 
-    Args:
-        rows: values of the table's columns in their order, less `id` and `same_as`.
-    """
-    digests = {row[_HASH] for row in rows}
-    earlier = _first_with(conn, digests)
-    if not earlier and len(digests) == len(rows):
-        conn.insert("reviews", _COLUMNS[:-1], rows)
+
+def insert(tx: Transaction, at: datetime, rows: Sequence[Row]) -> None:
+    """Insert records, each review linked to the first one with its text if there is one."""
+    shared = {"collected_at": at}
+    hashes = [row[_HASH] for row in rows if row[_REFUSED] is None]
+    earlier = _find_first(tx, set(hashes))
+    if not earlier and len(set(hashes)) == len(hashes):
+        tx.insert("reviews", _COLUMNS, rows, shared=shared)
         return
-    originals: list[tuple[Any, ...]] = []
-    copies: list[tuple[Any, ...]] = []
+    originals: list[Row] = []
+    copies: list[Row] = []
     here: set[bytes] = set()
     for row in rows:
         digest = row[_HASH]
-        if digest in here and digest not in earlier:
+        if row[_REFUSED] is not None:
+            originals.append((*row, None))
+        elif digest in here and digest not in earlier:
             copies.append(row)
         else:
             here.add(digest)
             originals.append((*row, earlier.get(digest)))
-    conn.insert("reviews", _COLUMNS, originals)
+    columns = (*_COLUMNS, "same_as")
+    tx.insert("reviews", columns, originals, shared=shared)
     if copies:
-        earlier = _first_with(conn, {row[_HASH] for row in copies})
-        conn.insert("reviews", _COLUMNS, [(*row, earlier[row[_HASH]]) for row in copies])
+        earlier = _find_first(tx, {row[_HASH] for row in copies})
+        tx.insert("reviews", columns, [(*row, earlier[row[_HASH]]) for row in copies], shared=shared)
 
 
-def save_new_reviews(conn: Transaction, now: datetime, of_page: OfPage) -> int:
-    """Insert the reviews of a known page that it did not have when it was read before; returns how many.
-
-    A review without an id on its page is identified by its text: its place changes when others come before it.
-    """
-    _, page_id, _, _, read = of_page
-    stored = conn.execute(
-        select(reviews.c.key, reviews.c.text_hash).where(reviews.c.page_id == page_id)
-    ).all()
-    keys = {row.key for row in stored}
-    texts = {bytes(row.text_hash) for row in stored}
-    added = []
-    for row, review in zip(_rows(now, of_page), read, strict=True):
-        digest = row[_HASH]
-        placed = review.key.startswith("#")
-        if (digest in texts) if placed else (review.key in keys):
-            continue
-        key = f"#{digest.hex()[:16]}" if placed else review.key
-        if key not in keys:
-            keys.add(key)
-            added.append((row[0], key, *row[2:]))
-    insert_reviews(conn, added)
-    return len(added)
-
-
-def _rows(now: datetime, of_page: OfPage) -> list[tuple[Any, ...]]:
-    lease, page_id, url, site, read = of_page
-    return review_values(now, page_id, url, site, (lease.node, lease.attempt_id), read)
-
-
-def review_values(
-    now: datetime,
-    page_id: int,
-    url: str,
-    site: str,
-    came_by: tuple[str, int | None],
-    read: Sequence[Review],
-) -> list[tuple[Any, ...]]:
-    """Rows of reviews of a page for `insert_reviews`.
-
-    Args:
-        came_by: node and number of the attempt.
-    """
-    of_all = (now, *came_by)
-    return [
-        (
-            page_id,
-            *(*texts, date, rating, variant, url, site, text_hash(texts[_BODY])),
-            *(*of_all, *(voice or NOT_JUDGED)),
-        )
-        for *texts, date, rating, variant, voice in read
-    ]
-
-
-def _first_with(conn: Transaction, hashes: Collection[bytes]) -> dict[bytes, int]:
-    """The first review with each of these texts, where there is one."""
+def _find_first(tx: Transaction, hashes: Collection[bytes]) -> dict[bytes, int]:
+    """Return the number of the first review with each of these texts that is stored."""
     wanted = list(hashes)
     return {
-        bytes(digest): review_id
-        for start in range(0, len(wanted), _TEXTS_AT_ONCE)
-        for digest, review_id in conn.rows(_FIRST_WITH, hashes=wanted[start : start + _TEXTS_AT_ONCE])
+        bytes(digest): number
+        for start in range(0, len(wanted), _AT_ONCE)
+        for digest, number in tx.rows(_FIND_FIRST, hashes=wanted[start : start + _AT_ONCE])
     }
 
 
-_FIRST_WITH = """
-    SELECT text_hash, min(id) FROM reviews WHERE text_hash IN :hashes AND same_as IS NULL GROUP BY text_hash
+_FIND_FIRST = """
+    SELECT text_hash, min(id) FROM reviews WHERE text_hash IN :hashes AND same_as IS NULL AND refused IS NULL
+    GROUP BY text_hash
 """
+
+
+def save_again(tx: Transaction, at: datetime, page_id: int, rows: Sequence[Row]) -> int:
+    """Store the records of one page that was read again: new reviews, and refused records in place of earlier ones.
+
+    A record without an id on its page is identified by its text: its place changes when others come before it.
+
+    Returns:
+        The number of new reviews.
+    """
+    tx.later("DELETE FROM reviews WHERE page_id = :page AND refused IS NOT NULL", page=page_id)
+    stored = tx.rows("SELECT key, text_hash FROM reviews WHERE page_id = :page", page=page_id)
+    keys, texts = {key for key, _ in stored}, {bytes(digest) for _, digest in stored}
+    added: list[Row] = []
+    for row in sorted(rows, key=lambda row: row[_REFUSED] is not None):
+        key, digest, is_refused = row[_KEY], row[_HASH], row[_REFUSED] is not None
+        has_place = key.startswith("#")
+        if not is_refused and (digest in texts if has_place else key in keys):
+            continue
+        if has_place or key in keys:
+            key = f"#{digest.hex()[:16]}"
+        if key not in keys:
+            keys.add(key)
+            added.append((*row[:_KEY], key, *row[_KEY + 1 :]))
+    insert(tx, at, added)
+    return sum(row[_REFUSED] is None for row in added)

@@ -2,7 +2,7 @@
 
 A row of an export is a review under a product that its page is linked to, so two things make a new one: a new review,
 and a stored page that turns out to be about another product. The first has a new number, the second a link with a new
-`serial` (`tasks.store.content.page_links`). A cursor holds the highest of each that were exported.
+`serial` (`tasks.store.content.links`). A cursor holds the highest of each that were exported.
 
 On PostgreSQL a transaction with lower numbers may commit after one with higher numbers. All transactions are shorter
 than `_SETTLING`, so rows younger than that are left to the next export.
@@ -19,7 +19,7 @@ from itertools import chain
 
 from splitter.errors import InputError
 
-from tasks.store.content.page_links import serial_at
+from tasks.store.content.links import serial_at
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows, stream_rows
 from tasks.store.sql.transaction import Transaction
 

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from tasks.domain.hit_count import PartitionState, Provenance
-from tasks.domain.product_match import Verdict
 from tasks.domain.states import State
+from tasks.domain.verdicts import Verdict
 from tasks.store.content.products import SETTLED
 from tasks.store.sql.transaction import Transaction, contained
 

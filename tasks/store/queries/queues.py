@@ -212,7 +212,7 @@ def stored_since(tx: Transaction, mark: Stored) -> Stored:
         "SELECT count(*), max(id) FROM pages WHERE id > :after", after=mark.page_id
     )
     ((n_reviews, review_id),) = tx.rows(
-        "SELECT count(*), max(id) FROM reviews WHERE id > :after", after=mark.review_id
+        "SELECT count(*), max(id) FROM reviews WHERE id > :after AND refused IS NULL", after=mark.review_id
     )
     return Stored(
         mark.pages + n_pages,
@@ -341,7 +341,7 @@ def totals(tx: Transaction) -> Totals:
 
 _TOTALS = f"""
     SELECT (SELECT count(*) FROM products), (SELECT count(*) FROM tasks), (SELECT count(*) FROM pages),
-        (SELECT count(*) FROM reviews),
+        (SELECT count(*) FROM reviews WHERE refused IS NULL),
         (SELECT count(*) FROM events WHERE transition = '{Transition.RECALL}')
             + (SELECT coalesce(sum(recalls), 0) FROM subtasks WHERE log_dropped),
         (SELECT count(*) FROM review_links)
@@ -350,7 +350,7 @@ _TOTALS = f"""
 
 def by_voice(tx: Transaction) -> dict[str, int]:
     """Return how many reviews there are of each voice that there are any of, in the order of `Voice`."""
-    n = dict(tx.rows("SELECT voice, count(*) FROM reviews GROUP BY voice"))
+    n = dict(tx.rows("SELECT voice, count(*) FROM reviews WHERE refused IS NULL GROUP BY voice"))
     return {voice or NOT_JUDGED: n[voice] for voice in (*Voice, None) if voice in n}
 
 
@@ -517,8 +517,8 @@ def sizes(tx: Transaction) -> Sizes:
 
 
 _SIZES = """
-    SELECT (SELECT max(id) FROM subtasks), (SELECT max(id) FROM pages), (SELECT max(id) FROM reviews),
-        (SELECT max(id) FROM events)
+    SELECT (SELECT max(id) FROM subtasks), (SELECT max(id) FROM pages),
+        (SELECT max(id) FROM reviews WHERE refused IS NULL), (SELECT max(id) FROM events)
 """
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from splitter.errors import InputError
 from splitter.spans import CHINA
 
-from tasks.domain.product_match import Verdict
+from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.sql.transaction import Transaction, contained
@@ -113,7 +113,7 @@ class ReviewFilter:
         voices: one of them.
         newest: only the newest reviews, at most this number.
         after, upto: a range of numbers, without the first one.
-        linked_after, linked_upto: a range of serials of links (`tasks.store.content.page_links`), without the first.
+        linked_after, linked_upto: a range of serials of links (`tasks.store.content.links`), without the first.
     """
 
     words: tuple[str, ...] = ()
@@ -135,6 +135,7 @@ class ReviewFilter:
 
 ALL = ReviewFilter()
 
+_NEWEST = "SELECT id FROM reviews WHERE refused IS NULL ORDER BY id DESC LIMIT :newest"
 _DATED = "coalesce(r.published_at, r.collected_at)"
 _CONDITIONS = {
     "product": "p.id = :product",
@@ -146,7 +147,7 @@ _CONDITIONS = {
     "dated_from": f"{_DATED} >= :dated_from",
     "dated_before": f"{_DATED} < :dated_before",
     "voices": "r.voice IN :voices",
-    "newest": "r.id >= (SELECT min(id) FROM (SELECT id FROM reviews ORDER BY id DESC LIMIT :newest) newest)",
+    "newest": f"r.id >= (SELECT min(id) FROM ({_NEWEST}) newest)",
     "after": "r.id > :after",
     "upto": "r.id <= :upto",
     "linked_after": "l.serial > 0 AND l.serial > :linked_after",
@@ -159,7 +160,7 @@ _HAS_WORD = (
 )
 
 _REVIEWS = f"""
-    FROM reviews r JOIN pages g ON g.id = r.page_id
+    FROM reviews r JOIN pages g ON g.id = r.page_id AND r.refused IS NULL
     LEFT JOIN page_products l ON l.page_id = r.page_id AND l.verdict = '{Verdict.REVIEW}'
     LEFT JOIN products p ON p.id = l.product_id
 """
@@ -306,7 +307,7 @@ _ORIGIN = f"""
 _PRODUCTS = f"SELECT p.id, p.name {_REVIEWS} WHERE r.id = :number AND p.id IS NOT NULL ORDER BY p.id"
 _EQUAL = """
     SELECT id, site, 1.0 FROM reviews
-    WHERE text_hash = (SELECT text_hash FROM reviews WHERE id = :number) AND same_as = :number
+    WHERE text_hash = (SELECT text_hash FROM reviews WHERE id = :number) AND same_as = :number AND refused IS NULL
     ORDER BY id LIMIT :most
 """
 _NEAR = """

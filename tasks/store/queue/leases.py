@@ -323,10 +323,9 @@ class _Todo(NamedTuple):
         )
 
 
-# A page whose reviews were withheld is wanted whole, not "unchanged".
 _TODO = """
     SELECT t.subtask_id, t.id, t.kind, t.url, t.url_key AS key, t.tries, p.etag, p.last_modified
-    FROM targets t LEFT JOIN pages p ON p.url_key = t.url_key AND t.kind = 'hit' AND p.withheld = 0
+    FROM targets t LEFT JOIN pages p ON p.url_key = t.url_key AND t.kind = 'hit'
     WHERE t.subtask_id IN :ids AND t.state = 'todo' ORDER BY t.id
 """
 

@@ -242,6 +242,6 @@ def hit_dates(tx: Transaction, task_id: int) -> list[datetime]:
 _HIT_DATES = """
     SELECT min(r.published_at) AS published_at
     FROM targets t JOIN pages p ON p.url_key = t.url_key JOIN reviews r ON r.page_id = p.id
-    WHERE t.task_id = :task_id AND t.kind = 'hit' AND r.published_at IS NOT NULL
+    WHERE t.task_id = :task_id AND t.kind = 'hit' AND r.refused IS NULL AND r.published_at IS NOT NULL
     GROUP BY p.id LIMIT :most
 """

@@ -1,28 +1,24 @@
 """Result pages that were read: their hit counts, their hits as targets, and the known pages among their hits.
 
-A known page is linked to the product (`tasks.store.content.known_pages`) and is not fetched, unless its site wants it
-fetched again after a while or its reviews were withheld (`tasks.store.content.page_links`).
+A known page is linked to the product (`tasks.store.content.pages`) and is not fetched, unless its site wants it
+fetched again after a while or its texts were deleted.
 
 A batch of result pages of any size takes the same number of statements.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-
-from sqlalchemy import and_, bindparam, func, select
+from typing import NamedTuple
 
 from tasks.domain.hit_count import EngineLimits, hit_count
 from tasks.domain.pages import ResultPage
-from tasks.domain.product_match import Verdict
-from tasks.store.queue.leases import KeywordSets, Lease, WorkTarget, keyword_sets
+from tasks.domain.verdicts import Verdict
+from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.partitions import partitions_of_tasks, recount
-from tasks.store.sql.database import columns_of
-from tasks.store.sql.prepared import Prepared
-from tasks.store.sql.tables import page_products, pages
 from tasks.store.sql.transaction import Transaction
 
 
@@ -49,7 +45,6 @@ class ResultPageToStore:
         more: this is the last result page of its chunk and shows that there is more.
         refresh: a known page that was fetched longer ago is fetched again; None: never.
         limits: how many hits the engine lists.
-        judge: known pages are judged when they are linked; False: they are linked as the product's reviews.
     """
 
     lease: Lease
@@ -60,7 +55,6 @@ class ResultPageToStore:
     more: bool = False
     refresh: timedelta | None = None
     limits: EngineLimits = field(default_factory=EngineLimits)
-    judge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,73 +70,71 @@ class StoredHits:
     known: frozenset[bytes] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class KnownPage:
     """A page that is stored.
 
     Attributes:
         checked_at: when it was asked for last.
         etag, last_modified: as answered then.
-        reviews, withheld: how many reviews of it are stored, and how many are kept back.
+        content_hash: empty if its texts were deleted: it is read again if it is found for another product.
         linked_to: the products it is linked to, of those asked about.
     """
 
     id: int
-    title: str
     content_hash: str
     checked_at: datetime
     etag: str | None
     last_modified: str | None
-    reviews: int
-    withheld: int
     linked_to: frozenset[int]
 
     def time_of(self, now: datetime) -> datetime:
         """Return the time at which a transaction of `now` changes this page: never before its last request."""
         return max(now, self.checked_at)
 
+    def is_unread(self, product_id: int) -> bool:
+        """Return True if its texts were deleted and it is new to the product."""
+        return not self.content_hash and product_id not in self.linked_to
 
-PagesToLink = Mapping[tuple[KnownPage, int], KeywordSets | None]
-"""Known pages and the products to link them to, each with the keyword sets it is judged by; None: it is not judged."""
+
+class _Known(NamedTuple):
+    """A known page with one of the products that it is linked to."""
+
+    url_key: bytes
+    id: int
+    content_hash: str
+    checked_at: datetime
+    etag: str | None
+    last_modified: str | None
+    product_id: int | None
 
 
 def known_pages(
-    conn: Transaction, keys: Collection[bytes], product_ids: Collection[int] = ()
+    tx: Transaction, keys: Collection[bytes], product_ids: Collection[int] = ()
 ) -> dict[bytes, KnownPage]:
     """Return the pages that are stored, by key.
 
     Args:
         product_ids: products to check for links to the pages.
     """
-    if not keys:
-        return {}
-    rows = _WITH_LINKS.rows(conn, {"keys": list(keys), "products": list(product_ids)})
-    known: dict[bytes, KnownPage] = {}
+    linked_to: dict[int, set[int]] = defaultdict(set)
+    rows = tx.records(_Known, _KNOWN, keys=keys, products=product_ids) if keys else []
     for row in rows:
-        columns = row._asdict()
-        key, product_id = bytes(columns.pop("url_key")), columns.pop("product_id")
-        linked = frozenset([product_id] if product_id is not None else [])
-        known[key] = KnownPage(**columns, linked_to=linked | known[key].linked_to if key in known else linked)
-    return known
+        if row.product_id is not None:
+            linked_to[row.id].add(row.product_id)
+    return {
+        bytes(key): KnownPage(number, digest, checked_at, etag, last_modified, frozenset(linked_to[number]))
+        for key, number, digest, checked_at, etag, last_modified, _ in rows
+    }
 
 
-ASKED = func.coalesce(pages.c.checked_at, pages.c.fetched_at, type_=pages.c.fetched_at.type)
-"""When a page was requested for the last time."""
-_KNOWN = (
-    pages.c.url_key,
-    *(column for column in columns_of(KnownPage, pages) if column.name != "checked_at"),
-    ASKED.label("checked_at"),
-)
-_LINK = and_(
-    page_products.c.page_id == pages.c.id,
-    page_products.c.product_id.in_(bindparam("products", expanding=True)),
-    page_products.c.verdict != Verdict.REMOVED.value,
-)
-_WITH_LINKS = Prepared(
-    select(*_KNOWN, page_products.c.product_id)
-    .select_from(pages.outerjoin(page_products, _LINK))
-    .where(pages.c.url_key.in_(bindparam("keys", expanding=True)))
-)
+_KNOWN = f"""
+    SELECT p.url_key, p.id, p.content_hash, coalesce(p.checked_at, p.fetched_at) AS checked_at, p.etag,
+        p.last_modified, l.product_id
+    FROM pages p LEFT JOIN page_products l ON l.page_id = p.id AND l.product_id IN :products
+        AND l.verdict <> '{Verdict.REMOVED}'
+    WHERE p.url_key IN :keys
+"""
 
 
 _Source = tuple[int, int]
@@ -151,7 +143,7 @@ _Source = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Leased:
-    """The subtask of a lease in force, as `keyword_sets` reads it, with one of its unread result pages."""
+    """The subtask of a lease in force, with one of its unread result pages."""
 
     id: int
     token: str
@@ -159,18 +151,13 @@ class _Leased:
     product_id: int
     part_id: int
     engine: str
-    words: list[str]
-    aliases: list[list[str]]
-    own_words: list[str]
     unread: int | None
 
 
 _Leases = Mapping[str, _Leased]
 _LEASED = """
-    SELECT s.id, s.lease_token AS token, s.task_id, s.product_id, s.part_id, t.engine, v.keywords AS words, v.aliases,
-        q.keywords AS own_words, u.id AS unread
-    FROM subtasks s JOIN tasks t ON t.id = s.task_id JOIN virtual_tasks v ON v.id = t.virtual_task_id
-    JOIN task_parts q ON q.id = s.part_id
+    SELECT s.id, s.lease_token AS token, s.task_id, s.product_id, s.part_id, t.engine, u.id AS unread
+    FROM subtasks s JOIN tasks t ON t.id = s.task_id
     LEFT JOIN targets u ON u.subtask_id = s.id AND u.kind = 'result' AND u.state = 'todo'
     WHERE s.id IN :ids ORDER BY s.id FOR UPDATE OF s
 """
@@ -178,7 +165,7 @@ _LEASED = """
 
 def save_result_pages(
     tx: Transaction, items: Sequence[ResultPageToStore]
-) -> tuple[list[StoredHits | None], PagesToLink]:
+) -> tuple[list[StoredHits | None], Collection[tuple[KnownPage, int]]]:
     """Store the hit counts and hits of result pages, and that these pages were read.
 
     If a lease is over, nothing is stored for it and its hits are `None`: the subtask may be done, and another attempt
@@ -186,7 +173,8 @@ def save_result_pages(
     done twice.
 
     Returns:
-        The hits of each result page, and the known pages to link, which `tasks.store.content.known_pages` does.
+        The hits of each result page, and the known pages with the products to link them to, which
+        `tasks.store.content.pages` does.
     """
     of = {item.lease.token: item.lease.subtask_id for item in items}
     locked = tx.records(_Leased, _LEASED, ids=set(of.values()))
@@ -216,22 +204,16 @@ def _hits(item: ResultPageToStore, todo: Sequence[WorkTarget], known: Collection
 
 def _pages_to_link(
     items: Sequence[ResultPageToStore], leases: _Leases, known: Mapping[bytes, KnownPage]
-) -> PagesToLink:
+) -> Collection[tuple[KnownPage, int]]:
     """Return the known pages that the items' products are not linked to, without those that are fetched again."""
-    to_link: dict[tuple[KnownPage, int], KeywordSets | None] = {}
+    to_link: dict[tuple[KnownPage, int], None] = {}
     for item in items:
-        subtask = leases[item.lease.token]
-        sets = keyword_sets(subtask) if item.judge else None
+        product_id = leases[item.lease.token].product_id
         for hit in item.hits:
             page = known.get(hit.key)
-            if page is not None and subtask.product_id not in page.linked_to and not page.withheld:
-                to_link.setdefault((page, subtask.product_id), sets)
+            if page is not None and page.content_hash and product_id not in page.linked_to:
+                to_link[page, product_id] = None
     return to_link
-
-
-def _is_unread(page: KnownPage, product_id: int) -> bool:
-    """Return True if the page is new to the product and its reviews were withheld."""
-    return bool(page.withheld) and product_id not in page.linked_to
 
 
 def _insert_hits(
@@ -248,7 +230,7 @@ def _insert_hits(
         for hit in item.hits:
             page = known.get(hit.key)
             again = page is not None and (
-                _is_unread(page, subtask.product_id)
+                page.is_unread(subtask.product_id)
                 or (item.refresh is not None and page.checked_at <= tx.now - item.refresh)
             )
             end = ("todo", None) if page is None or again else ("stored", "known")
@@ -264,16 +246,14 @@ def _insert_hits(
         made[source] += 1
         if state == "todo":
             page = known.get(key)
-            whole = page is not None and not page.withheld
-            validators = (page.etag, page.last_modified) if page is not None and whole else (None, None)
             target = WorkTarget(
                 id=target_id,
                 kind="hit",
                 url=url,
                 key=key,
                 tries=0,
-                etag=validators[0],
-                last_modified=validators[1],
+                etag=page.etag if page is not None else None,
+                last_modified=page.last_modified if page is not None else None,
             )
             todo.setdefault(source, []).append(target)
     return made, todo

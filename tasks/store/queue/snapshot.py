@@ -349,11 +349,12 @@ _TODO = f"""
 
 
 def all_settled(tx: Transaction) -> bool:
-    """Return True if every product is planned and every subtask DONE, CANCELLED or MANUAL."""
+    """Return True if every product is planned, every subtask DONE, CANCELLED or MANUAL, and every link judged."""
     return not tx.value(_UNSETTLED)
 
 
 _UNSETTLED = f"""
     SELECT EXISTS (SELECT 1 FROM virtual_tasks WHERE planned_at IS NULL)
+        OR EXISTS (SELECT 1 FROM page_products WHERE verdict = 'unjudged')
         OR {" OR ".join(_any_in(state) for state in State if not state.settled)}
 """

@@ -1,10 +1,10 @@
 """The upkeep of a store: it drops old data, and the downtime of schedulers makes no lease late.
 
-Retention works in batches, each in its transaction: details of events, old responses, rests, refused records, and event
-logs. Events and attempts are numbered as time goes on, so each part walks its table by number and leaves a mark of how
-far it has come: a batch costs the same however long the table is, and no row is read twice. The newest row is never
-processed: its number must not be given again. A log goes as a whole, with the last event of a subtask that is DONE or
-CANCELLED; its row records this (`log_dropped`), so that `verify` knows what it can no longer prove. The rows of
+Retention works in batches, each in its transaction: details of events, old responses, rests, texts of refused records,
+and event logs. Events and attempts are numbered as time goes on, so each part walks its table by number and leaves a
+mark of how far it has come: a batch costs the same however long the table is, and no row is read twice. The newest row
+is never processed: its number must not be given again. A log goes as a whole, with the last event of a subtask that is
+DONE or CANCELLED; its row records this (`log_dropped`), so that `verify` knows what it can no longer prove. The rows of
 subtasks, attempts, targets and pages stay.
 
 Silence counts only while a scheduler looks. If the database, Redis or the scheduler was away, or a clock was set, the
@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from tasks.domain.states import State
+from tasks.domain.verdicts import Verdict
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
@@ -70,7 +71,7 @@ def retention_steps(keep_log: timedelta | None) -> Sequence[Step]:
     Args:
         keep_log: how long after its end the log of a subtask is kept; None: for ever.
     """
-    always = (empty_details, empty_responses, drop_rests, drop_refused)
+    always = (empty_details, empty_responses, drop_rests, empty_refused)
     if keep_log is None:
         return always
     kept = keep_log
@@ -109,14 +110,33 @@ def drop_rests(tx: Transaction, now: datetime) -> int:
     return tx.run("DELETE FROM host_rests WHERE until <= :before", before=now - KEEP_BREAKER)
 
 
-def drop_refused(tx: Transaction, now: datetime) -> int:
-    """Drop the next records that were refused longer ago than `KEEP_DETAIL`; without a mark, as these go themselves."""
-    return tx.run(_DROP_REFUSED, most=BATCH, before=now - KEEP_DETAIL) if _free(tx) else 0
+def empty_refused(tx: Transaction, now: datetime) -> int:
+    """Empty the next records that were refused longer ago than `KEEP_DETAIL`; their rows stay, as they are counted.
+
+    A page whose reviews were those of no product that it was found for is read again if another product finds it.
+    """
+    if not _free(tx):
+        return 0
+    ids = [number for (number,) in tx.rows(_OLD_REFUSED, before=now - KEEP_DETAIL, most=BATCH)]
+    if ids:
+        tx.later(_EMPTY_PAGES, ids=ids)
+        tx.later(_EMPTY_REFUSED, ids=ids, no_hash=b"")
+    return len(ids)
 
 
-_DROP_REFUSED = """
-    DELETE FROM refused_reviews
-    WHERE id IN (SELECT id FROM refused_reviews ORDER BY id LIMIT :most) AND refused_at < :before
+_OLD_REFUSED = """
+    SELECT id FROM reviews WHERE refused IS NOT NULL AND body <> '' AND collected_at < :before
+    ORDER BY collected_at LIMIT :most
+"""
+_EMPTY_PAGES = f"""
+    UPDATE pages SET content_hash = '', etag = NULL, last_modified = NULL
+    WHERE id IN (SELECT page_id FROM reviews WHERE id IN :ids AND refused = '{Verdict.WRONG_PRODUCT}')
+"""
+_EMPTY_REFUSED = """
+    UPDATE reviews SET title = '', body = '', author = '', date_text = '', variant = '', text_hash = :no_hash,
+        published_at = NULL, rating = NULL, voice = NULL, voice_probability = NULL, buyer = NULL, sentiment = NULL,
+        voice_model = NULL
+    WHERE id IN :ids
 """
 
 

@@ -412,7 +412,7 @@ pages = _table(
     Column("url_key", LargeBinary(16), nullable=False, unique=True),
     Column("site", String(255), nullable=False),
     Column("title", Text, nullable=False, server_default=text("''")),
-    Column("content_hash", String(32), nullable=False),
+    Column("content_hash", String(32), nullable=False),  # empty: imported, or its texts were deleted
     Column("encoding", String(20), nullable=False),
     _count("bytes"),
     _count("reviews"),
@@ -423,7 +423,6 @@ pages = _table(
     _time("checked_at"),  # when it was fetched again; null: never since fetched_at
     Column("etag", Text),
     Column("last_modified", Text),
-    _count("withheld"),  # reviews read and not stored, as the page is about no product that it was found for
     Column("source", String(100)),  # what it was imported from; null: crawled
     Column(
         "confidence", Float
@@ -432,31 +431,27 @@ pages = _table(
 )
 
 _JUDGED_LATER = text("serial > 0")
+_UNJUDGED = text("verdict = 'unjudged'")
 page_products = _table(
     "page_products",
     Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
     Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
     _time("linked_at", nullable=False),
-    # The page to the product: review | wrong_product | near_product | no_review | removed
+    # The page to the product: a tasks.domain.verdicts.Verdict
     Column("verdict", String(20), nullable=False, server_default=text("'review'")),
     # Keywords it lacks, separated by blanks.
     Column("missing", Text, nullable=False, server_default=text("''")),
-    _count("refused"),  # reviews of the page that are not about this product
     # Grows with each link of a stored page whose verdict becomes `review`; 0: it came with its page.
     Column("serial", BigInteger, nullable=False, server_default=text("0")),
     Index(None, "product_id"),
     Index(None, "serial", sqlite_where=_JUDGED_LATER, postgresql_where=_JUDGED_LATER),
-)
-
-# How many records of a page are no reviews of any product, by reason.
-page_refusals = _table(
-    "page_refusals",
-    Column("page_id", _Id, ForeignKey("pages.id"), primary_key=True),
-    Column("reason", String(20), primary_key=True),
-    Column("n", Integer, nullable=False),
+    Index("ix_page_products_unjudged", "page_id", sqlite_where=_UNJUDGED, postgresql_where=_UNJUDGED),
 )
 
 _COPIES = text("same_as IS NOT NULL")
+_REVIEWS, _REFUSED = text("refused IS NULL"), text("refused IS NOT NULL")
+_REFUSED_TEXTS = text("refused IS NOT NULL AND body <> ''")
+# Reviews, and the other records of pages (tasks.store.content.reviews).
 reviews = _table(
     "reviews",
     _id(),
@@ -482,29 +477,23 @@ reviews = _table(
     Column("buyer", Float),
     Column("sentiment", Float),
     Column("voice_model", String(20)),
+    # null: a review; else wrong_product, or a tasks.reading.relevance.RejectReason
+    Column("refused", String(20)),
     UniqueConstraint("page_id", "key"),
-    Index(None, "text_hash"),
+    Index(None, "text_hash", sqlite_where=_REVIEWS, postgresql_where=_REVIEWS),
     # So that a review is deleted without a look at all others:
     Index(None, "same_as", sqlite_where=_COPIES, postgresql_where=_COPIES),
-    Index(None, "voice"),  # so that they are counted from the index alone
-)
-
-# Records of pages that are no reviews of theirs, word for word: `judge` can take them in (tasks.store.content.refused).
-refused_reviews = _table(
-    "refused_reviews",
-    _id(),
-    _ref("page_id", "pages"),
-    Column("key", String(200), nullable=False),
-    Column("title", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("author", Text, nullable=False),
-    Column("date_text", Text, nullable=False),
-    _time("published_at"),
-    Column("rating", Float),
-    Column("variant", Text, nullable=False, server_default=text("''")),
-    Column("reason", String(20), nullable=False),  # wrong_product, or tasks.reading.relevance.RejectReason
-    _time("refused_at", nullable=False),
-    UniqueConstraint("page_id", "key"),
+    # So that voices and refusals are counted from the index alone. Partial, as SQLite prefers an index that begins with
+    # `refused` to better ones.
+    Index(None, "voice", "refused", sqlite_where=_REVIEWS, postgresql_where=_REVIEWS),
+    Index(None, "refused", "page_id", sqlite_where=_REFUSED, postgresql_where=_REFUSED),
+    # So that retention finds old texts of refused records:
+    Index(
+        "ix_reviews_refused_texts",
+        "collected_at",
+        sqlite_where=_REFUSED_TEXTS,
+        postgresql_where=_REFUSED_TEXTS,
+    ),
 )
 
 review_links = _table(

@@ -88,36 +88,43 @@ JOIN subtasks s ON s.id = a.subtask_id
 LEFT JOIN targets t ON t.task_id = s.task_id AND t.url_key = p.url_key AND t.state = 'stored'
 WHERE t.id IS NULL
 -- lost: page {id} had {reviews} reviews, {n} are stored
-SELECT p.id, p.reviews, read.n FROM (SELECT page_id, count(*) AS n FROM reviews GROUP BY page_id) read
+SELECT p.id, p.reviews, read.n FROM (
+    SELECT page_id, count(*) AS n FROM reviews WHERE refused IS NULL GROUP BY page_id
+) read
 JOIN pages p ON p.id = read.page_id WHERE p.reviews <> read.n
 UNION ALL SELECT id, reviews, 0 AS n FROM pages p WHERE reviews <> 0
-    AND NOT EXISTS (SELECT 1 FROM reviews WHERE page_id = p.id)
--- links: page {page_id} is {verdict} to product {product_id}, lacks "{missing}", and {refused} reviews are not its own
-SELECT page_id, product_id, verdict, missing, refused FROM page_products
-WHERE (verdict IN ('review', 'no_review') AND (missing <> '' OR refused <> 0))
-    OR (verdict = 'removed' AND missing <> '')
-    OR (verdict = 'wrong_product' AND refused < 1)
-    OR (verdict = 'near_product' AND (missing <> '' OR refused < 1 OR NOT EXISTS (SELECT 1 FROM page_products l
-        WHERE l.page_id = page_products.page_id AND l.verdict = 'review')))
-    OR verdict NOT IN ('review', 'no_review', 'wrong_product', 'near_product', 'removed')
+    AND NOT EXISTS (SELECT 1 FROM reviews WHERE page_id = p.id AND refused IS NULL)
+-- links: page {page_id} is {verdict} to product {product_id} and lacks "{missing}"
+SELECT page_id, product_id, verdict, missing FROM page_products
+WHERE (verdict <> 'wrong_product' AND missing <> '')
+    OR (verdict = 'near_product' AND NOT EXISTS (SELECT 1 FROM page_products l
+        WHERE l.page_id = page_products.page_id AND l.verdict IN ('review', 'unjudged')))
+    OR verdict NOT IN ('review', 'no_review', 'wrong_product', 'near_product', 'removed', 'unjudged')
+-- links: page {page_id} is {verdict} to product {product_id}, and has no review
+SELECT l.page_id, l.verdict, l.product_id FROM page_products l JOIN pages p ON p.id = l.page_id
+WHERE l.verdict IN ('wrong_product', 'near_product') AND p.reviews = 0 AND p.content_hash <> ''
+    AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.page_id = l.page_id AND r.refused = 'wrong_product')
 -- links: page {id} (fetched {fetched_at}, {reviews} reviews) is {verdict} to product {product_id} since {linked_at}
 SELECT p.id, p.fetched_at, p.reviews, l.verdict, l.product_id, l.linked_at
 FROM page_products l JOIN pages p ON p.id = l.page_id
 WHERE l.linked_at < p.fetched_at OR (p.checked_at IS NULL AND l.verdict = 'no_review' AND l.linked_at = p.fetched_at
-    AND p.reviews + p.withheld > 0)
+    AND (p.reviews > 0 OR EXISTS (SELECT 1 FROM reviews r WHERE r.page_id = p.id AND r.refused = 'wrong_product')))
 -- lost: page {id} ({url}) was fetched at {fetched_at}, and linked to no product then
 SELECT p.id, p.url, p.fetched_at FROM pages p
 WHERE NOT EXISTS (SELECT 1 FROM page_products l WHERE l.page_id = p.id AND l.linked_at = p.fetched_at)
--- links: page {id} withholds {withheld} reviews, which are not those of a link, or it is about a product
-SELECT p.id, p.withheld FROM pages p WHERE p.withheld <> 0 AND (p.reviews <> 0
-    OR EXISTS (SELECT 1 FROM page_products l WHERE l.page_id = p.id AND l.verdict = 'review')
-    OR NOT EXISTS (SELECT 1 FROM page_products l WHERE l.page_id = p.id AND l.refused = p.withheld))
+-- links: review {id} of page {page_id} is refused for no reason, or compared, or its page is about a product
+SELECT r.id, r.page_id FROM reviews r JOIN pages p ON p.id = r.page_id WHERE r.refused IS NOT NULL AND (
+    r.same_as IS NOT NULL OR EXISTS (SELECT 1 FROM reviews c WHERE c.same_as = r.id)
+    OR EXISTS (SELECT 1 FROM review_links n WHERE n.review_id = r.id OR n.original_id = r.id)
+    OR r.refused NOT IN ('wrong_product', 'empty', 'short', 'boilerplate', 'list', 'login', 'goods')
+    OR (r.refused = 'wrong_product' AND (p.reviews > 0
+        OR EXISTS (SELECT 1 FROM page_products l WHERE l.page_id = r.page_id AND l.verdict = 'review'))))
 -- copy: page {id} is of {site}, attempt {attempt_id}, node "{node}", source {source}: as its attempt is, or imported
 SELECT p.id, p.site, p.attempt_id, p.node, p.source
 FROM pages p LEFT JOIN attempts a ON a.id = p.attempt_id
 WHERE p.site <> a.site OR p.node <> a.node OR (a.id IS NOT NULL AND p.checked_at < p.fetched_at)
     OR CASE WHEN p.source IS NULL THEN p.attempt_id IS NULL OR p.node = ''
-    ELSE p.attempt_id IS NOT NULL OR p.node <> '' OR p.late OR p.withheld <> 0 END
+    ELSE p.attempt_id IS NOT NULL OR p.node <> '' OR p.late END
 -- copy: review {id} is of {site}, {url}, by "{node}", attempt {attempt_id}, at {collected_at}; page {page_id} is not
 SELECT r.id, r.site, r.url, r.node, r.attempt_id, r.collected_at, r.page_id
 FROM reviews r JOIN pages p ON p.id = r.page_id
@@ -135,7 +142,8 @@ LEFT JOIN review_links o ON o.review_id = l.original_id
 WHERE o.review_id IS NOT NULL OR l.original_id >= l.review_id OR l.similarity < 0 OR l.similarity > 1
 -- links: sweep {name} has looked at review {last_id}, the last one is {last}
 SELECT name, last_id, last FROM (
-    SELECT name, CAST(data ->> 'last_id' AS BIGINT) AS last_id, (SELECT coalesce(max(id), 0) FROM reviews) AS last
+    SELECT name, CAST(data ->> 'last_id' AS BIGINT) AS last_id,
+        (SELECT coalesce(max(id), 0) FROM reviews WHERE refused IS NULL) AS last
     FROM stored_values WHERE name = 'reposts'
 ) marks WHERE last_id < 0 OR last_id > last
 -- lost: task {id} ({site}) has no subtask

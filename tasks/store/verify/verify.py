@@ -26,11 +26,12 @@ _CACHE_KIB = 12 * 1024
 """SQLite's cache while all is read once: as fast as the runner's larger one."""
 _TABLES = (
     *("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "targets", "attempts", "events"),
-    *("pages", "reviews"),
+    "pages",
 )
 _LAST_TASK = "SELECT max(task_id) FROM subtasks"
 _COUNTS = {
     **{table: f"SELECT count(*) FROM {table}" for table in _TABLES},
+    "reviews": "SELECT count(*) FROM reviews WHERE refused IS NULL",
     "logs_dropped": "SELECT count(*) FROM subtasks WHERE log_dropped",
     "overdue": f"SELECT count(*) FROM subtasks WHERE state = '{State.CRAWL}' AND lease_deadline <= :now",
 }

@@ -14,7 +14,7 @@ from functools import lru_cache
 from splitter.lexicon import is_brand, lexicon
 from splitter.word_weight import distinguishing_words
 
-from tasks.domain.product_match import OPENING, matchable_text, matched_share, namings
+from tasks.reading.judge.product_match import OPENING, matchable_text, matched_share, namings
 
 _TOGETHER = 4
 """Characters between two words that make up one name."""
@@ -32,24 +32,12 @@ class _Name:
     distinguishing: tuple[str, ...]
 
 
-def may_compete(products: Sequence[Sequence[Sequence[str]]]) -> bool:
-    """Whether any two products are near, by their keyword sets; whatever the page says."""
-    names = [[_name(tuple(words)) for words in sets] for sets in products]
-    return any(
-        _near(a, b)
-        for place, first in enumerate(names)
-        for second in names[:place]
-        for a in first
-        for b in second
-    )
-
-
 def outdone(products: Sequence[Sequence[Sequence[str]]], text: str, title: str = "") -> list[bool]:
     """Of each product whether a near one has the page.
 
     Args:
         products: keyword sets of each; each matches the page.
-        text: of the page (`tasks.domain.product_match.matchable_text`).
+        text: of the page (`tasks.reading.judge.product_match.matchable_text`).
         title: of the page; without one, its text opens it.
     """
     opening = len(matchable_text(title, ())) or OPENING

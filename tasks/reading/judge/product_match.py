@@ -1,4 +1,4 @@
-"""Product match: whether a page is about a product, and what a page is to a product.
+"""Product match: whether a page is about a product.
 
 A page matches a product if it contains enough of a keyword set: the words of the product's name, or of one of its
 aliases, by their weights (`splitter.word_weight`), and at least one of those that identify it. The page as a whole is
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
 from splitter.lexicon import Role, is_brand, lexicon, roles
@@ -46,20 +45,6 @@ _BESIDE, _KIND = 12, 4
 """Characters before a usual word, and behind it, among which brand or kind of goods must stand."""
 
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
-
-
-class Verdict(StrEnum):
-    """A page's relation to a product.
-
-    NEAR_PRODUCT: it would be a review of it, but names a near product better that it was found for, too
-    (`tasks.domain.near_products`). REMOVED: it was a review of it, until a person deleted what was collected.
-    """
-
-    REVIEW = "review"
-    WRONG_PRODUCT = "wrong_product"
-    NEAR_PRODUCT = "near_product"
-    NO_REVIEW = "no_review"
-    REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +91,6 @@ def product_match(keyword_sets: Sequence[Sequence[str]], text: str) -> ProductMa
         if len(matching) == 1 and match_weights(tuple(dict.fromkeys(matching[0]))).common:
             return ProductMatch(matches=False, missing=missing)
     return ProductMatch(share >= LEAST_SHARE, missing)
-
-
-def page_verdict(
-    keyword_sets: Sequence[Sequence[str]], text: str, n_reviews: int
-) -> tuple[Verdict, tuple[str, ...]]:
-    """Return what a page is to a product, and the words that it lacks if it is about another one.
-
-    Args:
-        text: of the page (`matchable_text`).
-        n_reviews: its number of reviews.
-    """
-    if not n_reviews:
-        return Verdict.NO_REVIEW, ()
-    found = product_match(keyword_sets, text)
-    return (Verdict.REVIEW, ()) if found.matches else (Verdict.WRONG_PRODUCT, found.missing)
 
 
 def _tells(words: Sequence[str], first: Sequence[str], text: str) -> bool:

@@ -1,0 +1,399 @@
+"""Links of pages to products, each with a verdict, and the stored pages that are to be judged.
+
+The verdict belongs to the link, since a page may be found for several products; a product's reviews are those of the
+pages whose verdict for it is `REVIEW`. The node judges a new page for the product that it was found for. Any other new
+link is `UNJUDGED`, until a sweep judges the page as it is stored for all its products (`tasks.jobs.judging`). Nothing
+is deleted then: reviews of a page that is about another product stay, hidden by its link, and refused records that are
+reviews by today's rules become some.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from tasks.domain.pages import Review
+from tasks.domain.verdicts import Verdict
+from tasks.domain.voices import VoiceJudgement
+from tasks.store.content import reviews
+from tasks.store.content.reviews import VOICE, PageOrigin
+from tasks.store.queue.leases import LEAST_WORDS, KeywordSets
+from tasks.store.sql.transaction import Transaction
+
+_KEY = ("page_id", "product_id")
+OTHER_PRODUCT = f"('{Verdict.WRONG_PRODUCT}', '{Verdict.NEAR_PRODUCT}')"
+"""Verdicts by which a page's reviews are another product's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A page's link to a product.
+
+    Attributes:
+        missing: keywords that the page lacks, if it is about another product.
+    """
+
+    page_id: int
+    product_id: int
+    verdict: Verdict = Verdict.REVIEW
+    missing: tuple[str, ...] = ()
+
+
+def add(
+    tx: Transaction, now: datetime, links: Iterable[Link], times: Mapping[int, datetime] | None = None
+) -> None:
+    """Insert links; those that exist stay as they are, and of two equal ones the first counts.
+
+    Args:
+        times: by page, when it is linked, if that is not `now`.
+    """
+    linked_at = times or {}
+    rows: dict[tuple[int, int], tuple[Any, ...]] = {}
+    for one in links:
+        rows.setdefault((one.page_id, one.product_id), (*_row(one), linked_at.get(one.page_id, now)))
+    columns = (*_KEY, "verdict", "missing", "linked_at")
+    tx.insert("page_products", columns, [rows[key] for key in sorted(rows)], skip_known=True)
+
+
+def set_verdicts(tx: Transaction, links: Sequence[Link]) -> None:
+    """Store the verdicts of links that exist."""
+    if links:
+        tx.later(_NUMBER_LINKS, serial=next_serial(tx), pages={link.page_id for link in links})
+    columns = (*_KEY, "verdict", "missing")
+    tx.update("page_products", _KEY, [dict(zip(columns, _row(one), strict=True)) for one in links])
+
+
+_NUMBER_LINKS = f"""
+    UPDATE page_products SET serial = :serial WHERE page_id IN :pages AND verdict <> '{Verdict.REVIEW}'
+"""
+
+
+def next_serial(tx: Transaction) -> int:
+    """Return a number for links of stored pages whose verdict becomes `REVIEW` now: none has a higher one."""
+    newest: int = tx.value("SELECT coalesce(max(serial), 0) FROM page_products WHERE serial > 0")
+    return max(newest + 1, serial_at(tx.now))
+
+
+def serial_at(time: datetime) -> int:
+    """Return the lowest number that `next_serial` gives at a time: microseconds since 1970."""
+    return int(time.timestamp() * 1_000_000)
+
+
+def judge_again(tx: Transaction, link: Link) -> None:
+    """Change the links of a page that was fetched again with another content.
+
+    Reviews that were the product's stay so, unless the node found that the page is about another one. A sweep judges
+    the other links of the page that may be those of the product, or of a near product.
+    """
+    tx.later(_OPEN_LINKS, page=link.page_id, product=link.product_id)
+    if link.verdict is Verdict.WRONG_PRODUCT:
+        tx.later(_IS_WRONG, page=link.page_id, product=link.product_id, missing=" ".join(link.missing))
+
+
+_OPEN_LINKS = f"""
+    UPDATE page_products SET verdict = '{Verdict.UNJUDGED}', missing = ''
+    WHERE page_id = :page AND (verdict = '{Verdict.NEAR_PRODUCT}'
+        OR (product_id = :product AND verdict <> '{Verdict.REVIEW}'))
+"""
+_IS_WRONG = f"""
+    UPDATE page_products SET verdict = '{Verdict.WRONG_PRODUCT}', missing = :missing
+    WHERE page_id = :page AND product_id = :product AND verdict = '{Verdict.REVIEW}'
+"""
+
+
+def _row(link: Link) -> tuple[int, int, str, str]:
+    return link.page_id, link.product_id, link.verdict.value, " ".join(link.missing)
+
+
+# --- stored pages to be judged ------------------------------------------------------------------------------
+
+
+class LinkedProduct(NamedTuple):
+    """A page's link to a product, the product's name, and the keyword sets it is matched by."""
+
+    link: Link
+    name: str
+    sets: KeywordSets
+
+
+class PageRow(NamedTuple):
+    """A row of `pages`, with the columns that judging reads or that change when the page is stored again."""
+
+    id: int
+    url: str
+    site: str
+    title: str
+    content_hash: str
+    reviews: int
+    fetched_at: datetime
+    node: str
+    attempt_id: int | None
+    checked_at: datetime | None
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPage:
+    """A page as it is stored.
+
+    Attributes:
+        links: to products, each with its name and keyword sets.
+        reviews: each with its number, and with its voice if that was judged.
+        refused: records with their numbers and reasons, as far as their texts are still there.
+    """
+
+    row: PageRow
+    links: Sequence[LinkedProduct]
+    reviews: Sequence[tuple[int, Review]]
+    refused: Sequence[tuple[int, str, Review]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedPage:
+    """The new judgement of a page, to be stored.
+
+    Attributes:
+        voices: of reviews, by number.
+        links: that changed.
+        taken_in: refused records that are reviews now, with their numbers.
+        of_others: numbers of records that are reviews, but of another product.
+        site_known: its site is in the catalog.
+    """
+
+    page: StoredPage
+    voices: Sequence[tuple[int, VoiceJudgement]] = ()
+    links: Sequence[Link] = ()
+    taken_in: Sequence[tuple[int, Review]] = ()
+    of_others: Sequence[int] = ()
+    site_known: bool = True
+
+
+def count_after(tx: Transaction, after: int, product_id: int | None) -> int:
+    """Return the number of pages behind this one; of all products, or of one."""
+    return int(tx.value(f"SELECT count(*) {_AFTER}", after=after, product=product_id))
+
+
+def list_after(tx: Transaction, after: int, product_id: int | None, most: int) -> list[StoredPage]:
+    """Return the next pages behind this number, at most `most`; of all products, or of one."""
+    return _read(tx, tx.records(PageRow, _LIST_AFTER, after=after, product=product_id, most=most))
+
+
+def list_unjudged(tx: Transaction, most: int) -> list[StoredPage]:
+    """Return pages that have a link without a verdict, at most `most`."""
+    return _read(tx, tx.records(PageRow, _LIST_UNJUDGED, most=most))
+
+
+_COLUMNS = ", ".join(PageRow._fields)
+_AFTER = """
+    FROM pages WHERE id > :after
+        AND (:product IS NULL OR id IN (SELECT page_id FROM page_products WHERE product_id = :product))
+"""
+_LIST_AFTER = f"SELECT {_COLUMNS} {_AFTER} ORDER BY id LIMIT :most"
+_LIST_UNJUDGED = f"""
+    SELECT {_COLUMNS} FROM pages WHERE id IN (
+        SELECT DISTINCT page_id FROM page_products WHERE verdict = '{Verdict.UNJUDGED}' ORDER BY page_id LIMIT :most
+    ) ORDER BY id
+"""
+
+
+class _Record(NamedTuple):
+    page_id: int
+    id: int
+    refused: str | None
+    key: str
+    title: str
+    body: str
+    author: str
+    date_text: str
+    published_at: datetime | None
+    rating: float | None
+    variant: str
+    voice: str | None
+    voice_probability: float | None
+    buyer: float | None
+    sentiment: float | None
+    voice_model: str | None
+
+    def review(self) -> Review:
+        """Return the record as it was read."""
+        values: tuple[Any, ...] = self
+        voice = VoiceJudgement(*values[-len(VOICE) :]) if self.voice is not None else None
+        return Review._make([*values[3 : -len(VOICE)], voice])
+
+
+def _read(tx: Transaction, rows: Sequence[PageRow]) -> list[StoredPage]:
+    numbers = [row.id for row in rows]
+    links = _linked_products(tx, numbers)
+    kept: dict[int, list[tuple[int, Review]]] = defaultdict(list)
+    refused: dict[int, list[tuple[int, str, Review]]] = defaultdict(list)
+    for one in tx.records(_Record, _RECORDS, pages=numbers):
+        if one.refused is None:
+            kept[one.page_id].append((one.id, one.review()))
+        else:
+            refused[one.page_id].append((one.id, one.refused, one.review()))
+    return [
+        StoredPage(row=row, links=links[row.id], reviews=kept[row.id], refused=refused[row.id])
+        for row in rows
+    ]
+
+
+_RECORDS = f"""
+    SELECT {", ".join(_Record._fields)} FROM reviews
+    WHERE page_id IN :pages AND (refused IS NULL OR body <> '') ORDER BY id
+"""
+
+
+class _Linked(NamedTuple):
+    """A link with the product's name and the words of its last round."""
+
+    page_id: int
+    product_id: int
+    verdict: Verdict
+    missing: str
+    name: str
+    keywords: list[str]
+    aliases: list[list[str]]
+
+
+class _Query(NamedTuple):
+    """The keywords of a query that found a page for a product, and those that the product had in that round."""
+
+    page_id: int
+    product_id: int
+    of_round: list[str]
+    keywords: list[str]
+
+
+def _linked_products(tx: Transaction, page_ids: Collection[int]) -> Mapping[int, list[LinkedProduct]]:
+    """Return the links of pages, by page, in the order of the products' numbers."""
+    queries: dict[tuple[int, int], list[_Query]] = defaultdict(list)
+    for query in tx.records(_Query, _QUERIES, pages=page_ids):
+        queries[query.page_id, query.product_id].append(query)
+    found: dict[int, list[LinkedProduct]] = defaultdict(list)
+    for row in tx.records(_Linked, _LINKED, pages=page_ids):
+        own = [
+            query.keywords
+            for query in queries[row.page_id, row.product_id]
+            if len(query.keywords) >= LEAST_WORDS and query.of_round == row.keywords
+        ]
+        link = Link(row.page_id, row.product_id, row.verdict, tuple(row.missing.split()))
+        found[row.page_id].append(LinkedProduct(link, row.name, [row.keywords, *row.aliases, *own]))
+    return found
+
+
+_LINKED = """
+    SELECT l.page_id, l.product_id, l.verdict, l.missing, p.name, v.keywords, v.aliases
+    FROM page_products l JOIN products p ON p.id = l.product_id
+    JOIN virtual_tasks v ON v.product_id = l.product_id AND v.round = (
+        SELECT max(round) FROM virtual_tasks WHERE product_id = l.product_id
+    )
+    WHERE l.page_id IN :pages ORDER BY l.page_id, l.product_id
+"""
+_QUERIES = """
+    SELECT l.page_id, l.product_id, v.keywords AS of_round, q.keywords
+    FROM page_products l JOIN pages p ON p.id = l.page_id
+    JOIN tasks t ON t.product_id = l.product_id AND t.site = p.site
+    JOIN virtual_tasks v ON v.id = t.virtual_task_id
+    JOIN targets g ON g.task_id = t.id AND g.url_key = p.url_key
+    JOIN subtasks s ON s.id = g.subtask_id
+    JOIN task_parts q ON q.id = s.part_id
+    WHERE l.page_id IN :pages
+"""
+
+
+def save(tx: Transaction, now: datetime, judged: Sequence[JudgedPage]) -> None:
+    """Store judgements. A page that has changed since it was read is left as it is; its links are judged later."""
+    stored = {row.id: row for row in tx.records(PageRow, _LOCKED, pages=[one.page.row.id for one in judged])}
+    same = [one for one in judged if stored.get(one.page.row.id) == one.page.row]
+    voices = [(number, voice) for one in same for number, voice in one.voices]
+    tx.update(
+        "reviews",
+        ("id",),
+        [{"id": number, **dict(zip(VOICE, voice, strict=True))} for number, voice in voices],
+    )
+    set_verdicts(tx, [link for one in same for link in one.links])
+    of_others = [
+        {"id": number, "refused": Verdict.WRONG_PRODUCT.value} for one in same for number in one.of_others
+    ]
+    tx.update("reviews", ("id",), of_others)
+    for one in same:
+        if one.taken_in:
+            _take_in(tx, now, one)
+
+
+_LOCKED = f"SELECT {_COLUMNS} FROM pages WHERE id IN :pages ORDER BY id FOR NO KEY UPDATE"
+
+
+def _take_in(tx: Transaction, now: datetime, one: JudgedPage) -> None:
+    """Insert refused records again as reviews."""
+    row = one.page.row
+    at = max(now, row.checked_at or row.fetched_at)
+    tx.later("DELETE FROM reviews WHERE id IN :ids", ids=[number for number, _ in one.taken_in])
+    origin = PageOrigin(row.id, row.url, row.site, row.node, row.attempt_id)
+    reviews.insert(tx, at, reviews.rows_of(origin, [review for _, review in one.taken_in]))
+    tx.later(_COUNT, id=row.id, more=len(one.taken_in), at=at)
+
+
+_COUNT = "UPDATE pages SET reviews = reviews + :more, checked_at = :at WHERE id = :id"
+
+
+# --- how much is refused ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RefusalCount:
+    """The number of records of a site's pages that are no reviews of a product, for one reason.
+
+    Attributes:
+        reason: "wrong_product", "near_product", or one of `tasks.reading.relevance.RejectReason`.
+        pages: number of pages that have such records.
+        n: number of records.
+    """
+
+    site: str
+    product: str
+    reason: str
+    pages: int
+    n: int
+
+
+def refusal_counts(
+    tx: Transaction, *, site: str | None = None, product_id: int | None = None
+) -> list[RefusalCount]:
+    """Return refused records by site, product and reason; of all sites and products, or of one."""
+    return sorted(tx.records(RefusalCount, _REFUSAL_COUNTS, site=site, product=product_id))
+
+
+def refusals_by_reason(tx: Transaction) -> dict[str, int]:
+    """Return the refused records of all pages by reason; those of another product count for each product of a page."""
+    of_others = {verdict: int(n) for verdict, n in tx.rows(_OF_OTHERS)}
+    return of_others | {reason: int(n) for reason, n in sorted(tx.rows(_BY_REASON))}
+
+
+# A page has reviews, or records that are those of no product that it was found for.
+_LINKS_OF_OTHERS = f"""
+    FROM page_products l JOIN pages g ON g.id = l.page_id LEFT JOIN (
+        SELECT page_id, count(*) AS n FROM reviews WHERE refused = '{Verdict.WRONG_PRODUCT}' GROUP BY page_id
+    ) w ON w.page_id = l.page_id
+"""
+_N_OF_OTHERS = "sum(g.reviews + coalesce(w.n, 0))"
+_OF_OTHERS = f"""
+    SELECT l.verdict, {_N_OF_OTHERS} {_LINKS_OF_OTHERS} WHERE l.verdict IN {OTHER_PRODUCT}
+    GROUP BY l.verdict ORDER BY l.verdict DESC
+"""
+_NO_REVIEW = f"refused IS NOT NULL AND refused <> '{Verdict.WRONG_PRODUCT}'"
+_BY_REASON = f"SELECT refused, count(*) FROM reviews WHERE {_NO_REVIEW} GROUP BY refused"
+_WANTED = "(CAST(:site AS text) IS NULL OR g.site = :site) AND (CAST(:product AS bigint) IS NULL OR p.id = :product)"
+_REFUSAL_COUNTS = f"""
+    SELECT g.site, p.name AS product, l.verdict AS reason, count(*) AS pages, CAST({_N_OF_OTHERS} AS bigint) AS n
+    {_LINKS_OF_OTHERS} JOIN products p ON p.id = l.product_id
+    WHERE l.verdict IN {OTHER_PRODUCT} AND {_WANTED} GROUP BY g.site, p.name, l.verdict
+    UNION ALL
+    SELECT g.site, p.name, r.refused, count(DISTINCT g.id), count(*)
+    FROM reviews r JOIN pages g ON g.id = r.page_id JOIN page_products l ON l.page_id = g.id
+    JOIN products p ON p.id = l.product_id
+    WHERE {_NO_REVIEW} AND {_WANTED} GROUP BY g.site, p.name, r.refused
+"""
