@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from tasks.scheduling.alerting import AlertRules, alerts_on
-from tasks.store.queries import alert_facts
-from tasks.store.queue import notices
+from tasks.domain.states import State
+from tasks.scheduling.alerting import GONE, LATELY, AlertFacts, AlertRules, Completion, Refusal, alerts_on
+from tasks.store.queries import pairs, queues
+from tasks.store.queue import hosts, nodes, notices, transitions
 from tasks.store.queue.notices import AlertRow
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
@@ -64,9 +65,41 @@ class Alerting:
         if not try_lock(conn, "alerts", _LOCK_S):
             return [], now  # another scheduler looks
         before = notices.open_alerts(notices.list_alerts(conn))
-        facts = alert_facts.facts(conn, self._rules, self._looking_since, self._engines)
+        facts = find_facts(conn, self._rules, self._looking_since, self._engines)
         notices.keep_alerts(conn, now, alerts_on(self._rules, facts, now, before))
         return notices.claim_alerts(conn, now), now
+
+
+def find_facts(
+    tx: Transaction, rules: AlertRules, looking_since: datetime, engines: Mapping[str, str]
+) -> AlertFacts:
+    """Return the facts that the rules look at; every query is bounded, or answered from an index.
+
+    Args:
+        engines: names of the engines, by host.
+    """
+    hits = pairs.recent_hits(tx, tx.now - LATELY) if rules.completion is not None else ()
+    return AlertFacts(
+        looking_since=looking_since,
+        nodes={one.name: one.seen_at for one in nodes.listed(tx) if one.seen_at and not one.drained},
+        manual=transitions.count_queues(tx)[State.MANUAL],
+        collected_at=queues.newest_page_at(tx),
+        work_waits=rules.idle is not None and queues.has_old_work(tx, timedelta(minutes=rules.idle)),
+        completion={site: Completion(*counts) for site, *counts in hits},
+        refusals=_find_refusals(tx, engines) if rules.refusing is not None else (),
+    )
+
+
+def _find_refusals(tx: Transaction, engines: Mapping[str, str]) -> list[Refusal]:
+    """Return the engines whose breakers are not closed; one whose rest was over a day ago is no news."""
+    found: dict[str, list[hosts.Breaker]] = {}
+    for one in hosts.list_rests(tx):
+        if one.host in engines and one.until > tx.now - GONE:
+            found.setdefault(engines[one.host], []).append(one)
+    return [
+        Refusal(engine, {one.cause for one in of}, [one.node for one in of], max(one.times for one in of))
+        for engine, of in sorted(found.items())
+    ]
 
 
 def _note(rows: Sequence[AlertRow], done: SendOutcome, conn: Transaction, now: datetime) -> None:

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 import pytest
 from world import SITE, START, World, hit
 
-from tasks.jobs.alerting import Alerting, SendOutcome
+from tasks.jobs.alerting import Alerting, SendOutcome, find_facts
 from tasks.scheduling.alerting import AlertRules, Completion
-from tasks.store.queries import alert_facts
 from tasks.store.queue import nodes, notices
 from tasks.store.queue.hosts import Rest, rest_host
 from tasks.store.queue.leases import Counters
@@ -192,13 +191,13 @@ def test_the_facts_are_those_of_the_store(world: World) -> None:
     world.do(rest_host, "n1", rest)
     world.waiting()
     collect_one(world)
-    found = world.look(lambda conn: alert_facts.facts(conn, RULES, START, {"www.baidu.com": "baidu"}))
+    found = world.look(lambda conn: find_facts(conn, RULES, START, {"www.baidu.com": "baidu"}))
     (refusal,) = found.refusals
     assert (refusal.engine, list(refusal.nodes), refusal.times) == ("baidu", ["n1"], 1)
     assert found.completion == {SITE: Completion(1, 1, 0, 0)}
     assert (found.collected_at, found.manual, found.nodes) == (world.now, 0, {"n1": START})
     world.pass_s(3601)
-    later = world.look(lambda conn: alert_facts.facts(conn, RULES, START, {}))
+    later = world.look(lambda conn: find_facts(conn, RULES, START, {}))
     assert (later.completion, later.refusals) == ({}, [])
 
 

@@ -137,6 +137,35 @@ class _AttemptGroup(NamedTuple):
         )
 
 
+class SiteHits(NamedTuple):
+    """The hits of a site: those that attempts offered and collected lately, and those before."""
+
+    site: str
+    offered: int
+    collected: int
+    usual_offered: int
+    usual_collected: int
+
+
+def recent_hits(tx: Transaction, since: datetime) -> list[SiteHits]:
+    """Return the hits of each site that had an attempt that ended since then, among the newest `NEWEST_ATTEMPTS`."""
+    return tx.records(SiteHits, _RECENT_HITS, after=newest_attempt(tx) - NEWEST_ATTEMPTS, since=since)
+
+
+_RECENT_HITS = """
+    SELECT site, offered, collected,
+        CASE WHEN all_offered > offered THEN all_offered - offered ELSE 0 END AS usual_offered,
+        CASE WHEN all_collected > collected THEN all_collected - collected ELSE 0 END AS usual_collected
+    FROM (
+        SELECT site, sum(offered) AS offered, sum(collected) AS collected FROM attempts
+        WHERE id > :after AND ended_at > :since AND outcome IN ('succeeded', 'failed', 'silent') GROUP BY site
+    ) lately LEFT JOIN (
+        SELECT site AS pair_site, sum(offered) AS all_offered, sum(collected) AS all_collected
+        FROM pair_stats GROUP BY site
+    ) every ON pair_site = site
+"""
+
+
 class _Requests(NamedTuple):
     errors: Mapping[str, int]
     statuses: Mapping[str, int]

@@ -90,6 +90,24 @@ _WAITING = f"""
 """
 
 
+def has_old_work(tx: Transaction, age: timedelta) -> bool:
+    """Return True if a subtask of that age may be tried now or within that time: it waits between tries."""
+    return tx.value(_OLD_WORK, before=tx.now - age, soon=tx.now + age) is not None
+
+
+_OLD_WORK = f"""
+    SELECT id FROM subtasks
+    WHERE state IN ('{State.PRIORITY}', '{State.WAIT}', '{State.CRAWL}') AND created_at <= :before
+        AND (not_before IS NULL OR not_before <= :soon)
+    LIMIT 1
+"""
+
+
+def newest_page_at(tx: Transaction) -> datetime | None:
+    """Return when the last page was stored; `None` if there is none."""
+    return tx.time("SELECT fetched_at FROM pages ORDER BY id DESC LIMIT 1")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostQueue:
     """Subtasks in WAIT that wait for one host.
