@@ -88,12 +88,8 @@ JOIN subtasks s ON s.id = a.subtask_id
 LEFT JOIN targets t ON t.task_id = s.task_id AND t.url_key = p.url_key AND t.state = 'stored'
 WHERE t.id IS NULL
 -- lost: page {id} had {reviews} reviews, {n} are stored
-SELECT p.id, p.reviews, read.n FROM (
-    SELECT page_id, count(*) AS n FROM reviews WHERE refused IS NULL GROUP BY page_id
-) read
-JOIN pages p ON p.id = read.page_id WHERE p.reviews <> read.n
-UNION ALL SELECT id, reviews, 0 AS n FROM pages p WHERE reviews <> 0
-    AND NOT EXISTS (SELECT 1 FROM reviews WHERE page_id = p.id AND refused IS NULL)
+SELECT p.id, p.reviews, count(r.id) AS n FROM pages p LEFT JOIN reviews r ON r.page_id = p.id AND r.refused IS NULL
+GROUP BY p.id HAVING p.reviews <> count(r.id)
 -- links: page {page_id} is {verdict} to product {product_id} and lacks "{missing}"
 SELECT page_id, product_id, verdict, missing FROM page_products
 WHERE (verdict <> 'wrong_product' AND missing <> '')
@@ -111,7 +107,7 @@ WHERE l.linked_at < p.fetched_at OR (p.checked_at IS NULL AND l.verdict = 'no_re
     AND (p.reviews > 0 OR EXISTS (SELECT 1 FROM reviews r WHERE r.page_id = p.id AND r.refused = 'wrong_product')))
 -- lost: page {id} ({url}) was fetched at {fetched_at}, and linked to no product then
 SELECT p.id, p.url, p.fetched_at FROM pages p
-WHERE NOT EXISTS (SELECT 1 FROM page_products l WHERE l.page_id = p.id AND l.linked_at = p.fetched_at)
+LEFT JOIN page_products l ON l.page_id = p.id AND l.linked_at = p.fetched_at WHERE l.page_id IS NULL
 -- links: review {id} of page {page_id} is refused for no reason, or compared, or its page is about a product
 SELECT r.id, r.page_id FROM reviews r JOIN pages p ON p.id = r.page_id WHERE r.refused IS NOT NULL AND (
     r.same_as IS NOT NULL OR EXISTS (SELECT 1 FROM reviews c WHERE c.same_as = r.id)
