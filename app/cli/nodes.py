@@ -66,7 +66,7 @@ def list_(db: str | None, as_json: bool) -> None:
     """
     settings = settings_of(db)
     with store_there(settings) as store, store.read() as conn:
-        now, rows, unrendered = conn.now, node_store.listed(conn), node_store.unrendered(conn)
+        now, rows, unrendered = conn.now, node_store.list_nodes(conn), node_store.count_unrendered(conn)
         breakers = host_store.list_rests(conn)
         added = {node.name: node for node in node_store.list_added(conn, settings.slots)}
     rule = settings.buffer()
@@ -242,7 +242,7 @@ def node_notes(rows: Sequence[NodeRow], unrendered: Mapping[str, int]) -> list[s
     """Problems of nodes beside their state: catalogs that differ, no browser, clocks that are off.
 
     Args:
-        unrendered: by node without a browser, how many sites need one (`tasks.store.queue.nodes.unrendered`).
+        unrendered: by node without a browser, how many sites need one (`tasks.store.queue.nodes.count_unrendered`).
     """
     alive = [row for row in rows if row.seen_at is not None]
     # Of nodes without a browser the hash tells that, too.

@@ -209,7 +209,7 @@ class Progress:
             return Snapshot(
                 at_s=at_s,
                 queues=queues,
-                nodes=tuple(nodes.listed(conn)),
+                nodes=tuple(nodes.list_nodes(conn)),
                 added=self._mark,
                 load=load,
                 next_in_s=wait_s,

@@ -89,7 +89,7 @@ def list_(db: str | None, as_json: bool) -> None:
     now = datetime.now(UTC)
     if path is None or path.is_file() or left_by_up(settings):
         with store_there(settings) as store, store.read() as conn:
-            rows, now = schedules.listed(conn), conn.now
+            rows, now = schedules.list_schedules(conn), conn.now
     if as_json:
         sweeps = [{"name": one.name, "every_s": one.every_s, "does": one.does} for one in SWEEPS]
         print_json({"schedules": [document(row, now) for row in rows], "sweeps": sweeps})

@@ -49,7 +49,7 @@ def status(db: str | None, as_json: bool) -> None:
         )
         left = time_left(conn, now, queues, waits)
         refused = links.refusals_by_reason(conn)
-        rows, unrendered = nodes.listed(conn), nodes.unrendered(conn)
+        rows, unrendered = nodes.list_nodes(conn), nodes.count_unrendered(conn)
         unplanned = tasks.list_late_sites(conn)
         covered = sum(
             product_queries.product_coverages(conn, catalog.most_hits).values(), product_queries.Coverage()

@@ -85,7 +85,7 @@ def deliver_due(
 
 
 def _ended(conn: Transaction, now: Any, *, taken: Schedule, problem: str) -> None:
-    schedules.handed_over(conn, now, taken, problem)
+    schedules.end_run(conn, now, taken, problem)
 
 
 def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> None:

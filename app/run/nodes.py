@@ -171,7 +171,7 @@ def _route(family: socket.AddressFamily) -> str:
 def browser_obstacle(store: Store, settings: Settings) -> Obstacle | None:
     """Return the obstacle to pages made by script, or None if a live node has a browser or no node is there yet."""
     with store.read() as conn:
-        none = nodes.none_renders(conn, conn.now, settings.node_silent_after())
+        none = nodes.lacks_browser(conn, conn.now, settings.node_silent_after())
     return NO_NODE_HAS_BROWSER if none else None
 
 
@@ -182,7 +182,7 @@ def count_browsers(settings: Settings) -> tuple[int, int] | None:
         return None
     try:
         with closing(Store.open(settings.database_url)) as store, store.read() as conn:
-            live, rendering = nodes.browsers(conn, conn.now, settings.node_silent_after())
+            live, rendering = nodes.count_browsers(conn, conn.now, settings.node_silent_after())
     except (ReviewloopError, OSError):
         return None  # another check reports the database
     return (live, rendering) if live else None

@@ -174,7 +174,7 @@ _NODE_GAUGES: Sequence[tuple[str, str, Callable[[NodeRow], float]]] = (
 
 
 def _of_nodes(conn: Transaction, now: datetime) -> Iterator[Metric]:
-    rows = nodes.listed(conn)
+    rows = nodes.list_nodes(conn)
     for name, said, value in _NODE_GAUGES:
         yield _gauge(
             f"reviewloop_node_{name}", said, {(row.name,): float(value(row)) for row in rows}, "node"

@@ -40,7 +40,7 @@ def scenario_of_run(conn: Transaction, catalog: Catalog | None) -> Scenario:
     """
     known = [
         NodeSpec(name=row.name, kinds=tuple(map(Kind, sorted(row.kinds))), slots=row.slots)
-        for row in nodes.listed(conn)
+        for row in nodes.list_nodes(conn)
     ]
     return recorded_scenario(known, recorded_tasks(conn), recorded_attempts(conn), catalog)
 

@@ -81,7 +81,7 @@ def find_facts(
     hits = pairs.recent_hits(tx, tx.now - LATELY) if rules.completion is not None else ()
     return AlertFacts(
         looking_since=looking_since,
-        nodes={one.name: one.seen_at for one in nodes.listed(tx) if one.seen_at and not one.drained},
+        nodes={one.name: one.seen_at for one in nodes.list_nodes(tx) if one.seen_at and not one.drained},
         manual=transitions.count_queues(tx)[State.MANUAL],
         collected_at=queues.newest_page_at(tx),
         work_waits=rules.idle is not None and queues.has_old_work(tx, timedelta(minutes=rules.idle)),

@@ -23,7 +23,7 @@ from tasks.reading.judge.verdicts import judge_for_products
 from tasks.reading.relevance import screen_reviews
 from tasks.store.content import links
 from tasks.store.content.links import JudgedPage, Link, StoredPage
-from tasks.store.queue.upkeep import mark_of, set_mark
+from tasks.store.queue.upkeep import get_mark, set_mark
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
@@ -126,7 +126,7 @@ def judge(
         dry_run: nothing is stored, the mark neither.
     """
     with store.read() as tx:
-        after = mark_of(tx, sweep)
+        after = get_mark(tx, sweep)
         done = Judged(links.count_after(tx, after, product_id))
     while True:
         with store.read() as tx:

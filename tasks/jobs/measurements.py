@@ -1,4 +1,4 @@
-"""What only the scheduler's process measures, stored for metrics: times of its sweeps, and what hosts grant."""
+"""Measurements of the scheduler's process, stored for metrics: times of its sweeps, and grants of hosts."""
 
 from __future__ import annotations
 

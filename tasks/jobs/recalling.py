@@ -26,7 +26,7 @@ def recall(conn: Transaction, now: datetime, context: Context) -> None:
     late = dict.fromkeys(leases.list_unstarted(conn, None), "its node had stopped in order")
     silent: dict[Lease, FailureReason] = {}
     overdue = leases.list_overdue(conn, _BATCH)
-    alive = {name: nodes.alive(conn, now, name, silent_after) for name in {one.node for one, _ in overdue}}
+    alive = {name: nodes.is_alive(conn, now, name, silent_after) for name in {one.node for one, _ in overdue}}
     for lease, started in overdue:
         if not started and alive[lease.node]:
             late[lease] = "a live node did not start it in time"
@@ -37,7 +37,7 @@ def recall(conn: Transaction, now: datetime, context: Context) -> None:
     if silent:
         closing.silence(conn, silent)
     again, given_up = [], []
-    failed = snapshot.failed(conn, _BATCH)
+    failed = snapshot.lock_failed(conn, _BATCH)
     unreachable = {view.site for view in failed if view.reason is FailureReason.HOST_UNREACHABLE}
     dead = _of_dead_hosts(conn, now, context, unreachable) if unreachable else {}
     for view in failed:
@@ -71,7 +71,7 @@ def _of_dead_hosts(
     """
     names = {host for site in failed for host in context.hosts_of(site)}
     unanswered = {(one.host, one.node): one.unanswered for one in hosts.list_rests(conn)}
-    live = nodes.live(conn, now, timedelta(seconds=context.settings.recall.node_silent_after_s))
+    live = nodes.list_live(conn, now, timedelta(seconds=context.settings.recall.node_silent_after_s))
     dead: dict[str, str] = {}
     for name in context.catalog.sites:
         kind = context.catalog.kind_of(name)

@@ -218,13 +218,13 @@ class SchedulerState:
         """
         if self._catalog is None:
             self._catalog = catalog_hash(entries)
-        told = nodes.catalogs(conn)
+        told = nodes.list_catalogs(conn)
         known = {
             name: self._lacks[name] for name, of in told.items() if self._lacks.get(name, ("",))[0] == of
         }
         for name, of in told.items():
             if name not in known and of != self._catalog:
-                has = nodes.entries(conn, name)
+                has = nodes.get_entries(conn, name)
                 known[name] = of, frozenset(site for site in entries if has.get(site) != entries[site])
         self._lacks = known
         return {name: sites for name, (_, sites) in known.items()}
@@ -234,7 +234,7 @@ class SchedulerState:
         begin_s = self._clock()
         if self._count_at_s is not None and begin_s < self._count_at_s:
             return
-        self.ready.set_pending(snapshot.pending(conn))
+        self.ready.set_pending(snapshot.count_pending(conn))
         end_s = self._clock()
         self._count_at_s = end_s + max(_COUNT_EVERY_S, (end_s - begin_s) / _COUNT_SHARE)
 

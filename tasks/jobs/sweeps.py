@@ -34,12 +34,12 @@ _BATCH = 1000
 
 def admit(conn: Transaction, _now: datetime, context: Context) -> int:
     """PRIORITY to WAIT: of every site a few, higher priority first; returns how many."""
-    heads = snapshot.heads(conn)
+    heads = snapshot.list_heads(conn)
     if not heads:
         return 0
-    waiting = snapshot.waiting_by_site(conn)
+    waiting = snapshot.count_waiting(conn)
     limit = context.settings.wait_limit
-    found = snapshot.entrants(conn, admission.openings(heads, waiting, limit))
+    found = snapshot.list_entrants(conn, admission.openings(heads, waiting, limit))
     chosen = admission.admitted(found, heads, waiting, limit)
     moves = [Move(subtask_id) for subtask_id in transitions.lock(conn, State.PRIORITY, chosen[:_BATCH])]
     transitions.move(conn, Transition.ADMIT, moves)
@@ -57,7 +57,7 @@ def allocate(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
 def open_nodes(conn: Transaction, now: datetime, context: Context) -> list[NodeView]:
     """Nodes that are alive and not drained, with what each can be given now."""
     lacks = context.state.lacks(conn, context.entries)
-    loads = snapshot.node_loads(conn, now, context.settings.buffer)
+    loads = snapshot.list_node_loads(conn, now, context.settings.buffer)
     return [
         NodeView(one.name, one.kinds, one.free, one.slots, lacks.get(one.name, frozenset())) for one in loads
     ]
@@ -97,10 +97,10 @@ def rebalance(conn: Transaction, now: datetime, context: Context) -> list[Lease]
     so that nothing waits for them. What it gives to nobody stays. A new strategy and ready queue decide, for this case
     alone.
     """
-    loads = snapshot.node_loads(conn, now, context.settings.buffer)
+    loads = snapshot.list_node_loads(conn, now, context.settings.buffer)
     if not rebalancing.unbalanced(loads):
         return []
-    prefetched = snapshot.unstarted(conn, now, context.hosts_of)
+    prefetched = snapshot.list_unstarted(conn, now, context.hosts_of)
     context.state.learn(conn, now)
     hosts = _hosts(conn, now, context, {one.subtask.site for one in prefetched})
     moves = rebalancing.rebalance(loads, prefetched, hosts)
@@ -172,7 +172,7 @@ def _decide(
         keep: True leaves what waits of sites that left the catalog where it is; else it is set aside.
     """
     ready.clear()
-    waiting = snapshot.waiting(conn, now, context.most_waiting, context.hosts_of)
+    waiting = snapshot.list_waiting(conn, now, context.most_waiting, context.hosts_of)
     if returned:
         waiting = sorted([*waiting, *returned], key=lambda one: (-one.priority, one.id))
     gone = {view.id: view.site for view in waiting if view.site not in context.catalog.sites}
@@ -216,7 +216,7 @@ def _bring_up_to_date(
 
 def _hosts(conn: Transaction, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
     limits, state = context.hosts.limits, context.state
-    crawled = snapshot.crawled(conn, now, sites, state.grants)
+    crawled = snapshot.load_crawled(conn, now, sites, state.grants)
     return capacity.host_views(crawled, context.hosts_of, limits, state.request_s, LANES, HITS_UNREAD)
 
 
@@ -269,7 +269,7 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
     Modification takes effect here: the event shows quota and budget of what is left, before and after. The follow-up
     gets them anew for the node it goes to.
     """
-    sleeping = snapshot.sleeping(conn, _BATCH)
+    sleeping = snapshot.lock_sleeping(conn, _BATCH)
     if not sleeping:
         return 0
     context.state.learn(conn, now)

@@ -148,7 +148,7 @@ def node_load(
     waited_s: float,
     rule: BufferRule,
 ) -> NodeLoad:
-    """Return the load of a node: what it can be given now, and how soon it begins it.
+    """Return the load of a node: how many leases it can be given now, and how soon it begins them.
 
     Args:
         name, kinds, slots: of the node.

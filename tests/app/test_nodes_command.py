@@ -103,9 +103,9 @@ def _lease(conn, now, node, *, started, held):
 
 
 def _admitted(conn, now):
-    for entrant in snapshot.entrants(conn, dict.fromkeys(snapshot.heads(conn), 100)):
+    for entrant in snapshot.list_entrants(conn, dict.fromkeys(snapshot.list_heads(conn), 100)):
         transitions.move_one(conn, Transition.ADMIT, transitions.Move(entrant.id))
-    return snapshot.waiting(conn, now, 100, lambda site: (site, site))
+    return snapshot.list_waiting(conn, now, 100, lambda site: (site, site))
 
 
 def test_a_node_without_a_browser_has_no_other_catalog():

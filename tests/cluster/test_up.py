@@ -74,7 +74,7 @@ def nothing_to_do(store):
 
 def nodes_seen(store):
     with store.read() as conn:
-        return [row for row in nodes.listed(conn) if row.seen_at is not None]
+        return [row for row in nodes.list_nodes(conn) if row.seen_at is not None]
 
 
 def test_a_worker_killed_at_work_changes_nothing(web, wanted, launch, postgres_url, redis_url):

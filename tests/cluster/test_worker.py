@@ -71,7 +71,7 @@ class Scheduler:
 
     def row(self) -> nodes.NodeRow:
         with self.store.read() as conn:
-            return next(row for row in nodes.listed(conn) if row.name == NODE)
+            return next(row for row in nodes.list_nodes(conn) if row.name == NODE)
 
     def outcomes(self, given: list[Lease]) -> list[str | None]:
         ids = [lease.attempt_id for lease in given]
@@ -121,7 +121,7 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
 
 def worker_names(store: Store) -> set[str]:
     with store.read() as conn:
-        return {row.name for row in nodes.listed(conn) if row.seen_at is not None}
+        return {row.name for row in nodes.list_nodes(conn) if row.seen_at is not None}
 
 
 def test_a_doubled_or_late_notification_does_nothing(scheduler, redis_url):

@@ -22,24 +22,24 @@ def test_heads_and_the_first_of_each_site(world: World) -> None:
     low, other = world.add("甲", sites=[SITE, OTHER])
     (high,) = world.add("乙", priority=3)
     (last,) = world.add("丙")
-    assert world.look(snapshot.heads) == {SITE: 3, OTHER: 0}
-    assert set(world.look(snapshot.entrants, {SITE: 2, OTHER: 5})) == {
+    assert world.look(snapshot.list_heads) == {SITE: 3, OTHER: 0}
+    assert set(world.look(snapshot.list_entrants, {SITE: 2, OTHER: 5})) == {
         Entrant(high, SITE, 3),
         Entrant(low, SITE, 0),
         Entrant(other, OTHER, 0),
     }
-    assert world.look(snapshot.entrants, {SITE: 9})[-1] == Entrant(last, SITE, 0)
-    assert world.look(snapshot.entrants, {}) == []
+    assert world.look(snapshot.list_entrants, {SITE: 9})[-1] == Entrant(last, SITE, 0)
+    assert world.look(snapshot.list_entrants, {}) == []
 
 
 def test_pending_counts_what_is_not_let_in(world: World) -> None:
     world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
     for name in "甲乙丙丁戊己":
         world.add(name)
-    assert world.look(snapshot.pending) == {SITE: Backlog(6, 6 * LEFT)}
+    assert world.look(snapshot.count_pending) == {SITE: Backlog(6, 6 * LEFT)}
     world.sweep(sweeps.admit)
-    assert world.look(snapshot.waiting_by_site) == {(SITE, 0): 4}
-    assert world.look(snapshot.pending) == {SITE: Backlog(2, 2 * LEFT)}
+    assert world.look(snapshot.count_waiting) == {(SITE, 0): 4}
+    assert world.look(snapshot.count_pending) == {SITE: Backlog(2, 2 * LEFT)}
 
 
 def test_something_urgent_is_let_in_though_wait_is_full(world: World) -> None:
@@ -56,8 +56,8 @@ def test_the_index_answers(world: World) -> None:
     """Neither statement sorts or scans: each is by the index of (state, site, priority, id)."""
     world.add("甲", sites=[SITE, OTHER])
     with statements(world.store) as asked, world.store.begin() as conn:
-        snapshot.heads(conn)
-        snapshot.entrants(conn, {SITE: 1})
+        snapshot.list_heads(conn)
+        snapshot.list_entrants(conn, {SITE: 1})
     with undone(world.store) as conn:
         if not world.store.is_sqlite:  # so many that a plan matters, and known to the planner
             others = [one.name for one in subtasks.c if one.name not in ("id", "task_id", "chunk")]

@@ -72,9 +72,9 @@ def test_refusals_in_a_row_rest_longer_and_a_page_starts_anew(world: World) -> N
     for expected_s in (600.0, 1200.0, 2400.0):
         assert world.do(hosts.rest_host, "n1", refusal()) == expected_s
         world.pass_s(expected_s)
-    world.do(hosts.recovered, [("h.cn", "n1")])
+    world.do(hosts.close_breakers, [("h.cn", "n1")])
     assert world.rows(host_rests) == []
-    world.do(hosts.recovered, [("h.cn", "n1")])
+    world.do(hosts.close_breakers, [("h.cn", "n1")])
     assert world.do(hosts.rest_host, "n1", refusal()) == 600.0
 
 
@@ -88,7 +88,7 @@ def test_requests_in_flight_count_as_one_refusal(world: World) -> None:
 
 def test_a_page_that_was_in_flight_closes_nothing(world: World) -> None:
     world.do(hosts.rest_host, "n1", refusal())
-    world.do(hosts.recovered, [("h.cn", "n1")])
+    world.do(hosts.close_breakers, [("h.cn", "n1")])
     assert resting(world) == {"h.cn": {"n1": 600.0}}
 
 
@@ -231,7 +231,7 @@ def test_times_count_the_refusals_since_the_last_page(
                 assert hosts.rest_host(conn, now, "n1", refusal()) == (until - now).total_seconds()
             else:
                 closes = times > 0 and until <= now
-                hosts.recovered(conn, now, [("h.cn", "n1")])
+                hosts.close_breakers(conn, now, [("h.cn", "n1")])
                 assert (hosts.list_rests(conn) == []) == (closes or times == 0)
                 times = 0 if closes else times
         assert [b.times for b in hosts.list_rests(conn)] == ([times] if times else [])

@@ -249,7 +249,7 @@ class Story:
             schedules.add, ScheduleKind.REPORT, Recurrence("0 8 * * 1", "UTC"), {"to": "file:/reports"}
         )
         world.pass_s(10 * 86_400)
-        world.do(schedules.handed_over, world.do(schedules.claim_due, report.id), "no answer")
+        world.do(schedules.end_run, world.do(schedules.claim_due, report.id), "no answer")
         world.pass_s(-10 * 86_400)
         world.do(notices.record_action, notices.AuditEntry("a person", "drain", "node n1", {}))
         world.do(notices.keep_alerts, [Alert("silent", "n1", "node n1 is silent", 1.0)])

@@ -76,7 +76,7 @@ def test_a_priority_goes_to_the_work_and_the_rest_stays(world: World) -> None:
     assert [(row.state, row.priority) for row in world.rows(tables.subtasks)] == [("WAIT", 7)]
     world.do(products.edit, "光明高钙牛奶", ProductEdit(recrawl_every=timedelta(days=1)))
     world.do(products.edit, "光明高钙牛奶", ProductEdit(recrawl_every=timedelta()))
-    assert world.look(schedules.listed) == []
+    assert world.look(schedules.list_schedules) == []
     assert world.verification().violations == ()
 
 

@@ -58,7 +58,7 @@ def allocated(world: World) -> list[Lease]:
 
 
 def unstarted(world: World) -> dict[str, int]:
-    return {row.name: row.waiting for row in world.look(nodes.listed)}
+    return {row.name: row.waiting for row in world.look(nodes.list_nodes)}
 
 
 def opened(world: World) -> dict[str, NodeView]:
@@ -181,7 +181,7 @@ def test_it_costs_one_query_where_all_is_balanced(world: World) -> None:
 
 def test_since_when_a_node_has_held_leases_and_begun_none(world: World) -> None:
     def since_s() -> float | None:
-        (row,) = world.look(nodes.listed)
+        (row,) = world.look(nodes.list_nodes)
         return None if row.waits_since is None else (row.waits_since - START).total_seconds()
 
     world.node("n1")
@@ -300,7 +300,7 @@ class Held:
         self.writer = Writer(store)
         self.free = asyncio.Event()
         self.leases = [
-            self.world.grant(row.id) for row in self.world.do(snapshot.waiting, 100, lambda s: (s, s))
+            self.world.grant(row.id) for row in self.world.do(snapshot.list_waiting, 100, lambda s: (s, s))
         ]
 
     def node(self) -> CrawlNode:
@@ -322,7 +322,7 @@ class Held:
         assert self.world.do(closing.release, {lease: "rebalanced"})
 
     def row(self) -> nodes.NodeRow:
-        (row,) = self.world.look(nodes.listed)
+        (row,) = self.world.look(nodes.list_nodes)
         return row
 
     async def until(self, true: Callable[[nodes.NodeRow], bool]) -> None:

@@ -54,7 +54,7 @@ def test_a_round_is_never_older_than_its_product(world: World) -> None:
     world.pass_s(-0.006)
     assert world.do(products.edit, "甲", ProductEdit(keywords=("乙",)), again) == 0
     _product(world, "乙")
-    world.do(lambda conn, now: schedules.run(conn, now, schedules.listed(conn)[0]))
+    world.do(lambda conn, now: schedules.run(conn, now, schedules.list_schedules(conn)[0]))
     rounds = world.rows(virtual_tasks)
     assert [(row.product_id, row.round) for row in rounds[-2:]] == [(1, 3), (2, 3)]
     assert {row.created_at for row in rounds} == {added}
@@ -91,7 +91,7 @@ def test_a_rule_that_is_changed_keeps_number_last_run_and_pause(world: World) ->
 def test_two_schedulers_begin_a_round_once(world: World) -> None:
     _product(world, "甲", timedelta(days=1))
     world.pass_s(DAY)
-    seen = world.look(schedules.listed)
+    seen = world.look(schedules.list_schedules)
     assert [world.do(schedules._begin, seen) for _ in range(2)] == [1, 0], "both had seen it due"
 
 
@@ -100,7 +100,7 @@ def test_two_runners_take_a_report_once(world: World) -> None:
     world.pass_s(DAY)
     first, second = (world.do(schedules.claim_due) for _ in range(2))
     assert (first.id, second) == (1, None)
-    world.do(schedules.handed_over, first)
+    world.do(schedules.end_run, first)
     one = _of(world, "1")
     assert (one.next_at, one.taken_until, one.problem) == (world.now + timedelta(days=1), None, None)
     assert world.do(schedules.claim_due) is None
@@ -115,9 +115,9 @@ def test_a_run_that_was_cut_off_is_taken_again_and_its_late_end_changes_nothing(
     world.pass_s(1)
     again = world.do(schedules.claim_due)
     assert again.id == cut_off.id
-    world.do(schedules.handed_over, cut_off, "too late")
+    world.do(schedules.end_run, cut_off, "too late")
     assert _of(world, "1").taken_until == again.taken_until
-    world.do(schedules.handed_over, again)
+    world.do(schedules.end_run, again)
     assert _of(world, "1").problem is None
 
 
@@ -128,7 +128,7 @@ def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_t
     for n in range(MOST_TRIES):
         taken = world.do(schedules.claim_due)
         assert taken.tries == n
-        world.do(schedules.handed_over, taken, "the mail server does not answer")
+        world.do(schedules.end_run, taken, "the mail server does not answer")
         at = _of(world, "1").next_at
         assert at is not None
         waits.append((at - world.now).total_seconds() / 60)
@@ -136,7 +136,7 @@ def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_t
     assert waits == [1, 4, 16, 64, 24 * 60 - 85]
     one = _of(world, "1")
     assert (one.tries, one.problem) == (0, "the mail server does not answer")
-    world.do(schedules.handed_over, world.do(schedules.claim_due))
+    world.do(schedules.end_run, world.do(schedules.claim_due))
     assert _of(world, "1").problem is None
 
 
@@ -149,7 +149,7 @@ def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -
     world.do(lambda conn, _now: schedules.pause(conn, paused.id))
     world.do(lambda conn, now: schedules.change(conn, changed.id, MORNINGS, MORNINGS.after(now)))
     for one in (paused, changed):
-        world.do(schedules.handed_over, one, problem)
+        world.do(schedules.end_run, one, problem)
     assert _of(world, "1").next_at is None
     assert _of(world, "2").next_at == MORNINGS.after(world.now)
 
@@ -158,5 +158,5 @@ def test_a_paused_report_that_a_person_runs_rests_again(world: World) -> None:
     world.do(schedules.add, ScheduleKind.EXPORT, DAILY, TO)
     world.do(lambda conn, _now: schedules.pause(conn, 1))
     assert world.do(schedules.run, _of(world, "1")) == 0
-    world.do(schedules.handed_over, world.do(schedules.claim_due))
+    world.do(schedules.end_run, world.do(schedules.claim_due))
     assert (_of(world, "1").next_at, _of(world, "1").last_at) == (None, world.now)

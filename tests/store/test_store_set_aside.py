@@ -159,19 +159,19 @@ class TestNodesWithoutABrowser:
             self.SCRIPTED, loop, HostCatalog(self.SCRIPTED), Random(0), SchedulerState(loop.strategy)
         )
         world.add("特仑苏", sites=(SITE, OTHER))
-        assert not world.do(nodes.none_renders, self.SILENT), "nobody has told yet"
+        assert not world.do(nodes.lacks_browser, self.SILENT), "nobody has told yet"
         self.register(world, "n1", entries_without_browser(self.SCRIPTED))
-        assert world.do(nodes.none_renders, self.SILENT)
+        assert world.do(nodes.lacks_browser, self.SILENT)
         assert turn(world) == [OTHER]
         self.register(world, "n2", entries_of(self.SCRIPTED))
-        assert not world.do(nodes.none_renders, self.SILENT)
+        assert not world.do(nodes.lacks_browser, self.SILENT)
         world.pass_s(1)
         assert turn(world) == [SITE]
         assert {row.site: row.node for row in world.rows(attempts)} == {SITE: "n2", OTHER: "n1"}
-        assert world.look(nodes.unrendered) == {"n1": 1}
+        assert world.look(nodes.count_unrendered) == {"n1": 1}
         world.pass_s(60)
         self.register(world, "n1", entries_without_browser(self.SCRIPTED))
-        assert world.do(nodes.none_renders, self.SILENT), "the only node with one is silent"
+        assert world.do(nodes.lacks_browser, self.SILENT), "the only node with one is silent"
 
 
 class TestTakenBack:
@@ -199,4 +199,4 @@ def test_a_node_of_another_version_ends_no_turn(world: World) -> None:
         newer = {"kinds": ["meta", "video"], "parameters": {"new": 1}}
         conn.execute(update(node_rows).where(node_rows.c.name == "n1").values(newer))
     assert turn(world) == [SITE]
-    assert {row.name: row.kinds for row in world.look(nodes.listed)}["n1"] == {Kind.META}
+    assert {row.name: row.kinds for row in world.look(nodes.list_nodes)}["n1"] == {Kind.META}

@@ -283,7 +283,7 @@ def test_a_page_lets_every_other_address_probe_the_host_at_once(two: World) -> N
     two.do(hosts.rest_host, "n3", Rest("h.cn", "captcha", lambda _: 600.0))
     two.pass_s(3)
     two.do(hosts.rest_host, "n2", no_answer())
-    two.do(hosts.recovered, [(SITE, "n1")])
+    two.do(hosts.close_breakers, [(SITE, "n1")])
     left = {(r.host, r.node): r.until for r in two.rows(host_rests)}
     assert left == {
         (SITE, "n2"): two.now,
@@ -294,7 +294,7 @@ def test_a_page_lets_every_other_address_probe_the_host_at_once(two: World) -> N
 
 def test_a_page_of_a_node_that_was_always_answered_wakes_no_other(two: World) -> None:
     two.do(hosts.rest_host, "n2", no_answer())
-    two.do(hosts.recovered, [(SITE, "n1")])
+    two.do(hosts.close_breakers, [(SITE, "n1")])
     assert {one.host for one in two.look(hosts.list_rests)} == {SITE}
 
 

@@ -44,7 +44,7 @@ def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Resp
     """The causes, and the subtasks of all or of one of them."""
     context = page.context
     causes = context.read("causes", lambda conn, _now: manual.list_causes(conn))
-    names = context.read("node names", lambda conn, _now: [row.name for row in nodes.listed(conn)])
+    names = context.read("node names", lambda conn, _now: [row.name for row in nodes.list_nodes(conn)])
     with context.store.read() as conn:
         rows = manual.list_manual(
             conn,
@@ -76,7 +76,7 @@ def story(page: Here, subtask: SubtaskId) -> Response:
         attempts = subtask_queries.attempts_of(conn, subtask)
         targets = [one for one in subtask_queries.targets_of(conn, subtask) if one["state"] != "stored"]
         events = subtask_queries.events_of(conn, subtask)
-        names = [one.name for one in nodes.listed(conn)]
+        names = [one.name for one in nodes.list_nodes(conn)]
     return page.html(
         "subtask.html",
         row=row,

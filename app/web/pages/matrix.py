@@ -55,7 +55,7 @@ def read_matrix(context: Context) -> Matrix:
 
     def read(conn: Transaction, _now: datetime) -> Matrix:
         sums = {(row.site, row.node): row for row in pairs.pairs(conn)}
-        named = sorted({node for _, node in sums} | {row.name for row in nodes.listed(conn)})
+        named = sorted({node for _, node in sums} | {row.name for row in nodes.list_nodes(conn)})
         return Matrix(sums, pairs.recent_attempts(conn), named)
 
     return context.read("matrix", read)

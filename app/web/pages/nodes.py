@@ -32,7 +32,7 @@ def read_nodes(context: Context) -> Told:
     """Every node."""
 
     def read(conn: Transaction, now: datetime) -> Told:
-        return Told(now, list(nodes.listed(conn)), hosts.list_rests(conn))
+        return Told(now, list(nodes.list_nodes(conn)), hosts.list_rests(conn))
 
     return context.read("nodes", read)
 

@@ -74,7 +74,7 @@ def read_overview(context: Context) -> Overview:
             left=time_left(conn, now, queues, waits),
             waits=waits,
             unplanned=unplanned_texts(tasks.list_late_sites(conn)),
-            nodes=nodes.listed(conn),
+            nodes=nodes.list_nodes(conn),
         )
 
     return context.read("overview", read)

@@ -24,7 +24,7 @@ def read_schedules(context: Context) -> tuple[list[Schedule], datetime]:
     """Every schedule, and the time."""
 
     def read(conn: Transaction, now: datetime) -> tuple[list[Schedule], datetime]:
-        return schedules.listed(conn), now
+        return schedules.list_schedules(conn), now
 
     return context.read("schedules", read)
 

@@ -255,7 +255,7 @@ def edit(
     if again is not None:
         cancelled = _end_work(tx, now, product_id, "the product was changed")
         _begin_round(tx, now, product_id, again)
-        schedules.begun_anew(tx, now, product_id)
+        schedules.restart_interval(tx, now, product_id)
     if (every := change.recrawl_every) is not None:
         last = (
             tx.time("SELECT max(created_at) FROM virtual_tasks WHERE product_id = :id", id=product_id) or now

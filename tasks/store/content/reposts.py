@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
 
-from tasks.store.queue.upkeep import mark_of, set_mark
+from tasks.store.queue.upkeep import get_mark, set_mark
 from tasks.store.sql.transaction import Transaction
 
 _SWEEP = "reposts"
@@ -84,13 +84,13 @@ def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]
 def pull_back(tx: Transaction) -> None:
     """Set the mark back after the last reviews were deleted: their numbers may be given again."""
     newest = tx.value("SELECT coalesce(max(id), 0) FROM reviews WHERE refused IS NULL")
-    if mark_of(tx, _SWEEP) > newest:
+    if get_mark(tx, _SWEEP) > newest:
         set_mark(tx, _SWEEP, newest)
 
 
 def mark(tx: Transaction) -> int:
     """Return the number of the last review that the sweep has looked at; 0 before it began."""
-    return mark_of(tx, _SWEEP)
+    return get_mark(tx, _SWEEP)
 
 
 def following(tx: Transaction, now: datetime, after: int, most: int) -> list[ReviewText]:

@@ -168,7 +168,7 @@ def host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> l
     rests: dict[str, dict[str, _Rest]] = {}
     for rest in tx.records(_Rest, _RESTS, now=now):
         rests.setdefault(rest.host, {})[rest.node] = rest
-    able = nodes.live(tx, now, silent_after) or nodes.live(tx, now, None)
+    able = nodes.list_live(tx, now, silent_after) or nodes.list_live(tx, now, None)
     resting = cache(lambda site, kind: _resting(hosts_of(site), kind, able, rests))
     found: dict[HostWait, HostQueue] = {}
     for group in tx.records(_Waiting, _HELD, now=now):

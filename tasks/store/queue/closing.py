@@ -19,7 +19,7 @@ from tasks.scheduling import unasked
 from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.scheduling.unasked import NodeAccess, UnaskedHost
 from tasks.store.queue import nodes, stats, transitions
-from tasks.store.queue.hosts import Breaker, Rest, list_rests, recovered, rest_for_all, rest_host
+from tasks.store.queue.hosts import Breaker, Rest, close_breakers, list_rests, rest_for_all, rest_host
 from tasks.store.queue.leases import Counters, Lease, in_force, list_open
 from tasks.store.queue.tasks import left_to_do
 from tasks.store.queue.transitions import LOCKED, LOCKED_IF_FREE, Move
@@ -54,7 +54,7 @@ def close_many(tx: Transaction, now: datetime, items: Sequence[Close]) -> list[b
             first.setdefault(item.lease.token, item)
     closed = list(first.values())
     left = left_to_do(tx, [item.lease.subtask_id for item in closed])
-    recovered(tx, now, {(host, item.lease.node) for item in closed for host in item.report.page_hosts})
+    close_breakers(tx, now, {(host, item.lease.node) for item in closed for host in item.report.page_hosts})
     for item in closed:
         for rest in item.report.rests:
             rest_host(tx, now, item.lease.node, rest)
@@ -200,7 +200,7 @@ def _accesses(
 ) -> list[NodeAccess]:
     """When each live node that may take the subtask could ask the host."""
     accesses = []
-    for node in nodes.live(tx, now, timedelta(seconds=host.settings.node_silent_after_s)):
+    for node in nodes.list_live(tx, now, timedelta(seconds=host.settings.node_silent_after_s)):
         if row.kind not in node.kinds or row.assigned_node not in (None, node.name):
             continue
         rest = rests.get((host.host, node.name))

@@ -128,15 +128,15 @@ _PROLONG = f"UPDATE host_rests SET cause = :cause, until = :until, times = :time
 
 
 def rest_for_all(tx: Transaction, now: datetime, node: str, others: Collection[str], rest: Rest) -> None:
-    """A host answers nobody: it rests for every address, and is probed from one of them instead of from each.
+    """A host answers no node: it rests for every address, and is probed from one of them instead of from each.
 
     All count as many refusals in a row as the one with the most. The address that was to ask next, but not the one that
     has just asked, probes the host after the rest of so many. Each other one waits as after one more: for the answer to
-    that probe, or in its place where it makes none.
+    that probe, or to make it if that address does not.
 
     Args:
         node: that has just asked.
-        others: nodes that may ask, too.
+        others: further nodes that may ask.
     """
     rows = tx.records(_RestRow, _SILENT, host=rest.host)
     able = [row for row in rows if row.node != node and row.node in others] or [
@@ -155,7 +155,7 @@ def rest_for_all(tx: Transaction, now: datetime, node: str, others: Collection[s
 _SILENT = f"{_REST} WHERE host = :host AND cause = '{UNREACHABLE}' ORDER BY node FOR UPDATE"
 
 
-def recovered(tx: Transaction, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
+def close_breakers(tx: Transaction, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
     """Close the half-open breakers of these (host, node), after the host gave the node a page.
 
     Open breakers stay open: that page was in flight when the host refused another. A host that did not answer and now

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.states import State, Transition
 from tasks.store.queue import transitions
-from tasks.store.queue.hosts import recovered
+from tasks.store.queue.hosts import close_breakers
 from tasks.store.queue.transitions import LOCKED_IF_FREE, Move
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
@@ -336,7 +336,7 @@ def progress_many(tx: Transaction, now: datetime, items: Sequence[Renewal]) -> l
     renewed = [i for i in items if i.lease.token in kept]
     rows = [{"id": i.lease.attempt_id, **i.counters.columns()} for i in renewed if i.counters is not None]
     tx.update("attempts", ("id",), rows, shared={"progress_at": now})
-    recovered(tx, now, {(host, i.lease.node) for i in renewed for host in i.page_hosts})
+    close_breakers(tx, now, {(host, i.lease.node) for i in renewed for host in i.page_hosts})
     return [i.lease.token in kept for i in items]
 
 

@@ -64,18 +64,18 @@ def list_manual(
         most: maximum number of subtasks.
         reason, site: only subtasks of this cause; an empty reason is none, `None` all.
     """
-    chosen = f"SELECT id {_of_cause(reason, site)} AND :after < id + 0 {_IN_ORDER} LIMIT :most"
+    chosen = f"SELECT id {_condition(reason, site)} AND :after < id + 0 {_IN_ORDER} LIMIT :most"
     statement = f"WITH chosen AS ({chosen}) SELECT {_ROWS}"
     return tx.records(ManualRow, statement, after=after, most=most, reason=reason, site=site)
 
 
 def list_ids(tx: Transaction, *, reason: str | None = None, site: str | None = None) -> list[int]:
     """Return the numbers of subtasks in MANUAL, of a cause as in `list_manual`, in their order."""
-    statement = f"SELECT id {_of_cause(reason, site)} {_IN_ORDER}"
+    statement = f"SELECT id {_condition(reason, site)} {_IN_ORDER}"
     return [subtask_id for (subtask_id,) in tx.rows(statement, reason=reason, site=site)]
 
 
-def _of_cause(reason: str | None, site: str | None) -> str:
+def _condition(reason: str | None, site: str | None) -> str:
     of_reason = {None: "", "": " AND reason IS NULL"}.get(reason, " AND reason = :reason")
     return f"{_MANUAL}{of_reason}{'' if site is None else ' AND site = :site'}"
 
@@ -142,7 +142,7 @@ def retry(
 
     Args:
         node: the only node it may go to; None: any.
-        edit: what is changed of it before.
+        edit: changes to make before.
 
     Returns:
         How many targets are to do.

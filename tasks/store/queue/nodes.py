@@ -27,7 +27,7 @@ _LEAST_AT_HOSTS = 0.1
 
 
 CLOCK_S = 10.0
-"""Clocks that are further apart are told: messages expire by them, and dates of reviews are relative to them."""
+"""A larger difference of clocks is reported: messages expire by them, and dates of reviews are relative to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Node:
     """A crawl node.
 
     Attributes:
-        kinds: what it may crawl.
+        kinds: sites of these kinds may be crawled by it.
         slots: attempts it runs at once.
         address: source address it binds; None = the system's choice.
         machine: whose outgoing address it then shares with other nodes there: a computer, or a proxy's HOST:PORT.
@@ -62,7 +62,7 @@ class NodeRow(Node):
     Attributes:
         attempts_per_s, backlog, idle: as of its last heartbeat (`Heartbeat`).
         running, waiting: leases it has begun, and has not begun.
-        waits_since: since when it has had unbegun leases and begun none; None where it has none.
+        waits_since: since when it has had unbegun leases and begun none; `None` if it has none.
         parameters: of its machine, as it reported them (2019 balance paper); None: not reported.
         catalog: hash of the entries of its catalog; None: not reported.
         clock_s: how far its clock is ahead of the database's, as of its last heartbeat.
@@ -88,7 +88,7 @@ def register(
 
     Args:
         entries: of its catalog, as hashes, or that it has no browser for a site (`splitter.catalog.entries`); empty:
-            not told, so it is given any site.
+            not reported, so it is given any site.
     """
     tx.later(
         _REGISTER,
@@ -162,12 +162,12 @@ _ADD = """
 
 
 def remove(tx: Transaction, now: datetime, name: str, silent_after: timedelta) -> None:
-    """Remove a node that was added and does not run; what was learned of it stays in the node-run control.
+    """Remove a node that was added and does not run; its statistics stay in the node-run control.
 
     Its leases stay: release them in the same transaction (`tasks.store.queue.closing.release_leases`).
 
     Args:
-        silent_after: a node without a heartbeat for so long does not run.
+        silent_after: a node does not run if its last heartbeat is older than this.
 
     Raises:
         UnknownNode: none of that name was added.
@@ -176,7 +176,7 @@ def remove(tx: Transaction, now: datetime, name: str, silent_after: timedelta) -
     known = [node.name for node in list_added(tx, 1)]
     if name not in known:
         raise UnknownNode(f"no node {name!r} was added; added: {', '.join(sorted(known)) or 'none'}")
-    if alive(tx, now, name, silent_after):
+    if is_alive(tx, now, name, silent_after):
         raise InputError(
             f"node {name!r} runs, or was killed less than {silent_after.total_seconds():.0f} s ago: end the run first "
             f"(`reviewloop nodes drain {name}` gives it nothing new meanwhile)"
@@ -256,14 +256,14 @@ _BEAT = """
 """
 
 
-def alive(tx: Transaction, now: datetime, name: str, silent_after: timedelta) -> bool:
+def is_alive(tx: Transaction, now: datetime, name: str, silent_after: timedelta) -> bool:
     """Return True if a node's last heartbeat is less than `silent_after` ago."""
     seen = tx.time("SELECT seen_at FROM nodes WHERE name = :name", name=name)
     return seen is not None and now - seen < silent_after
 
 
-def at_hosts(tx: Transaction) -> dict[str, float]:
-    """Return the share of each node's begun attempts that load hosts; nodes where all do are left out.
+def asking_shares(tx: Transaction) -> dict[str, float]:
+    """Return the share of each node's begun attempts that load hosts, without nodes whose share is 1.
 
     The others wait for the database, which may be far away, and send no request meanwhile.
     """
@@ -284,7 +284,7 @@ def permit_addresses(tx: Transaction) -> dict[str, str]:
 _NODES = "SELECT name, kinds, slots, address, machine FROM nodes"
 
 
-def live(tx: Transaction, now: datetime, silent_after: timedelta | None) -> list[Node]:
+def list_live(tx: Transaction, now: datetime, silent_after: timedelta | None) -> list[Node]:
     """Return nodes that are alive and not drained, by name; without `silent_after`, silent ones too."""
     if silent_after is None:
         return tx.records(Node, f"{_NODES} WHERE NOT drained ORDER BY name")
@@ -322,7 +322,7 @@ def _unknown(tx: Transaction, name: str) -> UnknownNode:
     return UnknownNode(f"there is no node {name!r}; registered: {known}")
 
 
-def listed(tx: Transaction) -> list[NodeRow]:
+def list_nodes(tx: Transaction) -> list[NodeRow]:
     """Return every node, by name."""
     return tx.records(NodeRow, _LISTED)
 
@@ -343,8 +343,8 @@ _LISTED = f"""
 """
 
 
-def catalogs(tx: Transaction) -> dict[str, str]:
-    """Return the hash of all entries of its catalog, by node that told of it."""
+def list_catalogs(tx: Transaction) -> dict[str, str]:
+    """Return by node the hash of all entries of its catalog, if it reported them."""
     return dict(tx.rows("SELECT name, catalog FROM nodes WHERE catalog IS NOT NULL"))
 
 
@@ -353,34 +353,34 @@ class _NodeEntries(NamedTuple):
     entries: Mapping[str, str] | None
 
 
-def entries(tx: Transaction, name: str) -> dict[str, str]:
-    """Return the entries of a node's catalog, as hashes by site; empty if it told none."""
+def get_entries(tx: Transaction, name: str) -> dict[str, str]:
+    """Return the entries of a node's catalog, as hashes by site; empty if it reported none."""
     found = tx.record(_NodeEntries, "SELECT name, entries FROM nodes WHERE name = :name", name=name)
     return dict(found.entries or {}) if found is not None else {}
 
 
-def unrendered(tx: Transaction) -> dict[str, int]:
+def count_unrendered(tx: Transaction) -> dict[str, int]:
     """Return how many sites of its catalog need a browser, by node without one."""
     without = tx.records(_NodeEntries, _WITHOUT_BROWSER, pattern=contained(NO_BROWSER))
-    return {row.name: _unrendered(row) for row in without}
+    return {row.name: _count_lacking(row) for row in without}
 
 
 _WITHOUT_BROWSER = "SELECT name, entries FROM nodes WHERE CAST(entries AS text) LIKE :pattern ESCAPE '/'"
 
 
-def browsers(tx: Transaction, now: datetime, silent_after: timedelta) -> tuple[int, int]:
-    """Return how many nodes are alive and told of their catalog, and how many of them lack no browser for its sites."""
+def count_browsers(tx: Transaction, now: datetime, silent_after: timedelta) -> tuple[int, int]:
+    """Return how many live nodes reported their catalog, and how many of these can render all of its sites."""
     told = tx.records(
         _NodeEntries, f"SELECT name, entries FROM nodes WHERE {_LIVE}", since=now - silent_after
     )
-    return len(told), sum(not _unrendered(row) for row in told)
+    return len(told), sum(not _count_lacking(row) for row in told)
 
 
-def none_renders(tx: Transaction, now: datetime, silent_after: timedelta) -> bool:
+def lacks_browser(tx: Transaction, now: datetime, silent_after: timedelta) -> bool:
     """Return True if nodes are alive and none of them has a browser for the sites that need one."""
-    told, rendering = browsers(tx, now, silent_after)
+    told, rendering = count_browsers(tx, now, silent_after)
     return bool(told) and not rendering
 
 
-def _unrendered(row: _NodeEntries) -> int:
+def _count_lacking(row: _NodeEntries) -> int:
     return sum(entry == NO_BROWSER for entry in (row.entries or {}).values())

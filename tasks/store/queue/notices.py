@@ -25,7 +25,7 @@ class AlertRow:
     Attributes:
         since: when it came on last.
         firing: it is on.
-        told: True if the message that it is on was sent, and the message that it is over was not.
+        told: True after the message that it is on, until the message that it is over.
         told_at: time of the last message.
         claimed_at: time at which a process began to send a message; `None` if none is sending.
         trouble: receivers that the last message did not reach, and why.
@@ -100,7 +100,7 @@ def note_sent_alerts(
 
     Args:
         rows: alerts that were claimed for it.
-        told: False if no receiver was reached; the message is sent again when the claim has expired.
+        told: False if no receiver was reached: the message is sent again when the claim has expired.
         trouble: receivers that were not reached, and why.
     """
     for row in rows:

@@ -42,7 +42,7 @@ class Schedule:
         options: of reports and exports: `to`, `format`, `products`, `private` (`app.sending.delivery`).
         next_at: None: never, as it is paused.
         last_at: when it was begun last.
-        taken_until: somebody makes and hands over its file now, until then at most.
+        taken_until: a process makes and sends its file now, until then at most.
         tries: failed ones in a row.
         problem: why the last one failed.
     """
@@ -69,7 +69,7 @@ class Schedule:
         return Recurrence(every=timedelta(seconds=self.every_s or 0.0))
 
 
-def listed(tx: Transaction) -> list[Schedule]:
+def list_schedules(tx: Transaction) -> list[Schedule]:
     """Return every schedule, the next one first, paused ones last."""
     return tx.records(Schedule, f"{_SCHEDULES} {_IN_ORDER}")
 
@@ -139,7 +139,7 @@ _CHANGE = f"UPDATE schedules {_CHANGED} WHERE id = :id"
 _RECRAWL = f"{_INSERT} ON CONFLICT (product_id) DO UPDATE {_CHANGED}"
 
 
-def begun_anew(tx: Transaction, now: datetime, product_id: int) -> None:
+def restart_interval(tx: Transaction, now: datetime, product_id: int) -> None:
     """Count a product's interval from now on, after a person began its round."""
     found = tx.record(Schedule, f"{_SCHEDULES} WHERE s.product_id = :product_id", product_id=product_id)
     if found is not None and found.next_at is not None and not found.cron:
@@ -187,7 +187,7 @@ _DUE_RECRAWLS = f"{_SCHEDULES} WHERE s.next_at <= :now AND s.what = '{ScheduleKi
 
 
 def _begin(tx: Transaction, now: datetime, due: Sequence[Schedule]) -> int:
-    """Begin the rounds of these schedules, of those that nobody else has changed or begun meanwhile."""
+    """Begin the rounds of these schedules, without those that another process has changed or begun meanwhile."""
     begun = [
         one.id
         for one in due
@@ -243,7 +243,7 @@ _DUE_FILES = f"{_SCHEDULES} WHERE {_DUE} AND (:only IS NULL OR s.id = :only) {_I
 _CLAIM = f"UPDATE schedules SET taken_until = :until, {_LAST_AT} WHERE id = :id AND {_DUE}"
 
 
-def handed_over(tx: Transaction, now: datetime, taken: Schedule, problem: str = "") -> None:
+def end_run(tx: Transaction, now: datetime, taken: Schedule, problem: str = "") -> None:
     """Note that a run of a schedule has ended; if it failed, it is tried again soon, `MOST_TRIES` times in all.
 
     Changes that a person has made to it meanwhile stay.

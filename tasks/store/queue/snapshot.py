@@ -25,7 +25,7 @@ from tasks.store.queue.nodes import NodeRow
 from tasks.store.sql.transaction import Transaction
 
 UNDER_WAY = timedelta(seconds=1.5)
-"""An attempt given so long ago is past its result pages, as a rule."""
+"""Age of an attempt that is past its result pages, as a rule."""
 
 HostsOf = Callable[[str], tuple[str, str]]
 """(engine's host, site's host) of a site."""
@@ -48,13 +48,13 @@ class _ReadySubtask(NamedTuple):
     allocated_at: datetime | None
 
 
-def waiting(tx: Transaction, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
+def list_waiting(tx: Transaction, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
     """Return subtasks in WAIT that may be allocated now, in queue order."""
     rows = tx.records(_ReadySubtask, _WAITING, now=now, most=limit)
     return [view for view, _ in _views(rows, hosts_of)]
 
 
-def unstarted(tx: Transaction, now: datetime, hosts_of: HostsOf) -> list[PrefetchedLease]:
+def list_unstarted(tx: Transaction, now: datetime, hosts_of: HostsOf) -> list[PrefetchedLease]:
     """Return leases that no node has begun, of every node."""
     rows = tx.records(_ReadySubtask, _UNSTARTED)
     return [
@@ -65,7 +65,7 @@ def unstarted(tx: Transaction, now: datetime, hosts_of: HostsOf) -> list[Prefetc
 
 
 def _views(rows: Sequence[_ReadySubtask], hosts_of: HostsOf) -> Iterator[tuple[SubtaskView, _ReadySubtask]]:
-    """Yield each row as a strategy sees it, with the row; a result page to read asks the engine's host, too."""
+    """Yield each row as a strategy sees it, with the row. With a result page to read it will ask its engine's host."""
     by_site = cache(hosts_of)
     for row in rows:
         asked = by_site(row.site)
@@ -104,7 +104,7 @@ _UNSTARTED = f"""
 
 
 def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
-    """Return a node with its prefetched leases, what it can be given now, and how soon it begins it."""
+    """Return the load of a node, by its leases and its last heartbeat."""
     return node_load(
         row.name,
         frozenset(row.kinds),
@@ -118,10 +118,10 @@ def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
     )
 
 
-def node_loads(tx: Transaction, now: datetime, rule: BufferRule) -> list[NodeLoad]:
+def list_node_loads(tx: Transaction, now: datetime, rule: BufferRule) -> list[NodeLoad]:
     """Return the nodes that are alive and not drained."""
     since = now - timedelta(seconds=rule.silent_after_s)
-    alive = (row for row in nodes.listed(tx) if row.seen_at is not None and row.seen_at > since)
+    alive = (row for row in nodes.list_nodes(tx) if row.seen_at is not None and row.seen_at > since)
     return [load_of(row, now, rule) for row in alive if not row.drained]
 
 
@@ -135,10 +135,10 @@ class _Running(NamedTuple):
     under_way: int
 
 
-def crawled(tx: Transaction, now: datetime, sites: Collection[str], grants: Grants) -> Crawled:
+def load_crawled(tx: Transaction, now: datetime, sites: Collection[str], grants: Grants) -> Crawled:
     """Return the work under way and the rests of hosts.
 
-    Attempts that wait for the database send no requests (`nodes.at_hosts`).
+    Attempts that wait for the database send no requests (`nodes.asking_shares`).
 
     Args:
         sites: that are about to be crawled.
@@ -156,7 +156,7 @@ def crawled(tx: Transaction, now: datetime, sites: Collection[str], grants: Gran
             unanswered.setdefault(rest.host, []).append(rest.node)
     return Crawled(
         running=tx.records(_Running, _CRAWLED, before=now - UNDER_WAY),
-        asking=nodes.at_hosts(tx),
+        asking=nodes.asking_shares(tx),
         resting=resting,
         unanswered=unanswered,
         probing=probing,
@@ -193,7 +193,7 @@ class FailedView:
         return self.failed_on[-1] if self.failed_on else ""
 
 
-def failed(tx: Transaction, limit: int) -> list[FailedView]:
+def lock_failed(tx: Transaction, limit: int) -> list[FailedView]:
     """Return subtasks in FAILED, the oldest first, locked; what another transaction has locked is passed over."""
     return tx.records(FailedView, _FAILED, most=limit)
 
@@ -220,7 +220,7 @@ class SleepingView(NamedTuple):
     part_id: int
 
 
-def sleeping(tx: Transaction, limit: int) -> list[SleepingView]:
+def lock_sleeping(tx: Transaction, limit: int) -> list[SleepingView]:
     """Return subtasks in SLEEP, the oldest first, locked."""
     return tx.records(SleepingView, _SLEEPING, most=limit)
 
@@ -240,7 +240,7 @@ _SLEEPING = f"""
 # walks: the first site, the first one behind it, and so on.
 
 
-def heads(tx: Transaction) -> dict[str, int]:
+def list_heads(tx: Transaction) -> dict[str, int]:
     """Return the highest priority of each site with subtasks in PRIORITY."""
     return dict(tx.rows(_HEADS))
 
@@ -258,7 +258,7 @@ _HEADS = f"""
 """
 
 
-def waiting_by_site(tx: Transaction) -> dict[tuple[str, int], int]:
+def count_waiting(tx: Transaction) -> dict[tuple[str, int], int]:
     """Return how many subtasks are in WAIT, by (site, priority)."""
     return {(site, priority): n for site, priority, n in tx.rows(_WAITING_BY_SITE)}
 
@@ -268,7 +268,7 @@ _WAITING_BY_SITE = f"""
 """
 
 
-def entrants(tx: Transaction, wanted: Mapping[str, int]) -> list[Entrant]:
+def list_entrants(tx: Transaction, wanted: Mapping[str, int]) -> list[Entrant]:
     """Return the first subtasks of each site in PRIORITY: higher priority first, then first in, first out.
 
     Args:
@@ -286,7 +286,7 @@ def entrants(tx: Transaction, wanted: Mapping[str, int]) -> list[Entrant]:
     return tx.records(Entrant, all_sites, wanted=[{"site": site, "n": n} for site, n in wanted.items()])
 
 
-def pending(tx: Transaction) -> dict[str, Backlog]:
+def count_pending(tx: Transaction) -> dict[str, Backlog]:
     """Return the subtasks in PRIORITY by site, and their hits left; it reads all of the index (docs/scaling.md)."""
     return {site: Backlog(n, left) for site, n, left in tx.rows(_PENDING)}
 

@@ -12,7 +12,7 @@ time between two looks is long or negative. At most a quarter of a lease counts:
 all of it if the clock was set back, but never beyond the deadline of a lease that is renewed now. So a scheduler that
 only looks late, again and again, does not keep leases of dead nodes for ever.
 
-The module also stores single values by name: marks of sweeps, what a scheduler measured, a trained model.
+The module also stores single values by name: marks of sweeps, measurements of a scheduler, a trained model.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _old(tx: Transaction, part: str, following: str, before: datetime) -> Sequen
     """Return the next rows of a part that are older, up to the first that is not; the mark is moved behind them."""
     if not _free(tx):
         return ()
-    rows = tx.records(_Following, following, after=mark_of(tx, part), most=BATCH + 1)[:-1]
+    rows = tx.records(_Following, following, after=get_mark(tx, part), most=BATCH + 1)[:-1]
     young = next((place for place, row in enumerate(rows) if row.at is None or row.at >= before), len(rows))
     if young:
         set_mark(tx, part, rows[young - 1].id)
@@ -290,7 +290,7 @@ _STORE_VALUE = """
 """
 
 
-def mark_of(tx: Transaction, sweep: str) -> int:
+def get_mark(tx: Transaction, sweep: str) -> int:
     """Return the number of the last row that a sweep through a table has processed; 0 before it began."""
     mark = load_value(tx, sweep)
     return mark.data["last_id"] if mark is not None else 0
