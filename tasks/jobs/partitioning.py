@@ -78,14 +78,14 @@ def refine(tx: Transaction, context: Context, woken: Sequence[SleepingView]) -> 
 
 
 def _engine(context: Context, site: str) -> Engine | None:
-    """The engine of a site; None where its queries can't be changed: it left the catalog, or is a list."""
+    """Return the engine of a site; None if its queries can't be changed: it left the catalog, or is a list."""
     catalog = context.catalog
     engine = catalog.engine_of(site) if site in catalog.sites else None
     return engine if engine is not None and engine.discover == "search" else None
 
 
 def _may_change(partition: PartitionRow, limits: EngineLimits) -> bool:
-    """Whether a partition may be split or relaxed, by what it showed."""
+    """Return True if a partition may be split or relaxed, by its result pages so far."""
     listing = partition.listing
     return (listing.ended and not listing.listed) or listing.over(limits)
 

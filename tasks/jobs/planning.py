@@ -1,4 +1,4 @@
-"""From virtual tasks to tasks: which sites are permitted, and what is asked there."""
+"""Makes tasks of virtual tasks: finds the sites that may be asked, and the queries for each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Permission:
     """Whether robots.txt lets a site be crawled.
 
     Attributes:
-        state: "permitted", "not permitted" or "unknown" (nobody answered: crawling will tell).
+        state: "permitted", "not permitted" or "unknown" (no host answered: the crawl will show it).
         why: one line for people.
     """
 
@@ -43,7 +43,7 @@ class Permission:
 
 
 def addresses(catalog: Catalog, site: str) -> tuple[str, str]:
-    """The two addresses whose robots.txt decides about a site: its engine's search, and its own front page."""
+    """Return the two addresses whose robots.txt decides about a site: its engine's search, and its own front page."""
     return catalog.engine_of(site).url, f"http://{site}/"
 
 
@@ -107,7 +107,7 @@ async def plan(
 
 
 def _wanted(catalog: Catalog, virtual_tasks: Sequence[VirtualTask]) -> set[str]:
-    """The sites that any of these is to be looked for at."""
+    """Return the sites at which any of these virtual tasks is planned."""
     return {site for one in virtual_tasks for site in catalog.sites_for(one.sites, one.category)}
 
 
@@ -138,7 +138,7 @@ def _plan_late(tx: Transaction, _now: datetime, *, catalog: Catalog, askable: Se
 async def _refused(
     catalog: Catalog, sites: Sequence[str], robots_of: RobotsOf, agent: str
 ) -> dict[str, tuple[str, str]]:
-    """The sites of these that robots.txt refuses, with the kind of obstacle and why."""
+    """Return the sites that robots.txt refuses, with the kind of obstacle and why."""
     urls = sorted({url for site in sites for url in addresses(catalog, site)})
     answers = await asyncio.gather(*(robots_of(url) for url in urls))
     rules = dict(zip(urls, answers, strict=True))

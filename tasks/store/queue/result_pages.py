@@ -287,19 +287,13 @@ def _count_hits(
         made: how many of its hits each result page listed first.
         unread: targets of result pages that were not read before.
     """
-    read = []
+    rows = {row.id: row for row in partitions_of_tasks(tx, {one.task_id for one in leases.values()})}
+    changed, found, log = set(), {}, []
     for item in items:
         subtask = leases[item.lease.token]
-        new_hits = made.pop((subtask.id, item.target.id), 0)
-        first = item.target.id in unread
-        if first or new_hits:
-            read.append((item, subtask, first, new_hits))
+        row, new_hits = rows[subtask.part_id], made.pop((subtask.id, item.target.id), 0)
+        if item.target.id in unread:
             unread.discard(item.target.id)
-    rows = {row.id: row for row in partitions_of_tasks(tx, {subtask.task_id for _, subtask, *_ in read})}
-    found, log = {}, []
-    for item, subtask, first, new_hits in read:
-        row = rows[subtask.part_id]
-        if first:
             keys = b"".join(hit.key[:_KEY_BYTES] for hit in item.hits)
             log.append((subtask.product_id, item.lease.site, subtask.engine, row.id, item.lease.node, keys))
             row = replace(
@@ -309,15 +303,17 @@ def _count_hits(
                 pages_read=row.pages_read + 1,
                 ended=not item.page.more,
             )
+        elif not new_hits:
+            continue
         hits = hit_count(row.listing, item.limits, row.state)
         rows[row.id] = replace(
             row, new_hits=row.new_hits + new_hits, found=hits.found, provenance=hits.provenance
         )
+        changed.add(row.id)
         if hits.found is not None:
             counted = {"found": hits.found, "found_provenance": hits.provenance}
             found[item.lease.attempt_id] = {"id": item.lease.attempt_id, **counted}
-    changed = sorted({subtask.part_id for _, subtask, *_ in read})
-    counts = [{name: getattr(rows[part_id], name) for name in _COUNTS} for part_id in changed]
+    counts = [{name: getattr(rows[part_id], name) for name in _COUNTS} for part_id in sorted(changed)]
     tx.update("task_parts", ("id",), counts)
     recount(tx, rows.values())
     tx.insert("result_pages", _READ_PAGE, log, shared={"at": tx.now})
