@@ -15,6 +15,7 @@ from tasks.domain.host_wait import UNREACHABLE, HostWait
 from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
 from tasks.store.queue import nodes, transitions
+from tasks.store.queue.hosts import Breaker, list_rests
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.transaction import Transaction
 
@@ -131,13 +132,6 @@ class HostQueue:
         return self.cause == UNREACHABLE
 
 
-class _Rest(NamedTuple):
-    host: str
-    node: str
-    cause: str
-    until: datetime
-
-
 class _Waiting(NamedTuple):
     """Subtasks in WAIT of one site and kind.
 
@@ -165,9 +159,10 @@ def host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> l
         silent_after: a node without a heartbeat for so long is silent; where all are, all registered ones count.
     """
     now = tx.now
-    rests: dict[str, dict[str, _Rest]] = {}
-    for rest in tx.records(_Rest, _RESTS, now=now):
-        rests.setdefault(rest.host, {})[rest.node] = rest
+    rests: dict[str, dict[str, Breaker]] = {}
+    for rest in list_rests(tx):
+        if rest.until > now or rest.unanswered:
+            rests.setdefault(rest.host, {})[rest.node] = rest
     able = nodes.list_live(tx, now, silent_after) or nodes.list_live(tx, now, None)
     resting = cache(lambda site, kind: _resting(hosts_of(site), kind, able, rests))
     found: dict[HostWait, HostQueue] = {}
@@ -189,7 +184,7 @@ def host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> l
 
 
 def _resting(
-    hosts: Sequence[str], kind: str, able: Sequence[Node], rests: Mapping[str, Mapping[str, _Rest]]
+    hosts: Sequence[str], kind: str, able: Sequence[Node], rests: Mapping[str, Mapping[str, Breaker]]
 ) -> tuple[HostWait, datetime] | None:
     """Return the first of these hosts that rests for every node of the kind, and until when; `None`: none does."""
     names = [node.name for node in able if kind in node.kinds]
@@ -201,7 +196,6 @@ def _resting(
     return None
 
 
-_RESTS = f"SELECT host, node, cause, until FROM host_rests WHERE until > :now OR cause = '{UNREACHABLE}'"
 _HELD = f"""
     SELECT site, kind, wait_host, wait_reason, min(until) AS until, count(*) AS n, coalesce(sum("left"), 0) AS "left"
     FROM (
