@@ -79,7 +79,7 @@ def list_(groups: tuple[str, ...], db: str | None, sites: str | None, as_json: b
     catalog = settings.catalog()
     permissions, had = _stored(settings, catalog)
     names = in_groups(catalog, groups)
-    rows = [_site(catalog, name, permissions[name], had.get(name, SiteRow())) for name in names]
+    rows = [_site(catalog, name, permissions[name], had.get(name, SiteRow(name))) for name in names]
     if as_json:
         print_json({"catalog": catalog.name, "sites": rows})
         return

@@ -109,7 +109,9 @@ def test_what_people_ask(conn, number):
     [row] = pair_queries.pairs_by_product(conn, "12315.com", "node1")
     assert (row.product, row.attempts, row.failed, row.tried) == ("特仑苏", 1, 1, 1)
     assert pair_queries.pairs_by_product(conn, None, "node2") == []
-    assert queue_queries.by_site(conn) == {"12315.com": queue_queries.SiteRow(tasks=1, manual=1)}
+    assert queue_queries.by_site(conn) == {
+        "12315.com": queue_queries.SiteRow(site="12315.com", tasks=1, manual=1)
+    }
     assert schedules.list_schedules(conn) == []
     assert queue_queries.waiting_summary(conn).oldest_at is None
     assert queue_queries.stored_since(conn, queue_queries.Stored()) == queue_queries.Stored()

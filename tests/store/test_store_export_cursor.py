@@ -143,6 +143,19 @@ def test_transactions_that_commit_in_another_order(postgres_store) -> None:
     assert story.export(cursor)[0] == []
 
 
+def test_a_refused_record_that_was_deleted_leaves_the_cursor_valid(story: Story) -> None:
+    """They go whenever their page is read again."""
+    story.page()
+    model = story.world.rows(table)[0]._asdict() | {"key": "refused", "refused": "boilerplate"}
+    del model["id"]
+    story.world.do(lambda conn, _: conn.execute(insert(table).values(model)))
+    first, cursor = story.export(None)
+    story.world.do(lambda conn, _: conn.run("DELETE FROM reviews WHERE refused IS NOT NULL"))
+    story.page()
+    second, _ = story.export(cursor)
+    assert sorted(first + second) == sorted(story.every())
+
+
 def test_a_clock_that_was_set_back_loses_no_link(story: Story) -> None:
     story.page()
     story.page()

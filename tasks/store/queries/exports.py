@@ -99,7 +99,7 @@ _NEWEST = """
         (SELECT min(id) FROM reviews WHERE id > :after AND collected_at > :settled AND collected_at <= :now),
         (SELECT max(id) + 1 FROM reviews)
     )
-    ORDER BY id DESC LIMIT 1
+    AND refused IS NULL ORDER BY id DESC LIMIT 1
 """
 _NEWEST_SERIAL = "SELECT coalesce(max(serial), 0) FROM page_products WHERE serial > 0 AND serial < :limit"
 

@@ -6,7 +6,7 @@ Queries about what happened lately are bounded: they look at the newest rows, ho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import NamedTuple
@@ -243,23 +243,16 @@ class SiteRow:
         manual: subtasks that wait for a person.
     """
 
+    site: str
     tasks: int = 0
     pages: int = 0
     reviews: int = 0
     manual: int = 0
 
 
-class _OfSite(NamedTuple):
-    site: str
-    tasks: int
-    pages: int
-    reviews: int
-    manual: int
-
-
 def by_site(tx: Transaction) -> dict[str, SiteRow]:
     """Return tasks, pages and reviews of every site that has any."""
-    return {site: SiteRow(*counts) for site, *counts in tx.records(_OfSite, _BY_SITE)}
+    return {row.site: row for row in tx.records(SiteRow, _BY_SITE)}
 
 
 _BY_SITE = f"""
@@ -331,32 +324,25 @@ class Totals:
     pages: int
     reviews: int
     recalls: int
-    targets: Mapping[str, int]
+    targets: Mapping[str, int] = field(default_factory=dict)
     reposts: int
-    voices: Mapping[str, int]
+    voices: Mapping[str, int] = field(default_factory=dict)
 
 
 def totals(tx: Transaction) -> Totals:
     """Return counts over the whole store."""
-    ((products, tasks, pages, reviews, recalls, reposts),) = tx.rows(_TOTALS)
-    return Totals(
-        products=products,
-        tasks=tasks,
-        pages=pages,
-        reviews=reviews,
-        recalls=recalls,
-        targets=dict(tx.rows("SELECT state, count(*) FROM targets WHERE kind = 'hit' GROUP BY state")),
-        reposts=reposts,
-        voices=by_voice(tx),
-    )
+    (found,) = tx.records(Totals, _TOTALS)
+    targets = tx.rows("SELECT state, count(*) FROM targets WHERE kind = 'hit' GROUP BY state")
+    return replace(found, targets=dict(targets), voices=by_voice(tx))
 
 
 _TOTALS = f"""
-    SELECT (SELECT count(*) FROM products), (SELECT count(*) FROM tasks), (SELECT count(*) FROM pages),
-        (SELECT count(*) FROM reviews WHERE refused IS NULL),
+    SELECT (SELECT count(*) FROM products) AS products, (SELECT count(*) FROM tasks) AS tasks,
+        (SELECT count(*) FROM pages) AS pages,
+        (SELECT count(*) FROM reviews WHERE refused IS NULL) AS reviews,
         (SELECT count(*) FROM events WHERE transition = '{Transition.RECALL}')
-            + (SELECT coalesce(sum(recalls), 0) FROM subtasks WHERE log_dropped),
-        (SELECT count(*) FROM review_links)
+            + (SELECT coalesce(sum(recalls), 0) FROM subtasks WHERE log_dropped) AS recalls,
+        (SELECT count(*) FROM review_links) AS reposts
 """
 
 
@@ -524,13 +510,14 @@ class Sizes:
 
 def sizes(tx: Transaction) -> Sizes:
     """Return the ends of four indexes: as quick with many rows as with few."""
-    (ends,) = tx.rows(_SIZES)
-    return Sizes(*(n or 0 for n in ends))
+    (found,) = tx.records(Sizes, _SIZES)
+    return found
 
 
 _SIZES = """
-    SELECT (SELECT max(id) FROM subtasks), (SELECT max(id) FROM pages),
-        (SELECT max(id) FROM reviews WHERE refused IS NULL), (SELECT max(id) FROM events)
+    SELECT coalesce((SELECT max(id) FROM subtasks), 0) AS subtasks, coalesce((SELECT max(id) FROM pages), 0) AS pages,
+        coalesce((SELECT max(id) FROM reviews WHERE refused IS NULL), 0) AS reviews,
+        coalesce((SELECT max(id) FROM events), 0) AS events
 """
 
 
