@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from splitter.catalog.names import Group
+
+    from tasks.domain.pages import Review
+    from tasks.domain.voices import VoiceJudgement
     from tasks.jobs.runtime import Control
 
 
@@ -17,11 +21,17 @@ def _link_reposts(control: Control) -> None:
     link_reposts(control.store, control.write, time.thread_time)
 
 
+def _judge_voice(review: Review, group: Group | None) -> VoiceJudgement:
+    """Judge a record that an older version stored without its voice."""
+    from tasks.reading.voice import judgement  # brings numpy
+
+    return judgement(review, group)
+
+
 def _judge_links(control: Control) -> None:
     from tasks.jobs.judging import judge_links, link_judge
-    from tasks.reading.voice import judgement
 
-    of_page = link_judge(control.context.catalog, judgement)
+    of_page = link_judge(control.context.catalog, _judge_voice)
     judge_links(control.store, control.write, of_page, control.goes_on)
 
 

@@ -1,4 +1,4 @@
-"""Links of pages to products, each with a verdict, and the stored pages that are to be judged.
+"""Links of pages to products, each with a verdict, and the stored pages that must be judged.
 
 The verdict belongs to the link, since a page may be found for several products; a product's reviews are those of the
 pages whose verdict for it is `REVIEW`. The node judges a new page for the product that it was found for. Any other new
@@ -25,7 +25,7 @@ from tasks.store.sql.transaction import Transaction
 
 _KEY = ("page_id", "product_id")
 OTHER_PRODUCT = f"('{Verdict.WRONG_PRODUCT}', '{Verdict.NEAR_PRODUCT}')"
-"""Verdicts by which a page's reviews are another product's."""
+"""Verdicts that say: the reviews of the page are another product's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class _Record(NamedTuple):
 
 def _read(tx: Transaction, rows: Sequence[PageRow]) -> list[StoredPage]:
     numbers = [row.id for row in rows]
-    links = _linked_products(tx, numbers)
+    links = _list_linked_products(tx, numbers)
     kept: dict[int, list[tuple[int, Review]]] = defaultdict(list)
     refused: dict[int, list[tuple[int, str, Review]]] = defaultdict(list)
     for one in tx.records(_Record, _RECORDS, pages=numbers):
@@ -267,7 +267,7 @@ class _Query(NamedTuple):
     keywords: list[str]
 
 
-def _linked_products(tx: Transaction, page_ids: Collection[int]) -> Mapping[int, list[LinkedProduct]]:
+def _list_linked_products(tx: Transaction, page_ids: Collection[int]) -> Mapping[int, list[LinkedProduct]]:
     """Return the links of pages, by page, in the order of the products' numbers."""
     queries: dict[tuple[int, int], list[_Query]] = defaultdict(list)
     for query in tx.records(_Query, _QUERIES, pages=page_ids):

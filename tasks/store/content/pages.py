@@ -41,7 +41,7 @@ class NewPage:
         etag, last_modified: validators for the next fetch.
         refused: records that are no review, each with its reason; `reviews` holds none of them.
         confidence: as in `tasks.domain.pages.PageRead`.
-        verdict: what it is to the product that it was found for; None: pages of its site are not judged.
+        verdict: its relation to the product that it was found for; None: pages of its site are not judged.
         missing: keywords of the product that it lacks, if it is about another one.
     """
 
@@ -104,8 +104,8 @@ class _Arrival(NamedTuple):
 def save_pages(tx: Transaction, now: datetime, items: Sequence[PageToStore]) -> list[bool]:
     """Store pages with their records, and their targets as stored; False for a page that was stored already.
 
-    A page whose lease is over is stored all the same and marked late. Of a page that was stored already, what is new
-    is stored.
+    A page whose lease is over is stored all the same and marked late. If a page was stored already, its new
+    records are stored.
     """
     wanted = {item.lease.subtask_id for item in items}
     locked = {row.id: row for row in tx.records(_Found, _FIND_LOCKED, ids=wanted)}
@@ -253,7 +253,7 @@ STORE_RESULT_PAGES: BatchOperation[ResultPageToStore, StoredHits | None] = Batch
 
 
 def _link_known(tx: Transaction, now: datetime, pairs: Collection[tuple[KnownPage, int]]) -> None:
-    """Link pages to products; a sweep judges them by what is stored."""
+    """Link pages to products; a sweep judges them by their stored texts."""
     times = {page.id: page.time_of(now) for page, _ in pairs}
     links.add(tx, now, [Link(page.id, product_id, Verdict.UNJUDGED) for page, product_id in pairs], times)
 

@@ -35,6 +35,7 @@ VOICE = ("voice", "voice_probability", "buyer", "sentiment", "voice_model")
 _TEXTS = ("key", "title", "body", "author", "date_text", "published_at", "rating", "variant")
 _COLUMNS = ("page_id", *_TEXTS, *VOICE, *PageOrigin._fields[1:], "text_hash", "refused")
 _KEY, _HASH, _REFUSED = map(_COLUMNS.index, ("key", "text_hash", "refused"))
+_N_TEXTS = len(_TEXTS)
 _NOT_JUDGED = (None,) * len(VOICE)
 _AT_ONCE = 10_000
 """SQLite takes a limited number of values in one statement."""
@@ -52,11 +53,7 @@ def rows_of(origin: PageOrigin, records: Sequence[Review], refused: str | None =
     """Return the rows of a page's records for `insert`."""
     page_id, *came_from = origin
     return [
-        (
-            page_id,
-            *(*one[: len(_TEXTS)], *(one.voice or _NOT_JUDGED), *came_from),
-            *(text_hash(one.body), refused),
-        )
+        (page_id, *one[:_N_TEXTS], *(one.voice or _NOT_JUDGED), *came_from, text_hash(one.body), refused)
         for one in records
     ]
 
