@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from tasks.domain.pair_stats import HALF_LIFE_S
 from tasks.store.queries import pairs
 from tasks.store.queue import stats
 from tasks.store.sql.transaction import Transaction
+
+if TYPE_CHECKING:
+    from tasks.scheduling.statistics import Knowledge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,7 @@ def permit_worths(conn: Transaction, now: datetime) -> Mapping[tuple[str, str], 
     from tasks.scheduling.posterior import posterior  # it takes scipy half a second: only for who asks
 
     now_s = now.timestamp()
-    knowledge = stats.knowledge(conn)
+    knowledge = _knowledge(conn, now)
     chances = posterior(knowledge, now_s, knowledge.sites, knowledge.nodes).mean().page_chance
     prices = pairs.last_prices(conn)
     return {
@@ -43,3 +48,15 @@ def permit_worths(conn: Transaction, now: datetime) -> Mapping[tuple[str, str], 
         for site in knowledge.sites
         for node in knowledge.nodes
     }
+
+
+def _knowledge(conn: Transaction, now: datetime) -> Knowledge:
+    """Return the statistics of every pair as a decision would have them now, with what runs."""
+    from tasks.scheduling.statistics import Knowledge  # it takes numpy: only for who asks
+
+    known = Knowledge()
+    for row in stats.changed(conn, None):
+        age_s = (now - row.faded_at).total_seconds()
+        known.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), now.timestamp())
+    known.set_running(stats.running(conn))
+    return known

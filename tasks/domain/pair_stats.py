@@ -170,3 +170,34 @@ class AttemptResult:
             active_s=self.active_s,
             lost_s=self.lost_s,
         )
+
+
+RESPONSES = 50
+"""Response times of a pair beyond which older ones fade."""
+
+_SLOWER = 0.25
+"""Weight of a response time that is longer than those before: what delays an answer only adds to the distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """How far a site is from a node.
+
+    Attributes:
+        ms: with the noise removed, above 0.
+        n: response times it rests on, at least 1.
+    """
+
+    ms: float
+    n: int
+
+    def __add__(self, measured: RoundTrip) -> RoundTrip:
+        """Return the belief once another attempt has measured it, within the range of both.
+
+        A faster measurement counts by the number of its response times, and a slower one a quarter as much: a host
+        that is busy for an hour has not moved, and one that moved is seen all the same. What was known before weighs
+        as `RESPONSES` response times at most.
+        """
+        weight = measured.n * (_SLOWER if measured.ms > self.ms else 1.0)
+        share = weight / (min(self.n, RESPONSES) + weight)
+        return RoundTrip(self.ms + share * (measured.ms - self.ms), self.n + measured.n)

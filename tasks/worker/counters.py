@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from tasks.scheduling.proximity.response_times import RoundTrip, without_noise
+from tasks.domain.pair_stats import RoundTrip
+from tasks.scheduling.proximity.response_times import without_noise
 from tasks.store.queue.leases import Counters
 
 MOST_TIMED = 50

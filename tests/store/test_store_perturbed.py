@@ -23,7 +23,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.hit_count import EngineLimits, PartitionState, Provenance
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
-from tasks.domain.pair_stats import SUMS
+from tasks.domain.pair_stats import SUMS, RoundTrip
 from tasks.domain.proxy import Proxy
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State, Transition
@@ -31,7 +31,6 @@ from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.repost_linking import link_reposts
 from tasks.scheduling.alerting import Alert
-from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.store.content import imports, pages, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import

@@ -6,8 +6,7 @@ import pytest
 from world import SITE, World, hit
 
 from tasks.domain.failures import FailureReason
-from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY
-from tasks.scheduling.proximity.response_times import RoundTrip
+from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, RoundTrip
 from tasks.store.queries import pairs
 from tasks.store.queue import closing, leases, stats
 from tasks.store.queue.leases import Counters

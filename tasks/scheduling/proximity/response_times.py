@@ -1,4 +1,4 @@
-"""Distance of a site from a node: one delay out of repeated response times, and how it moves with each attempt.
+"""Distance of a site from a node: one delay out of repeated response times (`RoundTrip` averages it over attempts).
 
 Out of repeated measurements: the mode-of-buckets mean of the 2010 paper. A bucket width is picked from the spread of
 the values; a value's bucket is the integer quotient of value and width; the answer is the mean of all values in the
@@ -8,26 +8,15 @@ The paper does not say how the width follows from the spread. Here it is half th
 median: the one spread of those tried (range, standard deviation, quartiles) that an outlier does not widen, and with
 it about 30 % of five values are left out, with a whole one about 20 %: the two shares the paper prints.
 Among equally full buckets the one of smaller delays counts as fuller: what disturbs a measurement adds to it.
-
-From attempt to attempt: a measurement is the distance and whatever delayed it, and delays only add. So a faster one
-counts by the number of its response times, and a slower one a quarter as much: a host that is busy for an hour has not
-moved, and one that moved is seen all the same. What was known before weighs
-as `MEMORY` response times at most.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean, median
 
 from splitter.errors import InputError
-
-MEMORY = 50
-"""Response times beyond which older ones fade."""
-
-_SLOWER = 0.25
 
 
 def without_noise(values_ms: Sequence[float], width_deviations: float = 0.5) -> float:
@@ -66,26 +55,3 @@ def _fullest(ascending: list[float], width_deviations: float) -> list[float]:
         buckets.setdefault(value // width, []).append(value)
     fullest = sorted(buckets, key=lambda bucket: (-len(buckets[bucket]), bucket))[:3]
     return [value for bucket in sorted(fullest) for value in buckets[bucket]]
-
-
-@dataclass(frozen=True, slots=True)
-class RoundTrip:
-    """How far a site is from a node.
-
-    Attributes:
-        ms: with the noise removed, above 0.
-        n: response times it rests on, at least 1.
-    """
-
-    ms: float
-    n: int
-
-
-def moved(known: RoundTrip | None, measured: RoundTrip) -> RoundTrip:
-    """The belief about a pair once another attempt has measured it; within the range of both."""
-    if known is None:
-        return measured
-    before = min(known.n, MEMORY)
-    weight = measured.n * (_SLOWER if measured.ms > known.ms else 1.0)
-    share = weight / (before + weight)
-    return RoundTrip(known.ms + share * (measured.ms - known.ms), known.n + measured.n)

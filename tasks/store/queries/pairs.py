@@ -30,7 +30,7 @@ class PairRow(PairStats):
         wait_s: seconds waited for rate limits.
         requests: sent by these attempts, those for result pages and those that failed too; of a pair also those of
             attempts given back, which count as no attempt.
-        rtt_ms: response time of the site (`tasks.scheduling.proximity.response_times`); `None`: not measured, or the
+        rtt_ms: response time of the site (`tasks.domain.pair_stats.RoundTrip`); `None`: not measured, or the
             row is of one product.
         product: the name of the product that the row is of; empty: of all.
     """

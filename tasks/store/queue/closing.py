@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
-from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
+from tasks.domain.pair_stats import AttemptOutcome, AttemptResult, RoundTrip
 from tasks.domain.states import Transition
 from tasks.scheduling import unasked
-from tasks.scheduling.proximity.response_times import RoundTrip
 from tasks.scheduling.unasked import NodeAccess, UnaskedHost
 from tasks.store.queue import nodes, stats, transitions
 from tasks.store.queue.hosts import Breaker, Rest, close_breakers, list_rests, rest_for_all, rest_host

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, SUMS, AttemptOutcome, AttemptResult, PairStats
+from tasks.domain.pair_stats import (
+    HALF_LIFE_S,
+    MEMORY,
+    SUMS,
+    AttemptOutcome,
+    AttemptResult,
+    PairStats,
+    RoundTrip,
+)
 from tasks.domain.states import State
-from tasks.scheduling.proximity.response_times import RoundTrip, moved
 from tasks.store.sql.transaction import Transaction
-
-if TYPE_CHECKING:
-    from tasks.scheduling.statistics import Knowledge
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,8 @@ def _folded(row: Any, now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
     values["faded_at"] = max(now, row.faded_at)
     found = RoundTrip(row.rtt_ms, row.rtt_n) if row.rtt_ms is not None else None
     for one in folds:
-        found = moved(found, one.round_trip) if one.round_trip is not None else found
+        if one.round_trip is not None:
+            found = one.round_trip if found is None else found + one.round_trip
     values["rtt_ms"], values["rtt_n"] = (found.ms, found.n) if found is not None else (None, 0)
     return values
 
@@ -142,20 +147,6 @@ _RUNNING = f"""
     SELECT a.site, a.node, a.offered, a.tried, a.collected, a.active_s, '{AttemptOutcome.RELEASED}' AS outcome
     FROM attempts a JOIN subtasks s ON s.attempt_id = a.id WHERE s.state = '{State.CRAWL}' AND a.tried > 0
 """
-
-
-def knowledge(tx: Transaction) -> Knowledge:
-    """Return the statistics of every pair as a decision would have them now, with what runs."""
-    from tasks.scheduling.statistics import (
-        Knowledge,  # brings numpy, which commands that only list do without
-    )
-
-    known = Knowledge()
-    for row in changed(tx, None):
-        age_s = (tx.now - row.faded_at).total_seconds()
-        known.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), tx.now.timestamp())
-    known.set_running(running(tx))
-    return known
 
 
 def round_trips(tx: Transaction) -> dict[tuple[str, str], float]:

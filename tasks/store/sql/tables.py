@@ -358,7 +358,7 @@ pair_stats = _table(
     # The same, faded to `faded_at`, for the strategies.
     *(_seconds(f"f_{name}") for name in (*_SUMMED_COUNTS, "active_s", "lost_s")),
     _time("faded_at", nullable=False),
-    # Response time of the site (tasks.scheduling.proximity.response_times); null: not measured.
+    # Response time of the site (tasks.domain.pair_stats.RoundTrip); null: not measured.
     Column("rtt_ms", Float),
     _count("rtt_n"),  # response times it rests on
     Index(None, "faded_at"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from statistics import fmean
 
 import pytest
@@ -10,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.errors import InputError
-from tasks.scheduling.proximity.response_times import MEMORY, RoundTrip, moved, without_noise
+from tasks.domain.pair_stats import RESPONSES, RoundTrip
+from tasks.scheduling.proximity.response_times import without_noise
 
 DELAYS = st.lists(st.floats(0.01, 1e5), min_size=1, max_size=30)
 
@@ -65,7 +65,7 @@ TRIPS = st.builds(RoundTrip, st.floats(0.1, 1e5), st.integers(1, 50))
 
 @given(TRIPS, TRIPS)
 def test_it_stays_between_what_was_known_and_what_is_measured(known, measured):
-    told = moved(known, measured)
+    told = known + measured
     low, high = sorted((known.ms, measured.ms))
     assert low * (1 - 1e-12) <= told.ms <= high * (1 + 1e-12)
     assert told.n == known.n + measured.n
@@ -73,5 +73,5 @@ def test_it_stays_between_what_was_known_and_what_is_measured(known, measured):
 
 def test_a_host_that_moved_away_is_seen_however_much_was_known():
     known = RoundTrip(20.0, 100_000)
-    told = reduce(moved, [RoundTrip(200.0, MEMORY)] * 12, known)
+    told = sum([RoundTrip(200.0, RESPONSES)] * 12, known)
     assert told.ms > 180.0
