@@ -99,6 +99,7 @@ def test_a_log_that_cannot_be_read_is_not_left_out(locked: Path) -> None:
         "postgresql://u:se@cret@host/db",
         "postgresql://u:se@cret:1x@host/db",
         "postgresql://u:s@e/cret@host/db",
+        "postgresql:/u:se@cret@host/db",
     ],
 )
 def test_a_password_with_an_at_sign_is_not_printed(url: str) -> None:

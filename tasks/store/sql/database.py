@@ -63,7 +63,8 @@ def open_engine(url: str, *, pool_size: int = 5, connect_s: int | None = None) -
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # a port that is no number, too
-        shown = "" if "@" in url else f" {url!r}"  # it may hold a password
+        # A password stands before the @; of several, any but the last may be a part of it.
+        shown = {0: f" {url!r}", 1: f" '***@{url.partition('@')[2]}'"}.get(url.count("@"), "")
         raise InputError(
             f"database URL{shown} cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
         ) from None
