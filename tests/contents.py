@@ -17,10 +17,10 @@ def empty(store: Store) -> None:
     with store.begin() as conn:
         if store.is_sqlite:
             for delete in _DELETES:
-                conn.exec_driver_sql(delete)
+                conn.engine_connection.exec_driver_sql(delete)
         else:
             firsts = [f"SELECT setval('{table.name}_id_seq', 1, false)" for table in _NUMBERED]
-            conn.exec_driver_sql("; ".join((*_DELETES, *firsts)))
+            conn.engine_connection.exec_driver_sql("; ".join((*_DELETES, *firsts)))
 
 
 class Snapshot:
@@ -28,7 +28,10 @@ class Snapshot:
 
     def __init__(self, store: Store) -> None:
         with store.read() as conn:
-            found = {table: conn.execute(select(table)).mappings().all() for table in metadata.sorted_tables}
+            found = {
+                table: conn.engine_connection.execute(select(table)).mappings().all()
+                for table in metadata.sorted_tables
+            }
         self._rows = {table: [dict(row) for row in rows] for table, rows in found.items() if rows}
 
     def restore(self, store: Store) -> None:
@@ -36,11 +39,11 @@ class Snapshot:
         empty(store)
         with store.begin() as conn:
             for table, rows in self._rows.items():
-                conn.execute(table.insert(), rows)
+                conn.engine_connection.execute(table.insert(), rows)
             lasts = [
                 f"SELECT setval('{table.name}_id_seq', {max(row['id'] for row in self._rows[table])})"
                 for table in _NUMBERED
                 if table in self._rows
             ]
             if not store.is_sqlite:
-                conn.exec_driver_sql("; ".join(lasts))
+                conn.engine_connection.exec_driver_sql("; ".join(lasts))

@@ -62,7 +62,7 @@ def stored(url: str) -> set[tuple[str, str]]:
     try:
         with store.read() as conn:
             assert verify(conn, conn.now).violations == ()
-            return {(r.url, r.content_hash) for r in conn.execute(select(pages))}
+            return {(r.url, r.content_hash) for r in conn.engine_connection.execute(select(pages))}
     finally:
         store.close()
 
@@ -71,7 +71,7 @@ def transitions(url: str) -> set[str]:
     store = Store.open(url)
     try:
         with store.read() as conn:
-            return set(conn.scalars(select(events.c.transition)))
+            return set(conn.engine_connection.scalars(select(events.c.transition)))
     finally:
         store.close()
 
@@ -83,8 +83,8 @@ def committed(url: str) -> int:
     store = Store.open(url)
     try:
         with store.read() as conn:
-            known = conn.dialect.has_table(conn.engine_connection, "pages")
-            return conn.scalar(select(func.count()).select_from(pages)) if known else 0
+            known = conn.engine_connection.dialect.has_table(conn.engine_connection, "pages")
+            return conn.engine_connection.scalar(select(func.count()).select_from(pages)) if known else 0
     finally:
         store.close()
 

@@ -56,7 +56,7 @@ def old(empty: Store, empty_url: str) -> Store:
             file.executescript(dump)
     else:
         with empty.begin() as conn:
-            conn.connection.cursor().execute(dump)
+            conn.engine_connection.connection.cursor().execute(dump)
     return empty
 
 
@@ -64,11 +64,11 @@ def _schema(store: Store) -> dict[tuple[str, ...], object]:
     """What the database says of its tables, without the order of columns and Alembic's own table."""
     with store.read() as conn:
         if store.is_sqlite:
-            rows = conn.exec_driver_sql(
+            rows = conn.engine_connection.exec_driver_sql(
                 "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name != 'alembic_version'"
             )
             return {(kind, name): _parts(sql) if kind == "table" else sql for kind, name, sql in rows}
-        rows = conn.exec_driver_sql(
+        rows = conn.engine_connection.exec_driver_sql(
             """
             SELECT 'column', c.relname, a.attname,
                    concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid))
@@ -304,7 +304,7 @@ def test_a_database_that_cannot_be_upgraded_is_refused(
     old: Store, migrations: Path, found: str, advice: str
 ) -> None:
     with old.begin() as conn:
-        conn.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{found}'")
+        conn.engine_connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{found}'")
     with pytest.raises(WrongRevision, match=f"revision {found}.*{advice}"):
         schema.upgrade(old, migrations)
     with old.read() as conn:
@@ -316,11 +316,13 @@ def test_a_database_that_cannot_be_upgraded_is_refused(
 def test_upgrading_twice_changes_nothing(empty: Store, migrations: Path) -> None:
     schema.upgrade(empty, migrations)
     with empty.begin() as conn:
-        conn.exec_driver_sql("INSERT INTO hosts (host) VALUES ('cca.org.cn')")
+        conn.engine_connection.exec_driver_sql("INSERT INTO hosts (host) VALUES ('cca.org.cn')")
     schema.upgrade(empty, migrations)
     with empty.read() as conn:
         assert schema.revision(conn) == schema.newest(migrations)
-        assert conn.exec_driver_sql("SELECT host FROM hosts").scalars().all() == ["cca.org.cn"]
+        assert conn.engine_connection.exec_driver_sql("SELECT host FROM hosts").scalars().all() == [
+            "cca.org.cn"
+        ]
 
 
 def test_programs_that_start_together_upgrade_once(empty_url: str, migrations: Path) -> None:

@@ -29,7 +29,7 @@ _ALWAYS_GO_ON = (State.PRIORITY, State.SLEEP, State.FAILED)
 
 def movement(conn: Transaction) -> tuple[Any, ...]:
     """Return the numbers of the newest page and transition: one of them grows whenever the loop gets on."""
-    return tuple(conn.execute(_NEWEST).one())
+    return tuple(conn.engine_connection.execute(_NEWEST).one())
 
 
 _NEWEST = select(
@@ -48,7 +48,7 @@ def can_go_on(conn: Transaction, now: datetime, without: Collection[str] = ()) -
     runs = exists().where(s.state == State.CRAWL, s.lease_node.not_in(without))
     moves = exists().where(s.state.in_(_ALWAYS_GO_ON))
     unplanned = exists().where(virtual_tasks.c.planned_at.is_(None))
-    return bool(conn.execute(select(or_(waits, runs, moves, unplanned))).scalar_one())
+    return bool(conn.engine_connection.execute(select(or_(waits, runs, moves, unplanned))).scalar_one())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,9 @@ class Contents:
 
 def contents(conn: Transaction) -> Contents:
     """All pages and reviews; held in memory."""
-    return Contents(*(Counter(tuple(map(str, row)) for row in conn.execute(of)) for of in _CONTENTS))
+    return Contents(
+        *(Counter(tuple(map(str, row)) for row in conn.engine_connection.execute(of)) for of in _CONTENTS)
+    )
 
 
 _CONTENTS = (

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from sqlalchemy import Select, func, select
 
 from tasks.domain.states import State
-from tasks.store.sql.database import columns_of
 from tasks.store.sql.tables import attempts, subtasks, targets, tasks
 from tasks.store.sql.transaction import Transaction
 
@@ -51,10 +50,13 @@ class RecordedTask:
     read: bool = True
 
 
+_COLUMNS = [attempts.c[one.name] for one in fields(RecordedAttempt) if one.name in attempts.c]
+
+
 def recorded_attempts(conn: Transaction) -> list[RecordedAttempt]:
     """Every attempt that was closed, the oldest first; those given back only where they tried pages."""
-    rows = conn.execute(
-        select(*columns_of(RecordedAttempt, attempts), attempts.c.allocated_at.label("begun_at"))
+    rows = conn.engine_connection.execute(
+        select(*_COLUMNS, attempts.c.allocated_at.label("begun_at"))
         .where(
             attempts.c.outcome.in_(("succeeded", "failed", "silent"))
             | ((attempts.c.outcome == "released") & (attempts.c.tried > 0)),
@@ -85,7 +87,7 @@ def recorded_tasks(conn: Transaction) -> Sequence[RecordedTask]:
     )
     found = [
         RecordedTask(site, kind, hits.get(id_, 0), vain.get(id_, 0), id_ in listed or id_ not in is_open)
-        for id_, site, kind in conn.execute(
+        for id_, site, kind in conn.engine_connection.execute(
             select(tasks.c.id, tasks.c.site, tasks.c.kind).order_by(tasks.c.id)
         )
     ]
@@ -94,5 +96,5 @@ def recorded_tasks(conn: Transaction) -> Sequence[RecordedTask]:
 
 def _by_task(counted: Select[int, int], conn: Transaction) -> dict[int, int]:
     """Rows of (task, count), one for each task."""
-    rows = conn.execute(counted.group_by(counted.selected_columns[0]))
+    rows = conn.engine_connection.execute(counted.group_by(counted.selected_columns[0]))
     return {row[0]: row[1] for row in rows}

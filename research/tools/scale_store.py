@@ -157,10 +157,10 @@ class _Loop:
         """Free slots for `leases`, then measure a turn of the scheduler, committed."""
         with self._store.begin() as conn:
             now = conn.now
-            self._queue(conn, conn.execute(text(_DONE)).rowcount)
-            conn.execute(update(tables.nodes).values(seen_at=now, drained=True))
+            self._queue(conn, conn.engine_connection.execute(text(_DONE)).rowcount)
+            conn.engine_connection.execute(update(tables.nodes).values(seen_at=now, drained=True))
             open_ones = tables.nodes.c.name.in_(self._names[: -(-leases // self._slots)])
-            conn.execute(update(tables.nodes).where(open_ones).values(drained=False))
+            conn.engine_connection.execute(update(tables.nodes).where(open_ones).values(drained=False))
         server_s, begin_cpu_s, begin_s = self._server.cpu_s(), time.process_time(), time.perf_counter()
         with self._store.begin() as conn:
             given = tick(conn, conn.now, self._context, ("admit", "allocate"))
@@ -170,7 +170,7 @@ class _Loop:
     def _queue(self, conn: Transaction, count: int) -> None:
         """So many more subtasks in PRIORITY."""
         sqlite = self._store.is_sqlite
-        numbers = _NUMBERS[conn.dialect.name]
+        numbers = _NUMBERS["sqlite" if conn.is_sqlite else "postgresql"]
         statement = f"{numbers} {_SUBTASKS}"
         if sqlite:  # WITH may not come before INSERT ... SELECT there, but within it may
             head, tail = _SUBTASKS.split("SELECT", 1)
@@ -179,7 +179,7 @@ class _Loop:
         told = now.replace(tzinfo=None).isoformat(" ") if sqlite else now.isoformat(" ")
         told_by = {"sites": self._sites, "least": self._made, "size": self._made + count, "now": told}
         if count:
-            conn.execute(text(statement), told_by)
+            conn.engine_connection.execute(text(statement), told_by)
         self._made += count
 
 
@@ -197,9 +197,9 @@ def _begin(conn: Transaction, sites: Sequence[str], names: Sequence[str], slots:
     for name in names:
         nodes.register(conn, now, Node(name, frozenset({Kind.META}), slots))
     row: Mapping[str, object] = {"keywords": [], "aliases": [], "created_at": now}
-    conn.execute(insert(products), [{"name": "scale", **row}])
-    conn.execute(insert(virtual_tasks), [{"product_id": 1, "planned_at": now, **row}])
-    conn.execute(
+    conn.engine_connection.execute(insert(products), [{"name": "scale", **row}])
+    conn.engine_connection.execute(insert(virtual_tasks), [{"product_id": 1, "planned_at": now, **row}])
+    conn.engine_connection.execute(
         insert(tasks),
         [
             {
@@ -213,7 +213,7 @@ def _begin(conn: Transaction, sites: Sequence[str], names: Sequence[str], slots:
             for n, site in enumerate(sites)
         ],
     )
-    conn.execute(
+    conn.engine_connection.execute(
         insert(pair_stats),
         [
             {

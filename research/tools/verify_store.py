@@ -57,16 +57,16 @@ def fill(store: Store, least_events: int) -> None:
         for name in ("targets", "pages"):
             head = f"substr(url_key, 1, {_HEAD}) || "
             key = f"{head}'{_TAIL}'" if store.is_sqlite else f"{head}'{_TAIL}'::bytea"
-            conn.execute(
+            conn.engine_connection.execute(
                 text(f"UPDATE {name} SET url_key = " + (f"CAST({key} AS BLOB)" if store.is_sqlite else key))
             )
-        made = conn.execute(select(func.count()).select_from(events)).scalar_one()
+        made = conn.engine_connection.execute(select(func.count()).select_from(events)).scalar_one()
         copies, doubled = 1, 0
         while made * copies < least_events:
             _copy(conn, doubled)
             copies, doubled = 2 * copies, doubled + 1
         values = {name: pair_stats.c[name] * copies for name in (*SUMS, "wait_s", "requests")}
-        conn.execute(pair_stats.update().values(values))
+        conn.engine_connection.execute(pair_stats.update().values(values))
     settle(store)
 
 
@@ -74,11 +74,10 @@ def settle(store: Store) -> None:
     """Let PostgreSQL learn what it holds, as it does by itself in time; SQLite does not."""
     if store.is_sqlite:
         return
-    with (
-        store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn,
-        unhurried(Transaction(conn)),
-    ):
+    with store.engine.connect() as conn:
+        driver: Any = conn.connection.driver_connection
         conn.detach()  # what is lifted from it now, it keeps
+        driver.patient = True
         conn.exec_driver_sql("SET statement_timeout = 0")
         conn.exec_driver_sql("VACUUM ANALYZE")
 
@@ -89,7 +88,7 @@ def _story(conn: Transaction) -> None:
     (wanted,) = tasks.unplanned(conn, 1)
     planned = [NewTask(f"site{n}.cn", "baidu", "meta", (NewPartition(words, 1, 1),)) for n in range(_SITES)]
     tasks.plan(conn, wanted, planned, lambda query, _pages: [f"http://engine/{query.site}"])
-    ids = list(conn.scalars(select(subtasks.c.id).order_by(subtasks.c.id)))
+    ids = list(conn.engine_connection.scalars(select(subtasks.c.id).order_by(subtasks.c.id)))
     transitions.move(conn, Transition.ADMIT, [Move(one) for one in ids])
     for subtask_id in ids:
         if subtask_id % _FAILS == 0:
@@ -145,7 +144,7 @@ def _page(target_id: int, url: str, key: bytes) -> NewPage:
 def _copy(conn: Transaction, doubled: int) -> None:
     """All rows once more, with numbers behind those that there are, for the so-manieth time."""
     most = {
-        name: conn.execute(select(func.max(metadata.tables[name].c.id))).scalar_one()
+        name: conn.engine_connection.execute(select(func.max(metadata.tables[name].c.id))).scalar_one()
         for name in _COPIED
         if "id" in metadata.tables[name].c
     }
@@ -153,7 +152,9 @@ def _copy(conn: Transaction, doubled: int) -> None:
         table = metadata.tables[name]
         columns = {column.name: _copied(conn, table, column, most, doubled) for column in table.columns}
         named = ", ".join(f'"{column}"' for column in columns)
-        conn.execute(text(f"INSERT INTO {name} ({named}) SELECT {', '.join(columns.values())} FROM {name}"))
+        conn.engine_connection.execute(
+            text(f"INSERT INTO {name} ({named}) SELECT {', '.join(columns.values())} FROM {name}")
+        )
 
 
 def _copied(conn: Transaction, table: Table, column: Column[Any], most: dict[str, int], doubled: int) -> str:
@@ -167,7 +168,7 @@ def _copied(conn: Transaction, table: Table, column: Column[Any], most: dict[str
     step = most["products"]
     if name == "url_key":  # one more byte of its tail is another one
         of = f"substr(url_key, 1, {15 - doubled}) || {{}} || substr(url_key, {17 - doubled})"
-        sqlite = conn.dialect.name == "sqlite"
+        sqlite = conn.is_sqlite
         return f"CAST({of.format(_OTHER)} AS BLOB)" if sqlite else of.format(f"{_OTHER}::bytea")
     if name == "url" or (table.name == "products" and name in ("name", "name_key")):
         return f"{name} || '.{step}'"

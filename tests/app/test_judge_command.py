@@ -21,7 +21,7 @@ def of_an_older_version(crawled):
     """The store as a version without voices left it."""
     store = Store.open(crawled.url)
     with store.begin() as conn:
-        conn.exec_driver_sql(UNTOLD)
+        conn.engine_connection.exec_driver_sql(UNTOLD)
     store.close()
 
 

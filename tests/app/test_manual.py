@@ -44,7 +44,7 @@ def conn(store):
             [NewTask("12315.com", "baidu", "meta", (NewPartition(("蒙牛", "特仑苏"), 2, 2),))],
             lambda *_: URLS,
         )
-        number = conn.scalar(select(subtasks.c.id))
+        number = conn.engine_connection.scalar(select(subtasks.c.id))
         transitions.move_one(conn, Transition.ADMIT, transitions.Move(number))
         [lease] = leases.grant(conn, [Grant(number, "node1", 10, 20.0, {})], LEASE)
         leases.start_many(conn, now, [leases.Renewal(lease, LEASE)])
@@ -53,13 +53,15 @@ def conn(store):
         detail = {"why": "blocked", "suggestion": "wait"}
         one = transitions.Move(number, node="node1", reason=FailureReason.BLOCKED, detail=detail)
         transitions.move_one(conn, Transition.GIVE_UP, one)
-        conn.execute(update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3))
+        conn.engine_connection.execute(
+            update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3)
+        )
         yield conn
 
 
 @pytest.fixture
 def number(conn):
-    return conn.scalar(select(subtasks.c.id))
+    return conn.engine_connection.scalar(select(subtasks.c.id))
 
 
 def test_retry_begins_anew(conn, number):

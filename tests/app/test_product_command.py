@@ -230,8 +230,12 @@ def test_a_renamed_product_keeps_everything(reviewloop, url):
     assert reviewloop("product", "edit", "光明牛奶", "--name", "250ml", "--db", url).exit_code == 2
     store = Store.open(url)
     with store.read() as conn:
-        rows = conn.execute(select(products.c.name, products.c.id).order_by(products.c.id)).all()
-        noted = conn.execute(select(audit_log.c.subject, audit_log.c.detail).order_by(audit_log.c.id)).all()
+        rows = conn.engine_connection.execute(
+            select(products.c.name, products.c.id).order_by(products.c.id)
+        ).all()
+        noted = conn.engine_connection.execute(
+            select(audit_log.c.subject, audit_log.c.detail).order_by(audit_log.c.id)
+        ).all()
     store.close()
     assert rows == [("蒙牛 特仑苏", 1), ("光明牛奶", 2)]
     assert noted[-2:] == [
@@ -297,7 +301,11 @@ def sites_and_pages(url):
     store = Store.open(url)
     try:
         with store.read() as conn:
-            row = conn.execute(select(products)).one()
-            return row.sites, row.pages, conn.scalar(select(func.max(virtual_tasks.c.round)))
+            row = conn.engine_connection.execute(select(products)).one()
+            return (
+                row.sites,
+                row.pages,
+                conn.engine_connection.scalar(select(func.max(virtual_tasks.c.round))),
+            )
     finally:
         store.close()

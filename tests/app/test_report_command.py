@@ -35,7 +35,9 @@ def test_the_report_tells_what_is_stored(crawled, tmp_path):
 def test_what_strangers_wrote_stays_text(crawled, tmp_path):
     store = Store.open(crawled.url)
     with store.begin() as conn:
-        conn.execute(update(reviews).values(body=NASTY, author=NASTY, title=NASTY, same_as=None))
+        conn.engine_connection.execute(
+            update(reviews).values(body=NASTY, author=NASTY, title=NASTY, same_as=None)
+        )
     store.close()
     text = written(crawled, tmp_path)
     assert "&lt;script&gt;alert(1)" in text
@@ -79,7 +81,7 @@ def test_a_response_of_a_stranger_stays_text(crawled, tmp_path):
     store = Store.open(crawled.url)
     last = {"url": "http://x.cn/<b>", "status": 200, "error": "blocked", "detail": "", "head": NASTY}
     with store.begin() as conn:
-        conn.execute(update(attempts).values(last_response=last))
+        conn.engine_connection.execute(update(attempts).values(last_response=last))
     store.close()
     html = failed_report(crawled, tmp_path, "html").decode()
     assert "&lt;script&gt;alert(1)" in html

@@ -307,9 +307,9 @@ def _decided(url: str, facts: dict[str, object]) -> None:
     """As if every decision had rested on these."""
     with closing(Store.open(url)) as store, store.begin() as conn:
         given = events.c.transition == "allocate"
-        for row in conn.execute(select(events.c.id, events.c.detail).where(given)).all():
+        for row in conn.engine_connection.execute(select(events.c.id, events.c.detail).where(given)).all():
             detail = {name: of for name, of in row.detail.items() if name not in ("prices", "floor")} | facts
-            conn.execute(update(events).where(events.c.id == row.id).values(detail=detail))
+            conn.engine_connection.execute(update(events).where(events.c.id == row.id).values(detail=detail))
 
 
 def test_explain_of_a_waiting_subtask_tells_what_would_be_decided(crawled, reviewloop):

@@ -126,7 +126,11 @@ def test_a_runner_does_what_was_missed_once_and_goes_on_where_one_fails(crawled,
 
     tools = delivery_tools(load_settings({}, database_url=crawled.url))
     assert deliver_due(tools, store, write) == [], "not yet due"
-    write(lambda conn, now: conn.execute(update(schedules).values(next_at=now - timedelta(days=9))))
+    write(
+        lambda conn, now: conn.engine_connection.execute(
+            update(schedules).values(next_at=now - timedelta(days=9))
+        )
+    )
     (first, problem), (second, none) = deliver_due(tools, store, write)
     assert (first.id, second.id, none) == (1, 2, "")
     assert "blocked" in problem

@@ -35,7 +35,8 @@ Pages = frozenset[tuple[str, str]]
 def stored_pages(store: Store) -> Pages:
     with store.read() as conn:
         return frozenset(
-            (url, str(key)) for url, key in conn.execute(select(pages.c.url, pages.c.content_hash))
+            (url, str(key))
+            for url, key in conn.engine_connection.execute(select(pages.c.url, pages.c.content_hash))
         )
 
 

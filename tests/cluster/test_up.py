@@ -29,7 +29,7 @@ def up(launch, settings, *words):
 
 def running_on(store, node):
     with store.read() as conn:
-        return conn.execute(
+        return conn.engine_connection.execute(
             select(subtasks.c.id).where(subtasks.c.lease_node == node, subtasks.c.lease_started).limit(1)
         ).scalar_one_or_none()
 
@@ -90,8 +90,12 @@ def test_a_worker_killed_at_work_changes_nothing(web, wanted, launch, postgres_u
         assert not violations(store)
         with store.read() as conn:
             # By its successor at its start, or by recall where that took longer than the silence.
-            released = conn.scalars(select(events.c.detail).where(events.c.transition == "release")).all()
-            recalled = conn.scalars(select(events.c.id).where(events.c.transition == "silent")).all()
+            released = conn.engine_connection.scalars(
+                select(events.c.detail).where(events.c.transition == "release")
+            ).all()
+            recalled = conn.engine_connection.scalars(
+                select(events.c.id).where(events.c.transition == "silent")
+            ).all()
             assert {"why": "its process was killed"} in released or recalled
 
 
@@ -132,7 +136,7 @@ def test_a_cluster_with_servers_of_its_own_goes_on_where_it_was(web, wanted, lau
 def pages_in(store):
     try:
         with store.read() as conn:
-            return conn.execute(select(func.count()).select_from(pages)).scalar_one()
+            return conn.engine_connection.execute(select(func.count()).select_from(pages)).scalar_one()
     except (StoreFailed, WrongRevision):  # not there yet, or without its tables
         return 0
 

@@ -52,7 +52,7 @@ class Scheduler:
 
     def grant(self, count: int) -> list[Lease]:
         with self.store.begin() as conn:
-            waiting = conn.scalars(
+            waiting = conn.engine_connection.scalars(
                 select(subtasks.c.id)
                 .where(subtasks.c.state == State.WAIT)
                 .order_by(subtasks.c.id)
@@ -77,17 +77,19 @@ class Scheduler:
         ids = [lease.attempt_id for lease in given]
         with self.store.read() as conn:
             return list(
-                conn.scalars(select(attempts.c.outcome).where(attempts.c.id.in_(ids)).order_by(attempts.c.id))
+                conn.engine_connection.scalars(
+                    select(attempts.c.outcome).where(attempts.c.id.in_(ids)).order_by(attempts.c.id)
+                )
             )
 
     def states(self, given: list[Lease]) -> set[str]:
         ids = [lease.subtask_id for lease in given]
         with self.store.read() as conn:
-            return set(conn.scalars(select(subtasks.c.state).where(subtasks.c.id.in_(ids))))
+            return set(conn.engine_connection.scalars(select(subtasks.c.state).where(subtasks.c.id.in_(ids))))
 
     def count(self, table) -> int:
         with self.store.read() as conn:
-            return conn.execute(select(func.count()).select_from(table)).scalar_one()
+            return conn.engine_connection.execute(select(func.count()).select_from(table)).scalar_one()
 
 
 @pytest.fixture

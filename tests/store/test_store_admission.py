@@ -62,14 +62,14 @@ def test_the_index_answers(world: World) -> None:
         if not world.store.is_sqlite:  # so many that a plan matters, and known to the planner
             others = [one.name for one in subtasks.c if one.name not in ("id", "task_id", "chunk")]
             listed = ", ".join(f'"{name}"' for name in others)
-            conn.exec_driver_sql(
+            conn.engine_connection.exec_driver_sql(
                 f"INSERT INTO subtasks (task_id, chunk, {listed}) "
                 f"SELECT task_id, n, {listed} FROM subtasks, generate_series(1000, 4000) n"
             )
-            conn.exec_driver_sql("ANALYZE subtasks")
+            conn.engine_connection.exec_driver_sql("ANALYZE subtasks")
         explain = "EXPLAIN QUERY PLAN " if world.store.is_sqlite else "EXPLAIN "
-        for statement, given in (one for one in asked if "subtasks" in one[0]):
-            plan = "\n".join(str(tuple(row)) for row in conn.exec_driver_sql(explain + statement, given))
+        for statement in (one for one in asked if "subtasks" in one):
+            plan = "\n".join(str(tuple(row)) for row in conn.rows(explain + statement))
             assert "ix_subtasks_by_site" in plan
             assert "TEMP B-TREE" not in plan
             assert "Seq Scan on subtasks" not in plan

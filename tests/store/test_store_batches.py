@@ -215,7 +215,9 @@ def _content(store: Store) -> dict[str, list[str]]:
     """Every row of every table; pages, reviews and targets by what they are, as their numbers tell nothing."""
     with store.read() as conn:
         rows = {
-            table.name: conn.execute(select(table).order_by(*table.primary_key)).mappings().all()
+            table.name: conn.engine_connection.execute(select(table).order_by(*table.primary_key))
+            .mappings()
+            .all()
             for table in metadata.sorted_tables
         }
     url_of = {row["id"]: row["url"] for row in rows["pages"]}
@@ -240,7 +242,9 @@ def _content(store: Store) -> dict[str, list[str]]:
 def _linked(store: Store) -> None:
     """Of equal texts, one is the original and all others are linked to it."""
     with store.read() as conn:
-        stored = conn.execute(select(reviews.c.id, reviews.c.text_hash, reviews.c.same_as)).all()
+        stored = conn.engine_connection.execute(
+            select(reviews.c.id, reviews.c.text_hash, reviews.c.same_as)
+        ).all()
     originals = {bytes(row.text_hash): row.id for row in stored if row.same_as is None}
     assert len(originals) == sum(row.same_as is None for row in stored)
     for row in stored:

@@ -12,7 +12,7 @@ from tasks.store.sql.tables import subtasks, targets, tasks
 
 def _store_hits(world, subtask_id: int, stored: int, todo: int) -> None:
     with world.store.begin() as conn:
-        task_id = conn.scalar(
+        task_id = conn.engine_connection.scalar(
             subtasks.select().with_only_columns(subtasks.c.task_id).where(subtasks.c.id == subtask_id)
         )
         rows = [
@@ -26,7 +26,7 @@ def _store_hits(world, subtask_id: int, stored: int, todo: int) -> None:
             }
             for n in range(stored + todo)
         ]
-        conn.execute(insert(targets), rows)
+        conn.engine_connection.execute(insert(targets), rows)
 
 
 def test_found_is_cut_at_the_engines_cap_and_unknown_found_does_not_count(store):
@@ -37,11 +37,11 @@ def test_found_is_cut_at_the_engines_cap_and_unknown_found_does_not_count(store)
         assert product_queries.product_coverages(conn, lambda _: 10) == {
             1: Coverage(0, 0, 1, 0, {"unknown": 1})
         }
-        conn.execute(update(tasks).values(found=1000, found_provenance="reported"))
+        conn.engine_connection.execute(update(tasks).values(found=1000, found_provenance="reported"))
         (covered,) = product_queries.product_coverages(conn, lambda _: 12).values()
         assert covered == Coverage(6, 12, 1, 1, {"reported": 1})
         assert covered.share == 0.5
-        conn.execute(update(tasks).values(found=4))
+        conn.engine_connection.execute(update(tasks).values(found=4))
         (covered,) = product_queries.product_coverages(conn, lambda _: 12).values()
         assert covered.share == 1.0
     assert Coverage().share is None

@@ -50,7 +50,9 @@ class Story:
     def unlinked(self) -> list[int]:
         linked = select(page_products.c.page_id).where(page_products.c.product_id == self.other)
         return self.world.look(
-            lambda conn: list(conn.scalars(select(pages.c.id).where(pages.c.id.not_in(linked))))
+            lambda conn: list(
+                conn.engine_connection.scalars(select(pages.c.id).where(pages.c.id.not_in(linked)))
+            )
         )
 
     def link(self, page: int, verdict: Verdict) -> None:
@@ -148,7 +150,7 @@ def test_a_refused_record_that_was_deleted_leaves_the_cursor_valid(story: Story)
     story.page()
     model = story.world.rows(table)[0]._asdict() | {"key": "refused", "refused": "boilerplate"}
     del model["id"]
-    story.world.do(lambda conn, _: conn.execute(insert(table).values(model)))
+    story.world.do(lambda conn, _: conn.engine_connection.execute(insert(table).values(model)))
     first, cursor = story.export(None)
     story.world.do(lambda conn, _: conn.run("DELETE FROM reviews WHERE refused IS NOT NULL"))
     story.page()
@@ -174,7 +176,9 @@ def test_a_cursor_of_another_store_is_refused(story: Story) -> None:
     _, cursor = story.export(empty)
     last = story.world.rows(table)[-1]
     story.world.do(
-        lambda conn, _: conn.execute(table.update().where(table.c.id == last.id).values(text_hash=b"x" * 16))
+        lambda conn, _: conn.engine_connection.execute(
+            table.update().where(table.c.id == last.id).values(text_hash=b"x" * 16)
+        )
     )
     with pytest.raises(InputError, match="another store"):
         story.export(cursor)

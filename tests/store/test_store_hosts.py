@@ -222,7 +222,7 @@ def test_times_count_the_refusals_since_the_last_page(
 ) -> None:
     now, times, until = START, 0, START
     with sqlite_store.begin() as conn:
-        conn.execute(host_rests.delete())
+        conn.engine_connection.execute(host_rests.delete())
         for what, passed_s in story:
             now += timedelta(seconds=passed_s)
             if what == "refuse":

@@ -167,7 +167,7 @@ def test_the_server_ends_a_session_that_is_silent_within_a_transaction(postgres_
     """The limits hold in each session; one is set low here, and the frozen holder's row and lock pass on."""
     with postgres_store.begin() as conn:
         shown = {
-            name: conn.execute(text(f"SHOW {name}")).scalar_one()
+            name: conn.engine_connection.execute(text(f"SHOW {name}")).scalar_one()
             for name in ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout")
         }
     assert shown == {
@@ -188,7 +188,7 @@ def _hold_and_wake(store: Store, connection: Transaction) -> None:
         frozen.run("SET LOCAL idle_in_transaction_session_timeout = 50")
         assert try_lock(frozen, "scheduler", 2.0)
         with store.begin() as conn:  # gets the lock by the holder's end
-            conn.execute(_waits_for("scheduler"))
+            conn.engine_connection.execute(_waits_for("scheduler"))
         frozen.value("SELECT 1")
 
 

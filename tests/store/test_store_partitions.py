@@ -141,8 +141,10 @@ def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small
     def to_an_hour(conn, _now):
         parts = task_parts.c
         end = part.start_at + timedelta(hours=1)
-        conn.execute(task_parts.update().where(parts.id == part.id).values(end_at=end))
-        conn.execute(task_parts.update().where(parts.id == part.id + 1).values(start_at=end))
+        conn.engine_connection.execute(task_parts.update().where(parts.id == part.id).values(end_at=end))
+        conn.engine_connection.execute(
+            task_parts.update().where(parts.id == part.id + 1).values(start_at=end)
+        )
 
     small.do(to_an_hour)
     _turn(small, (list(range(10)), 30, True), (list(range(20, 25)), 5, False), ([], 0, False))
@@ -278,5 +280,5 @@ BROKEN = [
 def test_verify_sees_parts_that_do_not_fit(small: World, statement: str) -> None:
     _split(small)
     with undone(small.store) as conn:
-        assert conn.exec_driver_sql(statement).rowcount > 0
+        assert conn.engine_connection.exec_driver_sql(statement).rowcount > 0
         assert "partitions" in {violation.kind for violation in verify(conn, small.now).violations}

@@ -276,7 +276,7 @@ def _perturbed(column: Column[Any], row: Row[Any], conn: Transaction) -> Iterato
         yield legal[(legal.index(value) + 1) % len(legal)]
     elif column.foreign_keys:
         key = next(iter(column.foreign_keys)).column
-        others = conn.scalars(select(key).where(key != (value or 0)).order_by(key)).all()
+        others = conn.engine_connection.scalars(select(key).where(key != (value or 0)).order_by(key)).all()
         yield others[0] if others else 10_000
     elif isinstance(column.type, Boolean):
         yield not value
@@ -312,7 +312,10 @@ def _rows(conn: Transaction, column: Column[Any]) -> list[Row[Any]]:
     query = select(table).order_by(*table.primary_key.columns).limit(1)
     if condition := PARTLY.get((table.name, column.name)):
         query = query.where(text(f"({condition})"))
-    found = [conn.execute(query.where(is_)).first() for is_ in (column.is_not(None), column.is_(None))]
+    found = [
+        conn.engine_connection.execute(query.where(is_)).first()
+        for is_ in (column.is_not(None), column.is_(None))
+    ]
     return [row for row in found if row is not None]
 
 
@@ -323,7 +326,7 @@ def _outcome(conn: Transaction, column: Column[Any], row: Row[Any], value: Any) 
     key = [one == row._mapping[one.name] for one in table.primary_key.columns]
     step = conn.engine_connection.begin_nested()
     try:
-        conn.execute(update(table).where(*key).values({column.name: value}))
+        conn.engine_connection.execute(update(table).where(*key).values({column.name: value}))
         return "seen" if verify(conn, row_now(conn)).violations else "unseen"
     except (Unstorable, IntegrityError, DataError):
         return "refused"
@@ -333,7 +336,7 @@ def _outcome(conn: Transaction, column: Column[Any], row: Row[Any], value: Any) 
 
 def row_now(conn: Transaction) -> datetime:
     """The latest event's time."""
-    at: datetime = conn.execute(select(func.max(events.c.at))).scalar_one()
+    at: datetime = conn.engine_connection.execute(select(func.max(events.c.at))).scalar_one()
     return at
 
 
@@ -371,15 +374,17 @@ def test_each_column_is_proved_or_said_not_to_be(store: Store) -> None:
 
 
 def _delete(conn: Transaction, table: Table, row: Row[Any]) -> None:
-    conn.execute(table.delete().where(*(one == row._mapping[one.name] for one in table.primary_key)))
+    conn.engine_connection.execute(
+        table.delete().where(*(one == row._mapping[one.name] for one in table.primary_key))
+    )
 
 
 def _double(conn: Transaction, table: Table, row: Row[Any]) -> None:
     """Insert the row again, under a number of its own where rows have numbers."""
     copied = dict(row._mapping)
     if "id" in copied:
-        copied["id"] = conn.execute(select(func.max(table.c.id))).scalar_one() + 1
-    conn.execute(table.insert().values(copied))
+        copied["id"] = conn.engine_connection.execute(select(func.max(table.c.id))).scalar_one() + 1
+    conn.engine_connection.execute(table.insert().values(copied))
 
 
 ROW_CHANGES: dict[str, Callable[[Transaction, Table, Row[Any]], None]] = {
@@ -405,7 +410,7 @@ def test_each_row_is_proved_or_said_not_to_be(store: Store) -> None:
     unseen: dict[tuple[str, str], list[Any]] = {}
     with undone(store) as conn:
         for table in metadata.sorted_tables:
-            rows = conn.execute(select(table).order_by(*table.primary_key.columns)).all()
+            rows = conn.engine_connection.execute(select(table).order_by(*table.primary_key.columns)).all()
             for change in ROW_CHANGES:
                 for row in rows:
                     if _row_outcome(conn, table, row, change) == "unseen":

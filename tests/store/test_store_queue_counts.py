@@ -19,7 +19,11 @@ def kept(world: World) -> dict[str, int]:
 
 
 def rows(world: World) -> int:
-    return int(world.look(lambda conn: conn.execute(select(func.count()).select_from(table)).scalar_one()))
+    return int(
+        world.look(
+            lambda conn: conn.engine_connection.execute(select(func.count()).select_from(table)).scalar_one()
+        )
+    )
 
 
 def test_every_queue_is_counted_as_subtasks_move(world: World) -> None:

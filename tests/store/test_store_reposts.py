@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, func, select
-from world import World, hit, review
+from world import World, hit, review, undone
 
 from tasks.jobs import repost_linking
 from tasks.reading.near_duplicates import SHORTEST, plain
@@ -119,11 +119,11 @@ def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
 @given(st.data())
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_store, data) -> None:
-    with sqlite_store.begin() as conn:
+    with undone(sqlite_store) as conn:
         for table in (review_links, review_bands, stored_values):
-            conn.execute(delete(table))
-        conn.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
-        conn.execute(delete(reviews))
+            conn.engine_connection.execute(delete(table))
+        conn.engine_connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+        conn.engine_connection.execute(delete(reviews))
         bodies = data.draw(
             st.lists(st.sampled_from([FIRST, FORWARD, EDITED, TWICE, OTHER, "好"]), min_size=1, max_size=12)
         )
@@ -132,13 +132,14 @@ def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_
         now = World(sqlite_store).now
         while (found := repost_linking.find(conn, now, most)) is not None:
             assert reposts.save(conn, found)
-        links = dict(conn.execute(select(review_links.c.review_id, review_links.c.original_id)).all())
+        links = dict(
+            conn.engine_connection.execute(select(review_links.c.review_id, review_links.c.original_id)).all()
+        )
         assert all(links[one] < one and links[one] not in links for one in links)
         texts = [plain(body) for body in bodies]
         again = {n for n, text in enumerate(texts, 1) if len(text) >= SHORTEST and text in texts[: n - 1]}
         assert again <= links.keys()
-        assert conn.scalar(select(func.count()).select_from(reviews)) == len(bodies)
-        conn.engine_connection.rollback()
+        assert conn.engine_connection.scalar(select(func.count()).select_from(reviews)) == len(bodies)
 
 
 def _insert(conn, bodies) -> None:
@@ -149,4 +150,4 @@ def _insert(conn, bodies) -> None:
         | {"url": "", "site": "", "text_hash": b"", "collected_at": now, "node": "", "attempt_id": 1}
         for n, body in enumerate(bodies, 1)
     ]
-    conn.execute(reviews.insert(), rows)
+    conn.engine_connection.execute(reviews.insert(), rows)

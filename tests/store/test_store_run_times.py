@@ -34,7 +34,7 @@ def balanced(store: Store) -> Iterator[World]:
     world.waiting(sites=tuple(CATALOG.sites))
     yield world
     with store.begin() as conn:
-        conn.execute(delete(attempts))  # they were not folded into the statistics
+        conn.engine_connection.execute(delete(attempts))  # they were not folded into the statistics
     assert world.verification().violations == ()
 
 
@@ -66,7 +66,7 @@ def record(world: World, count: int, *names: str, outcome: str = "succeeded") ->
             }
         )
     with world.store.begin() as conn:
-        conn.execute(insert(attempts), made)
+        conn.engine_connection.execute(insert(attempts), made)
 
 
 def train(world: World) -> int:

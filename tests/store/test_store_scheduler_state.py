@@ -83,7 +83,7 @@ def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:
     (before,) = world.rows(pair_stats)
 
     def commit(conn, _now, attempts: float, at: datetime) -> None:
-        conn.execute(update(pair_stats).values(f_attempts=attempts, faded_at=at))
+        conn.engine_connection.execute(update(pair_stats).values(f_attempts=attempts, faded_at=at))
 
     world.do(commit, 7.0, late)
     world.look(state.learn, world.now)
@@ -144,8 +144,8 @@ def _measured(world: World, ms: float) -> None:
         for j in range(3)
     ]
     with world.store.begin() as conn:
-        conn.execute(delete(pair_stats))
-        conn.execute(insert(pair_stats), rows)
+        conn.engine_connection.execute(delete(pair_stats))
+        conn.engine_connection.execute(insert(pair_stats), rows)
 
 
 def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minutes(world: World) -> None:
@@ -184,7 +184,7 @@ def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minut
     world.do(state.measure)
     assert state.strategy is strategy, "nothing has changed"
     with world.store.begin() as conn:
-        conn.execute(delete(pair_stats))
+        conn.engine_connection.execute(delete(pair_stats))
 
 
 def test_a_turn_goes_on_with_distances(world: World) -> None:
@@ -193,4 +193,4 @@ def test_a_turn_goes_on_with_distances(world: World) -> None:
     world.waiting("甲")
     assert len(world.sweep(sweeps.allocate)) == 1
     with world.store.begin() as conn:
-        conn.execute(delete(pair_stats))
+        conn.engine_connection.execute(delete(pair_stats))

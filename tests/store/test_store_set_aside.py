@@ -197,6 +197,6 @@ def test_a_node_of_another_version_ends_no_turn(world: World) -> None:
     world.node("n2")
     with world.store.begin() as conn:
         newer = {"kinds": ["meta", "video"], "parameters": {"new": 1}}
-        conn.execute(update(node_rows).where(node_rows.c.name == "n1").values(newer))
+        conn.engine_connection.execute(update(node_rows).where(node_rows.c.name == "n1").values(newer))
     assert turn(world) == [SITE]
     assert {row.name: row.kinds for row in world.look(nodes.list_nodes)}["n1"] == {Kind.META}

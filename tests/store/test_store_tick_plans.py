@@ -31,7 +31,6 @@ from tasks.store.queries.pairs import recorded_parameters
 from tasks.store.queue import manual, nodes, snapshot, tasks, transitions, upkeep
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store, unhurried
-from tasks.store.sql.statement_batch import _BEGIN
 
 SIZE = int(os.environ.get("REVIEWLOOP_TEST_SUBTASKS", "40000"))
 LARGE = ("subtasks", "targets", "events", "attempts")
@@ -176,9 +175,8 @@ def _told(found: list[tuple[str, str]]) -> str:
 
 def test_a_whole_scan_is_seen(filled: Store) -> None:
     with _explained(filled) as found, filled.begin() as conn, unhurried(conn):
-        conn.exec_driver_sql("SELECT count(*) FROM targets WHERE reason = 'none'")
+        conn.engine_connection.exec_driver_sql("SELECT count(*) FROM targets WHERE reason = 'none'")
     assert [table for table, _ in found] == ["targets"]
-    assert _BEGIN == b"BEGIN"  # what batches are made of
 
 
 @pytest.mark.parametrize("name", ["turn", "admit", "wake", "recall", "allocate", "rebalance", "recrawl_due"])
@@ -209,8 +207,8 @@ def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
         upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
         recorded_parameters(conn)
         # A batch is 2 % of these tables: servers whose disks seek slowly may rather read all of so small a one.
-        conn.exec_driver_sql("SET LOCAL random_page_cost = 1.1")
+        conn.engine_connection.exec_driver_sql("SET LOCAL random_page_cost = 1.1")
         for step in upkeep.retention_steps(timedelta(days=365)):
             step(conn, now + timedelta(days=400))
-        conn.engine_connection.rollback()
+        conn.roll_back()
     assert not found, _told(found)

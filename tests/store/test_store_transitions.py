@@ -83,7 +83,7 @@ def test_every_transition_is_logged_with_its_note(world: World) -> None:
     note = Move(subtask_id, {}, "token", 7, "n1", "why", {"數": [1, 2.5, None]})
     with undone(world.store, world.now) as conn:  # no real move says all this
         transitions.move_one(conn, Transition.ADMIT, note)
-        row = conn.execute(select(events).order_by(events.c.id)).all()[-1]
+        row = conn.engine_connection.execute(select(events).order_by(events.c.id)).all()[-1]
     assert (row.token, row.attempt_id, row.node, row.reason, row.detail) == (
         "token",
         7,
@@ -104,7 +104,7 @@ def test_a_batch_of_transitions_is_logged_as_single_ones_are(world: World) -> No
     with undone(world.store, world.now) as conn:  # no real move says all this
         transitions.move(conn, Transition.ADMIT, moves)
         admitted = select(events).where(events.c.transition == Transition.ADMIT).order_by(events.c.id)
-        logged = conn.execute(admitted).all()
+        logged = conn.engine_connection.execute(admitted).all()
     assert [row.subtask_id for row in logged] == ids
     for row, one in zip(logged, moves, strict=True):
         assert Move(row.subtask_id, {}, row.token, row.attempt_id, row.node, row.reason, row.detail) == one
@@ -122,7 +122,10 @@ def test_a_batch_sets_columns_of_every_type(world: World) -> None:
     moves = [Move(one, changed, tokens[one], None, "n1") for one, changed in zip(ids, values, strict=True)]
     with undone(world.store, world.now) as conn:
         transitions.move(conn, Transition.ALLOCATE, moves)
-        rows = {row.id: row for row in conn.execute(select(subtasks).where(subtasks.c.id.in_(ids)))}
+        rows = {
+            row.id: row
+            for row in conn.engine_connection.execute(select(subtasks).where(subtasks.c.id.in_(ids)))
+        }
     for one, changed in zip(ids, values, strict=True):
         assert {name: getattr(rows[one], name) for name in changed} == changed
         assert (rows[one].state, rows[one].lease_token) == (State.CRAWL, tokens[one])
@@ -139,7 +142,7 @@ def test_the_compare_and_set_of_a_batch_stands(world: World) -> None:
         transitions.move(conn, Transition.SUCCEED, moves)
         transitions.move(conn, Transition.ADMIT, moves)
         chosen = select(subtasks.c.state).order_by(subtasks.c.id)
-        assert list(conn.scalars(chosen)) == [State.SLEEP, State.CRAWL, State.SLEEP]
+        assert list(conn.engine_connection.scalars(chosen)) == [State.SLEEP, State.CRAWL, State.SLEEP]
 
 
 def _admit(tx: Transaction, subtask_id: int) -> bool:

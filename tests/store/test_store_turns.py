@@ -67,8 +67,8 @@ def test_a_turn_that_finds_nothing_only_looks(world: World) -> None:
     turn(world)
     with statements(world.store) as sent:
         assert turn(world) == []
-    assert len([one for one, _ in sent if "FROM" in one]) == 1
-    assert not [one for one, _ in sent if one.startswith(("INSERT", "UPDATE", "DELETE"))]
+    assert len([one for one in sent if "FROM" in one]) == 1
+    assert not [one for one in sent if one.startswith(("INSERT", "UPDATE", "DELETE"))]
 
 
 def test_where_wait_is_full_admission_is_tried_again_only_after_a_transition(world: World) -> None:
@@ -80,7 +80,7 @@ def test_where_wait_is_full_admission_is_tried_again_only_after_a_transition(wor
     assert left > 0
     with statements(world.store) as sent:
         turn(world)
-    assert not [one for one, _ in sent if "walk" in one], "the heads of PRIORITY were not asked for"
+    assert not [one for one in sent if "walk" in one], "the heads of PRIORITY were not asked for"
     world.node("n1")
     assert turn(world)
     turn(world)

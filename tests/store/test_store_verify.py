@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import event, insert
 from world import START, World, hit, statements, undone
 
 from tasks.domain.failures import FailureReason
@@ -162,23 +162,23 @@ def test_a_broken_invariant_is_reported(
     filled: World, statement: str, expected: tuple[str, int | None]
 ) -> None:
     with filled.store.begin() as conn:
-        assert conn.exec_driver_sql(statement).rowcount > 0
+        assert conn.engine_connection.exec_driver_sql(statement).rowcount > 0
     assert expected in _found(filled)
 
 
 def _stored_again(conn: Transaction) -> None:
     """What the constraints prevent, without them."""
-    if conn.dialect.name == "sqlite":
+    if conn.is_sqlite:
         for table in ("pages", "reviews"):
-            conn.exec_driver_sql(f"CREATE TABLE copy AS SELECT * FROM {table}")
-            conn.exec_driver_sql(f"DROP TABLE {table}")
-            conn.exec_driver_sql(f"ALTER TABLE copy RENAME TO {table}")
+            conn.engine_connection.exec_driver_sql(f"CREATE TABLE copy AS SELECT * FROM {table}")
+            conn.engine_connection.exec_driver_sql(f"DROP TABLE {table}")
+            conn.engine_connection.exec_driver_sql(f"ALTER TABLE copy RENAME TO {table}")
     else:
-        conn.exec_driver_sql("ALTER TABLE pages DROP CONSTRAINT uq_pages_url_key")
-        conn.exec_driver_sql("ALTER TABLE reviews DROP CONSTRAINT uq_reviews_page_id_key")
+        conn.engine_connection.exec_driver_sql("ALTER TABLE pages DROP CONSTRAINT uq_pages_url_key")
+        conn.engine_connection.exec_driver_sql("ALTER TABLE reviews DROP CONSTRAINT uq_reviews_page_id_key")
     for table in (pages, reviews):
-        row = dict(conn.execute(table.select().limit(1)).one()._mapping)
-        conn.execute(insert(table).values({**row, "id": 100}))
+        row = dict(conn.engine_connection.execute(table.select().limit(1)).one()._mapping)
+        conn.engine_connection.execute(insert(table).values({**row, "id": 100}))
 
 
 def test_what_is_stored_twice_is_seen(store_url: str) -> None:
@@ -186,9 +186,9 @@ def test_what_is_stored_twice_is_seen(store_url: str) -> None:
     world = World(store)
     lease, work = world.begin(world.waiting())
     world.save(lease, world.read_results(lease, work.targets[0], [hit("1")]).todo[0])
+    if store.is_sqlite:
+        event.listen(store.engine, "checkout", lambda driver, *_: driver.execute("PRAGMA foreign_keys = OFF"))
     with undone(store) as conn:
-        if store.is_sqlite:
-            conn.engine_connection.connection.driver_connection.execute("PRAGMA foreign_keys = OFF")
         _stored_again(conn)
         twice = [v.message for v in verify(conn, START).violations if v.kind == "twice"]
     store.close()
@@ -210,7 +210,9 @@ def test_more_than_five_recalls_in_a_round_are_seen_and_a_retry_begins_another(f
 
     def recalled_instead(conn: Transaction, _now: object) -> None:
         its = (events.c.subtask_id == WAITING) & (events.c.transition == "give_up")
-        conn.execute(events.update().where(its).values(transition="recall", to_state="WAIT"))
+        conn.engine_connection.execute(
+            events.update().where(its).values(transition="recall", to_state="WAIT")
+        )
 
     filled.do(recalled_instead)
     told = [v.message for v in filled.verification().violations if v.kind == "recalls"]
@@ -263,7 +265,7 @@ def test_a_run_that_was_stopped_is_not_overdue_and_one_that_goes_on_is(filled: W
 
 def test_a_lease_far_ahead_of_its_last_sign_of_life_is_seen(filled: World) -> None:
     filled.do(
-        lambda conn, now: conn.execute(
+        lambda conn, now: conn.engine_connection.execute(
             subtasks.update().where(subtasks.c.id == CRAWLING).values(lease_deadline=now + timedelta(hours=2))
         )
     )

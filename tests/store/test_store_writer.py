@@ -29,7 +29,7 @@ def writer(store: Store) -> Iterator[Writer]:
 
 def _add(host: str) -> Callable[[Transaction, datetime], str]:
     def add(conn: Transaction, now: datetime) -> str:
-        conn.execute(insert(hosts).values(host=host, robots_at=now))
+        conn.engine_connection.execute(insert(hosts).values(host=host, robots_at=now))
         return host
 
     return add
@@ -37,7 +37,7 @@ def _add(host: str) -> Callable[[Transaction, datetime], str]:
 
 def _hosts(store: Store) -> list[str]:
     with store.read() as conn:
-        return list(conn.scalars(select(hosts.c.host).order_by(hosts.c.host)))
+        return list(conn.engine_connection.scalars(select(hosts.c.host).order_by(hosts.c.host)))
 
 
 class _Plug:
@@ -171,17 +171,17 @@ def test_a_database_that_was_away_at_the_start_is_no_matter_once_it_is_back(stor
 
 def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store: Store) -> None:
     with postgres_store.begin() as conn:
-        conn.execute(insert(hosts), [{"host": "a"}, {"host": "b"}])
+        conn.engine_connection.execute(insert(hosts), [{"host": "a"}, {"host": "b"}])
     both = threading.Barrier(2)
 
     def note(host: str, text: str, *, first: bool) -> Callable[[Transaction, datetime], str]:
         met = threading.Event()
 
         def run(conn: Transaction, _now: datetime) -> str:
-            conn.exec_driver_sql("SET LOCAL deadlock_timeout = '20ms'")
+            conn.engine_connection.exec_driver_sql("SET LOCAL deadlock_timeout = '20ms'")
             row = hosts.c.host == host
-            before = conn.scalar(select(hosts.c.robots).where(row).with_for_update()) or ""
-            conn.execute(update(hosts).where(row).values(robots=before + text))
+            before = conn.engine_connection.scalar(select(hosts.c.robots).where(row).with_for_update()) or ""
+            conn.engine_connection.execute(update(hosts).where(row).values(robots=before + text))
             if first and not met.is_set():
                 met.set()
                 both.wait(timeout=PATIENCE_S)
@@ -202,7 +202,9 @@ def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store
     for writer in writers:
         writer.close()
     with postgres_store.read() as conn:
-        assert {"".join(sorted(text)) for text in conn.scalars(select(hosts.c.robots))} == {"12"}
+        assert {"".join(sorted(text)) for text in conn.engine_connection.scalars(select(hosts.c.robots))} == {
+            "12"
+        }
 
 
 # --- batches -------------------------------------------------------------------------------------------------
@@ -220,7 +222,7 @@ class Recorded:
         if "dropped" in names:
             return ["too few"]
         for name in names:
-            conn.execute(insert(hosts).values(host=name, robots_at=now))
+            conn.engine_connection.execute(insert(hosts).values(host=name, robots_at=now))
         if "broken" in names:
             raise ValueError("broken")
         return [name.upper() for name in names]

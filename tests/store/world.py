@@ -10,6 +10,7 @@ from inspect import signature
 from random import Random
 from typing import Any
 
+import psycopg2.extensions
 from sqlalchemy import Table, event, select
 
 from splitter.catalog.load import builtin
@@ -60,33 +61,42 @@ def hit(name: str, site: str = SITE) -> str:
 def undone(store: Store, now: datetime | None = None) -> Iterator[Transaction]:
     """A transaction that is rolled back at its end."""
     with store.engine.connect() as conn:
-        yield Transaction(conn, now)
-        conn.rollback()
+        tx = Transaction(conn, now)
+        try:
+            yield tx
+        finally:
+            tx.roll_back()
 
 
 @contextmanager
-def statements(store: Store) -> Iterator[list[tuple[str, object]]]:
-    """The statements sent to the database, each with its values; SQLite's have their values in them."""
-    sent: list[tuple[str, object]] = []
-    traced = []
+def statements(store: Store) -> Iterator[list[str]]:
+    """The statements sent to the database, with their values."""
+    sent: list[str] = []
 
-    def note(_conn: object, _cursor: object, statement: str, values: object, *_rest: object) -> None:
-        sent.append((statement, values))
+    class Noting(psycopg2.extensions.cursor):
+        def execute(self, query: Any, vars: Any = None) -> None:
+            sent.extend(self.mogrify(query, vars).decode().split(";\n"))
+            super().execute(query, vars)
 
-    def trace(conn: Transaction) -> None:
-        driver = conn.connection.driver_connection
-        assert driver is not None
-        driver.set_trace_callback(lambda statement: sent.append((statement, ())))
-        traced.append(driver)
+    def note(driver: Any, *_: object) -> None:
+        if store.is_sqlite:
+            driver.set_trace_callback(sent.append)
+        else:
+            driver.cursor_factory = Noting
 
-    name, listener = ("begin", trace) if store.is_sqlite else ("before_cursor_execute", note)
-    event.listen(store.engine, name, listener)
+    def forget(driver: Any, *_: object) -> None:
+        if store.is_sqlite:
+            driver.set_trace_callback(None)
+        else:
+            driver.cursor_factory = psycopg2.extensions.cursor
+
+    event.listen(store.engine, "checkout", note)
+    event.listen(store.engine, "checkin", forget)
     try:
         yield sent
     finally:
-        event.remove(store.engine, name, listener)
-        for driver in traced:
-            driver.set_trace_callback(None)
+        event.remove(store.engine, "checkout", note)
+        event.remove(store.engine, "checkin", forget)
 
 
 def host_views(
@@ -134,7 +144,7 @@ class World:
     def rows(self, table: Table, *where: Any) -> Sequence[Any]:
         def read(conn: Transaction) -> Sequence[Any]:
             order = list(table.primary_key.columns)
-            return conn.execute(select(table).where(*where).order_by(*order)).all()
+            return conn.engine_connection.execute(select(table).where(*where).order_by(*order)).all()
 
         return self.look(read)
 

@@ -35,7 +35,7 @@ def fill(store: Store) -> None:
 
 def _insert(conn: Transaction, table: Any, *rows: dict[str, Any]) -> None:
     for row in rows:
-        conn.execute(table.insert().values(**row))
+        conn.engine_connection.execute(table.insert().values(**row))
 
 
 def _products(conn: Transaction) -> None:

@@ -136,7 +136,9 @@ class _Actions:
         self._store = store
         self._seen = 0
         with store.begin() as conn:
-            conn.execute(update(subtasks).where(subtasks.c.id == 2).values(state=State.MANUAL))
+            conn.engine_connection.execute(
+                update(subtasks).where(subtasks.c.id == 2).values(state=State.MANUAL)
+            )
 
     def new(self) -> list[str]:
         """Return the actions since the last call, the first one first."""

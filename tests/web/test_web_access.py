@@ -38,7 +38,11 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def _state(served: Served, number: int) -> str:
     with served.store.read() as conn:
-        return str(conn.execute(select(subtasks.c.state).where(subtasks.c.id == number)).scalar_one())
+        return str(
+            conn.engine_connection.execute(
+                select(subtasks.c.state).where(subtasks.c.id == number)
+            ).scalar_one()
+        )
 
 
 def test_a_name_that_is_not_this_servers_is_not_answered(sample: Served) -> None:

@@ -119,8 +119,8 @@ def test_metrics_of_the_scheduler_and_of_alerts_are_those_it_kept(served: Served
         now = conn.now
         save_measurements(conn, now, {"turn": SweepTimes(4, 0.5, 0.3)}, grants)
         notices.keep_alerts(conn, now, [Alert("silent", "node1", "away")])
-        conn.execute(update(attempts).values(ended_at=now, requests=12, bytes=1200))
-        n = conn.execute(select(func.count()).select_from(attempts)).scalar_one()
+        conn.engine_connection.execute(update(attempts).values(ended_at=now, requests=12, bytes=1200))
+        n = conn.engine_connection.execute(select(func.count()).select_from(attempts)).scalar_one()
     text = served.get("/metrics").text
     values = {
         (one.name, *sorted(one.labels.values())): one.value

@@ -78,7 +78,10 @@ def test_failed_tasks_are_tried_again_by_keyboard(served: Served, tab: sync_api.
     tab.keyboard.press("Enter")
     tab.get_by_text("Tried again: 1 subtasks.").wait_for()
     with served.store.read() as conn:
-        assert conn.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one() == "WAIT"
+        assert (
+            conn.engine_connection.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one()
+            == "WAIT"
+        )
 
 
 def test_abandoning_asks_first(served: Served, tab: sync_api.Page) -> None:
@@ -86,7 +89,10 @@ def test_abandoning_asks_first(served: Served, tab: sync_api.Page) -> None:
     tab.once("dialog", lambda dialog: dialog.dismiss())
     tab.get_by_role("button", name="Abandon").click()
     with served.store.read() as conn:
-        assert conn.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one() == "MANUAL"
+        assert (
+            conn.engine_connection.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one()
+            == "MANUAL"
+        )
     tab.once("dialog", lambda dialog: dialog.accept())
     tab.get_by_role("button", name="Abandon").click()
     tab.get_by_text("Abandoned: 1 subtasks.").wait_for()
@@ -97,7 +103,7 @@ def test_the_overview_brings_itself_up_to_date(served: Served, tab: sync_api.Pag
     tile = tab.locator(".queue-manual b")
     assert tile.text_content() == "2"
     with served.store.begin() as conn:
-        conn.execute(update(subtasks).where(subtasks.c.id == 3).values(state="DONE"))
+        conn.engine_connection.execute(update(subtasks).where(subtasks.c.id == 3).values(state="DONE"))
         transitions.count_moves(conn, State.MANUAL, State.DONE, 1)
     tab.locator(".queue-manual b", has_text="1").wait_for()
 

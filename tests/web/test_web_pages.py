@@ -102,7 +102,9 @@ def test_a_subtasks_story_shows_the_last_response_as_text(sample: Served) -> Non
 def test_a_subtask_whose_host_never_answered_has_a_story_too(served: Served) -> None:
     silent = {"url": f"http://{SITE}/", "error": "connect", "detail": "refused"}
     with served.store.begin() as conn:
-        conn.execute(update(attempts).where(attempts.c.subtask_id == 3).values(last_response=silent))
+        conn.engine_connection.execute(
+            update(attempts).where(attempts.c.subtask_id == 3).values(last_response=silent)
+        )
     page = served.get("/failed/3")
     assert page.status_code == 200
     assert "connect" in page.text
@@ -123,9 +125,11 @@ def test_actions_on_failed_tasks_are_done_and_noted(
     answer = served.post("/failed", data={**form, "csrf": served.csrf()})
     assert answer.status_code == 200
     with served.store.read() as conn:
-        rows = conn.execute(select(subtasks.c.id, subtasks.c.state).where(subtasks.c.id.in_(states)))
+        rows = conn.engine_connection.execute(
+            select(subtasks.c.id, subtasks.c.state).where(subtasks.c.id.in_(states))
+        )
         assert dict(map(tuple, rows)) == states
-        row = conn.execute(select(audit_log)).one()
+        row = conn.engine_connection.execute(select(audit_log)).one()
     assert (row.action, row.who) == (noted, "on this machine")
     log = served.get("/audit").text
     assert noted in log
@@ -137,8 +141,8 @@ def test_a_failed_subtask_is_changed_and_noted(served: Served) -> None:
     form = {"csrf": served.csrf(), "quota": "7", "pages": ""}
     assert "Changed and tried again: 1 subtasks." in served.post("/failed/4/edit", data=form).text
     with served.store.read() as conn:
-        row = conn.execute(select(subtasks).where(subtasks.c.id == 4)).one()
-        noted = conn.execute(select(audit_log)).one()
+        row = conn.engine_connection.execute(select(subtasks).where(subtasks.c.id == 4)).one()
+        noted = conn.engine_connection.execute(select(audit_log)).one()
     assert (row.state, row.assigned_quota) == ("WAIT", 7)
     assert (noted.action, noted.detail["quota"]) == ("edit", 7)
     wrong = served.post("/failed/4/edit", data={**form, "quota": "many"})
@@ -207,8 +211,8 @@ def test_what_cannot_be_done_is_said_and_not_noted(served: Served) -> None:
     wrong = served.post("/failed", data={"action": "burn", "subtask": "3", "csrf": csrf})
     assert (wrong.status_code, "there is no action" in wrong.text) == (400, True)
     with served.store.read() as conn:
-        assert conn.execute(select(audit_log)).all() == []
-        assert conn.execute(select(nodes.c.drained)).scalars().all() == [False, False]
+        assert conn.engine_connection.execute(select(audit_log)).all() == []
+        assert conn.engine_connection.execute(select(nodes.c.drained)).scalars().all() == [False, False]
 
 
 def _numbers(text: str) -> list[int]:
@@ -332,7 +336,7 @@ _AS_SHOWN = {
 def _open_of(served: Served, product: int) -> int:
     with served.store.read() as conn:
         open_ = subtasks.c.state.not_in(["DONE", "CANCELLED"]) & (subtasks.c.product_id == product)
-        return len(conn.scalars(select(subtasks.c.id).where(open_)).all())
+        return len(conn.engine_connection.scalars(select(subtasks.c.id).where(open_)).all())
 
 
 def test_of_a_product_only_what_the_form_changed_is_changed(served: Served) -> None:
@@ -432,7 +436,7 @@ def test_a_node_is_drained_and_resumed(served: Served) -> None:
     )
     assert served.post("/nodes", data={"csrf": csrf, "node": "none", "action": "drain"}).status_code == 404
     with served.store.read() as conn:
-        assert list(conn.scalars(select(audit_log.c.action))) == ["drain", "resume"]
+        assert list(conn.engine_connection.scalars(select(audit_log.c.action))) == ["drain", "resume"]
 
 
 def test_every_change_needs_its_token(sample: Served) -> None:

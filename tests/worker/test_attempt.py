@@ -140,7 +140,7 @@ class World:
             (wanted,) = tasks.unplanned(conn, 1)
             planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), len(urls), len(urls)),))
             tasks.plan(conn, wanted, [planned], lambda *_: urls)
-            self.subtask_id = conn.scalar(select(subtasks.c.id))
+            self.subtask_id = conn.engine_connection.scalar(select(subtasks.c.id))
             transitions.move_one(conn, Transition.ADMIT, transitions.Move(self.subtask_id))
         with self.store.begin() as conn:
             nodes.register(conn, conn.now, Node("n1", frozenset(Kind), 1))
@@ -188,7 +188,7 @@ class World:
 
     def rows(self, table):
         with self.store.read() as conn:
-            return conn.execute(select(table).order_by(*table.primary_key)).all()
+            return conn.engine_connection.execute(select(table).order_by(*table.primary_key)).all()
 
     @property
     def subtask(self):

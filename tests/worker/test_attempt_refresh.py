@@ -67,15 +67,17 @@ class Recrawled(World):
             for table in metadata.sorted_tables:
                 for name in (one.name for one in table.c if isinstance(one.type, UtcDateTime)):
                     earlier = f"strftime('%Y-%m-%d %H:%M:%f000', {name}, '-1 day')"
-                    conn.execute(text(f"UPDATE {table.name} SET {name} = {earlier}"))
-            (last,) = conn.execute(virtual_tasks.select()).all()
+                    conn.engine_connection.execute(text(f"UPDATE {table.name} SET {name} = {earlier}"))
+            (last,) = conn.engine_connection.execute(virtual_tasks.select()).all()
             again = {"keywords": last.keywords, "aliases": last.aliases, "round": 2, "created_at": NOW}
-            conn.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
+            conn.engine_connection.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
             (wanted,) = tasks.unplanned(conn, 1)
             partition = NewPartition(("牛奶",), 1, 1)
             planned = [tasks.NewTask(SITE, "baidu", "meta", (partition,))]
             tasks.plan(conn, wanted, planned, lambda *_: [SEARCH])
-            self.subtask_id = max(conn.scalars(subtasks.select().with_only_columns(subtasks.c.id)))
+            self.subtask_id = max(
+                conn.engine_connection.scalars(subtasks.select().with_only_columns(subtasks.c.id))
+            )
             transitions.move_one(conn, Transition.ADMIT, transitions.Move(self.subtask_id))
 
     @property

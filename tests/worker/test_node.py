@@ -193,7 +193,9 @@ class Scene:
             partition = NewPartition((name,), 1, 1)
             planned = [NewTask(SITE, "baidu", "meta", (partition,))]
             tasks.plan(conn, wanted, planned, lambda *_: [f"http://www.baidu.com/s?wd={name}"])
-            subtask_id = conn.scalar(select(subtasks.c.id).order_by(subtasks.c.id.desc()).limit(1))
+            subtask_id = conn.engine_connection.scalar(
+                select(subtasks.c.id).order_by(subtasks.c.id.desc()).limit(1)
+            )
             transitions.move_one(conn, Transition.ADMIT, transitions.Move(subtask_id))
             (lease,) = leases.grant(conn, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)
             return lease
@@ -216,7 +218,7 @@ class Scene:
 
     def rows(self, table: Any) -> Any:
         with self.store.read() as conn:
-            return conn.execute(select(table).order_by(*table.primary_key)).all()
+            return conn.engine_connection.execute(select(table).order_by(*table.primary_key)).all()
 
     @property
     def states(self) -> list[str]:
@@ -253,7 +255,7 @@ def run(sqlite_store: Store) -> Iterator[Callable[..., None]]:
 
 def _now(store: Store) -> Any:
     with store.read() as conn:
-        return conn.scalar(select(node_table.c.registered_at))
+        return conn.engine_connection.scalar(select(node_table.c.registered_at))
 
 
 # --- slots --------------------------------------------------------------------------------------------------
@@ -447,8 +449,8 @@ def test_stopping_gives_back_what_was_not_begun_and_keeps_the_pages_of_what_runs
 
     run(story)
     with sqlite_store.read() as conn:
-        told = conn.execute(select(attempts).order_by(attempts.c.id)).all()
-        recalls = conn.scalars(select(subtasks.c.recalls)).all()
+        told = conn.engine_connection.execute(select(attempts).order_by(attempts.c.id)).all()
+        recalls = conn.engine_connection.scalars(select(subtasks.c.recalls)).all()
     assert [(row.outcome, row.offered, row.collected) for row in told] == [
         ("released", 1, 1),
         ("released", 0, 0),

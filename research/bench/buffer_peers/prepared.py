@@ -65,13 +65,15 @@ def results_read(store: Store) -> int:
     """Result pages whose hits are stored."""
     with store.read() as conn:
         read = (targets.c.kind == "result") & (targets.c.reason == "read")
-        return int(conn.execute(select(func.count()).where(read)).scalar_one())
+        return int(conn.engine_connection.execute(select(func.count()).where(read)).scalar_one())
 
 
 def attempts_of(store: Store) -> dict[str, int]:
     """Attempts by outcome; those that run: "open"."""
     with store.read() as conn:
-        rows = conn.execute(select(attempts.c.outcome, func.count()).group_by(attempts.c.outcome))
+        rows = conn.engine_connection.execute(
+            select(attempts.c.outcome, func.count()).group_by(attempts.c.outcome)
+        )
         return {outcome or "open": n for outcome, n in rows}
 
 
@@ -83,7 +85,7 @@ def _store_known(store: Store) -> None:
             (site(n), canonical(known_url(n, place))) for n in range(SITES) for place in range(POOL_OF_A_SITE)
         ]
         shared = {"content_hash": "", "encoding": "utf-8", "fetched_at": now, "node": ""}
-        conn.execute(
+        conn.engine_connection.execute(
             insert(pages), [{"url": url, "url_key": page_key(url), "site": of, **shared} for of, url in urls]
         )
 

@@ -84,7 +84,7 @@ def _parts() -> CpuParts:
         ("reading", page_reader, "run"),
         ("judging", page_jobs, "add_voices"),
         ("judging", page_collector, "matchable_text"),
-        ("judging", page_collector, "page_verdict"),
+        ("judging", page_collector, "judge_page"),
     ):
         setattr(module, name, parts.timed(part, getattr(module, name)))
     return parts
@@ -106,7 +106,9 @@ def _add_products(store: Store, count: int) -> None:
 
 def _stored(store: Store) -> tuple[int, float]:
     with store.read() as conn:
-        count, first = conn.execute(select(func.count(), func.min(pages.c.fetched_at))).one()
+        count, first = conn.engine_connection.execute(
+            select(func.count(), func.min(pages.c.fetched_at))
+        ).one()
     return count, first.timestamp() if first is not None else 0.0
 
 

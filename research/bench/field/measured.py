@@ -156,7 +156,7 @@ def run_once(
         begin, requests = _requests(log, world.catalog)
         with _database(runner, folder, url) as db, closing(Store.open(db)) as store, store.read() as conn:
             there = frozenset[str]().union(*(task.pages for task in hits(world)))
-            rows = conn.execute(select(pages.c.url, pages.c.fetched_at)).all()
+            rows = conn.engine_connection.execute(select(pages.c.url, pages.c.fetched_at)).all()
             times = sorted((at - begin).total_seconds() for page, at in rows if page in there)
             counted = _counts(conn)
             violations = verify(conn, conn.now).violations
@@ -211,12 +211,16 @@ def _counts(conn: Transaction) -> dict[str, Any]:
     """Return fields of `Measured` from the store: of subtasks, targets and attempts."""
 
     def by(column: ColumnElement[Any]) -> dict[str, int]:
-        rows = conn.execute(select(column, func.count()).group_by(column))
+        rows = conn.engine_connection.execute(select(column, func.count()).group_by(column))
         return {row[0]: row[1] for row in rows}
 
     states, ends, outcomes = by(subtasks.c.state), by(targets.c.state), by(attempts.c.outcome)
-    releases = conn.scalars(select(events.c.detail).where(events.c.transition == Transition.RELEASE))
-    unplanned = conn.scalar(select(func.count()).where(virtual_tasks.c.planned_at.is_(None)))
+    releases = conn.engine_connection.scalars(
+        select(events.c.detail).where(events.c.transition == Transition.RELEASE)
+    )
+    unplanned = conn.engine_connection.scalar(
+        select(func.count()).where(virtual_tasks.c.planned_at.is_(None))
+    )
     return {
         "settled": not unplanned and all(State(state).settled for state in states),
         "subtasks": sum(states.values()),

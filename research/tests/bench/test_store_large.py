@@ -43,9 +43,9 @@ def _filled(path: Path, events: int) -> Store:
     store = Store.open(f"sqlite:///{path}")
     verify_store.fill(store, events)
     with store.begin() as conn:
-        conn.execute(text("UPDATE subtasks SET state = 'PRIORITY' WHERE id % 3 = 0"))
+        conn.engine_connection.execute(text("UPDATE subtasks SET state = 'PRIORITY' WHERE id % 3 = 0"))
         of_cause = "UPDATE subtasks SET state = 'MANUAL', reason = 'blocked' WHERE id % 3 = 1 AND id < :most"
-        conn.execute(text(of_cause), {"most": 3 * WAITING})
+        conn.engine_connection.execute(text(of_cause), {"most": 3 * WAITING})
     verify_store.settle(store)
     return store
 
@@ -66,7 +66,7 @@ def _steps(store: Store, read: Callable[[Transaction], object]) -> int:
 
     with store.read() as conn:
         read(conn)  # statements are prepared, the schema is read
-        driver = conn.connection.driver_connection
+        driver = conn.engine_connection.connection.driver_connection
         assert driver is not None
         driver.set_progress_handler(step, 1)
         try:

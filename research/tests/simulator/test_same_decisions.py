@@ -117,10 +117,10 @@ def put_into(world, waits, nodes, knowledge, now_s):
                 "kind": one.kind,
                 "failed_on": list(one.failed_on),
             }
-            conn.execute(update(subtasks).where(here).values(values))
+            conn.engine_connection.execute(update(subtasks).where(here).values(values))
         for (site, name), pair in knowledge.known(now_s).items():
             faded = {f"f_{field}": getattr(pair, field) for field in SUMS}
             plain = {field: ceil(getattr(pair, field)) for field in SUMS}
             row = {"site": site, "node": name, "faded_at": world.now, **plain, **faded}
-            conn.execute(insert(pair_stats).values(row))
+            conn.engine_connection.execute(insert(pair_stats).values(row))
     return numbers

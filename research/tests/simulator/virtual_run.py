@@ -244,7 +244,9 @@ async def _run(store, wanted, allocation, seed):
         for name, node in crawling.items():
             node.offer([lease for lease in given if lease.node == name])
         with store.read() as conn:
-            states = {State(one) for one in conn.scalars(select(subtasks.c.state).distinct())}
+            states = {
+                State(one) for one in conn.engine_connection.scalars(select(subtasks.c.state).distinct())
+            }
         if all(state.settled for state in states):
             break
         await asyncio.sleep(TURN_S)
@@ -279,7 +281,7 @@ def _urls(wanted, number, query, _pages):
 
 def _ran(store, ended_s, refused):
     with store.read() as conn:
-        rows = conn.execute(
+        rows = conn.engine_connection.execute(
             select(
                 attempts.c.site,
                 attempts.c.node,

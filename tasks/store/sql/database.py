@@ -1,8 +1,8 @@
 """Opening the database and beginning transactions, the same for SQLite and PostgreSQL.
 
 SQLite: WAL, a busy timeout, and BEGIN IMMEDIATE for every transaction that writes, so that a writer never finds out
-half-way that another one wrote. PostgreSQL: READ COMMITTED, in few round trips (`tasks.store.sql.statement_batch`),
-and an advisory lock (`try_lock`) around anything that must not run twice at once.
+half-way that another one wrote. PostgreSQL: READ COMMITTED, in few round trips, and an advisory lock (`try_lock`)
+around anything that must not run twice at once.
 """
 
 from __future__ import annotations
@@ -13,33 +13,21 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from splitter.errors import InputError
 from sqlalchemy import (
-    Column,
-    ColumnElement,
     Connection,
     Engine,
-    Subquery,
-    Table,
-    case,
     create_engine,
     event,
-    func,
-    literal,
     make_url,
-    select,
 )
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import ArgumentError
 
 from tasks.store.sql.outages import own_errors
-from tasks.store.sql.statement_batch import batching
 from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
@@ -105,11 +93,6 @@ def _open_sqlite(url: str) -> Engine:
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
         return connection
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        mode = connection.get_execution_options().get("sqlite_begin", "IMMEDIATE")
-        connection.exec_driver_sql(f"BEGIN {mode}")
 
     return engine
 
@@ -190,7 +173,7 @@ class Store:
     def connect(self) -> Connection:
         """A connection to keep, for `begin`; the caller closes it."""
         with own_errors():
-            return batching(self.engine.connect())
+            return self.engine.connect()
 
     @contextmanager
     def begin(
@@ -206,22 +189,26 @@ class Store:
             StoreFailed, WrongRevision: in place of a driver's error.
         """
         kept = nullcontext(connection) if connection is not None else self.connect()
-        with own_errors(), kept as conn, conn.begin():
-            yield Transaction(conn, now)
+        with own_errors(), kept as conn:
+            transaction = Transaction(conn, now, begin="BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
+            try:
+                yield transaction
+                transaction.commit()
+            except BaseException:
+                transaction.roll_back()
+                raise
 
     @contextmanager
     def read(self, *, now: datetime | None = None) -> Iterator[Transaction]:
         """A transaction that only reads: one consistent view, and no writer waits for it. Raises as `begin`."""
-        options: dict[str, Any] = (
-            {"sqlite_begin": "DEFERRED"} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        )
-        with own_errors(), self.engine.connect().execution_options(**options) as conn:
-            if not self.patient or self.is_sqlite:
-                yield Transaction(conn, now)
-                return
-            transaction = Transaction(conn, now)
-            with unhurried(transaction):
-                yield transaction
+        begin = "BEGIN" if self.is_sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ"
+        with own_errors(), self.engine.connect() as conn:
+            transaction = Transaction(conn, now, begin=begin)
+            try:
+                with unhurried(transaction) if self.patient else nullcontext():
+                    yield transaction
+            finally:
+                transaction.roll_back()
 
     def close(self) -> None:
         """Close every connection."""
@@ -238,17 +225,17 @@ def committed(conn: Transaction, number: int) -> bool | None:
 
 
 @contextmanager
-def unhurried(conn: Transaction) -> Iterator[None]:
+def unhurried(tx: Transaction) -> Iterator[None]:
     """Lift the limits on statements and silence from this transaction; nothing to lift with SQLite."""
-    if conn.dialect.name == "sqlite":
+    if tx.is_sqlite:
         yield
         return
     from tasks.store.sql.postgres import UNHURRIED
 
-    driver: Any = conn.connection.driver_connection
+    driver: Any = tx.engine_connection.connection.driver_connection
     driver.patient = True
     try:
-        conn.exec_driver_sql(UNHURRIED)
+        tx.later(UNHURRIED)
         yield
     finally:
         driver.patient = False
@@ -262,52 +249,8 @@ def try_lock(conn: Transaction, name: str, lock_timeout_s: float) -> bool:
     Args:
         lock_timeout_s: from now on in this transaction, the most that a statement waits for a row.
     """
-    if conn.dialect.name == "sqlite":
+    if conn.is_sqlite:
         return True
     key = zlib.crc32(name.encode())
     both = "SELECT set_config('lock_timeout', :most, true), pg_try_advisory_xact_lock(:key)"
     return bool(conn.rows(both, key=key, most=f"{1000 * lock_timeout_s:.0f}ms")[0][1])
-
-
-def later_of(stored: ColumnElement[datetime], now: datetime) -> ColumnElement[datetime]:
-    """Return SQL for the later of a stored time and `now`; for `now` if nothing is stored.
-
-    A transaction may have begun before one that committed first: the times of a row never run backwards.
-    """
-    given = literal(now, stored.type)
-    return case((stored > given, stored), else_=given)
-
-
-def insert_or(dialect: Dialect, table: Table) -> Any:
-    """The dialect's INSERT, for ``on_conflict_do_update``."""
-    return (sqlite.insert if dialect.name == "sqlite" else postgresql.insert)(table)
-
-
-def columns_of(record: type, *of: Table) -> list[Column[Any]]:
-    """The columns that a dataclass has fields for, each of the first of these tables that has it."""
-    found = {
-        field.name: [table.c[field.name] for table in of if field.name in table.c] for field in fields(record)
-    }
-    return [columns[0] for columns in found.values() if columns]
-
-
-def count_by(conn: Transaction, column: ColumnElement[T], *where: ColumnElement[bool]) -> dict[T, int]:
-    """How many rows of a table have each value of a column.
-
-    Args:
-        where: conditions on the rows.
-    """
-    rows = conn.execute(select(column, func.count()).where(*where).group_by(column))
-    return {row[0]: row[1] for row in rows}
-
-
-def newest(most: int, key: Column[int], *columns: ColumnElement[Any]) -> Subquery:
-    """The newest rows of a table, at most so many, for counting.
-
-    As a subquery, since SQLite might else choose another index, and go through the whole table by it.
-
-    Args:
-        key: its number.
-        columns: what is read of it.
-    """
-    return select(*columns).order_by(key.desc()).limit(most).subquery()

@@ -27,7 +27,6 @@ from psycopg2.extensions import (
 )
 from sqlalchemy import URL, Engine, create_engine
 
-from tasks.store.sql.statement_batch import enable_batching
 from tasks.store.sql.transaction import Transaction
 
 log = logging.getLogger("reviewloop.store")
@@ -58,9 +57,6 @@ _TCP = {
 }
 UNHURRIED = "; ".join(f"SET LOCAL {name} = 0" for name in _SESSION)
 """Statements that lift the limits until the end of a transaction: migrations, reports that read everything."""
-
-# Rows of one INSERT, so that those of a batch travel in one round trip.
-_ROWS_AT_ONCE = 4000
 
 
 # Sums of whole numbers come as NUMERIC, OID 1700.
@@ -129,7 +125,7 @@ def _limit_s(asked: connection) -> float:
     # libpq keeps to its limit only where it waits itself; of several hosts, it turns to the next by `tcp_user_timeout`.
     given = parse_dsn(asked.dsn)
     hosts = given.get("host", "").count(",") + 1
-    return float(given["connect_timeout"]) if hosts == 1 else hosts * ANSWER_S
+    return float(given.get("connect_timeout", CONNECT_S)) if hosts == 1 else hosts * ANSWER_S
 
 
 set_wait_callback(_wait)
@@ -139,22 +135,19 @@ def open_postgres(url: URL, pool_size: int) -> Engine:
     """An engine whose connections have these limits; options in the URL come after ours and win."""
     given = str(url.query.get("options", ""))
     limits = " ".join(f"-c {name}={1000 * seconds:.0f}" for name, seconds in _SESSION.items())
-    engine = create_engine(
+    return create_engine(
         url,
+        isolation_level="AUTOCOMMIT",  # transactions are begun and ended by `Transaction`
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_pre_ping=True,
         use_native_hstore=False,  # saves each connection a round trip that looks for a type no table has
-        executemany_mode="values_plus_batch",
-        insertmanyvalues_page_size=_ROWS_AT_ONCE,
         connect_args={
             **{name: value for name, value in _TCP.items() if name not in url.query},
             "options": f"{limits} -c timezone=UTC {given}".strip(),
             "connection_factory": _Connection,
         },
     )
-    enable_batching(engine)
-    return engine
 
 
 def open_transactions(conn: Transaction) -> list[tuple[str, str | None, float, str]]:

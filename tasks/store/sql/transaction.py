@@ -1,28 +1,28 @@
 """Executes SQL: a statement is text with named values, the same for SQLite and PostgreSQL.
 
-`:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. `FOR UPDATE`, `FOR NO KEY UPDATE`,
-`OF table` and `SKIP LOCKED` are for PostgreSQL: SQLite, which has one writer at a time, gets the text without them. A
-text is prepared once for each database. SQLite gets it straight from here, because SQLAlchemy's work at each execution
-costs several times what SQLite's does. PostgreSQL, where a round trip costs more than both, gets it through SQLAlchemy
-with statement batching (`tasks.store.sql.statement_batch`).
+`:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. `FOR UPDATE`, `FOR NO KEY UPDATE` and
+`SKIP LOCKED` are for PostgreSQL: SQLite, which has one writer at a time, gets the text without them. The drivers get
+the texts straight from here; SQLAlchemy keeps their connections.
+
+PostgreSQL may be far away, so that round trips count. psycopg2 sends a text as it is given: several statements in one
+text take one round trip, and the result of the last one comes back. BEGIN is sent with the first statement, one whose
+result is not needed with the next one, and what is pending at the end with COMMIT. The order is kept. An error is
+raised, unchanged, by the statement that it was sent with.
 """
 
 from __future__ import annotations
 
 import re
-import sqlite3
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from tasks.store.sql.batches import document, insertion, json_text, sqlite_rows, sqlite_time, updating
 from tasks.store.sql.records import read_time, reader_of
-from tasks.store.sql.statement_batch import DEFERRED
 
 R = TypeVar("R")
 
@@ -48,14 +48,34 @@ class Transaction:
         now: aware; the time that this transaction counts from. `None`: the database's clock, asked when it is needed.
     """
 
-    def __init__(self, conn: Connection, now: datetime | None = None) -> None:
+    def __init__(self, conn: Connection, now: datetime | None = None, *, begin: str = "BEGIN") -> None:
         self._conn = conn
         self._now = now
+        self._driver = cast("Any", conn.connection.driver_connection)
         self.is_sqlite = conn.dialect.name == "sqlite"
-        # For the modules of the store that still build their statements with SQLAlchemy.
-        self.dialect = conn.dialect
-        self.execute, self.exec_driver_sql = conn.execute, conn.exec_driver_sql
-        self.scalars, self.scalar = conn.scalars, conn.scalar
+        self._pending: list[bytes] = []
+        self._is_begun = self.is_sqlite
+        if self.is_sqlite:
+            self._driver.execute(begin)
+        else:
+            self._pending.append(begin.encode())
+
+    def commit(self) -> None:
+        """Commit, if anything was sent or is pending."""
+        if self.is_sqlite:
+            self._driver.execute("COMMIT")
+        elif self._is_begun or len(self._pending) > 1:
+            self._pending.append(b"COMMIT")
+            self._send(self._driver.cursor())
+
+    def roll_back(self) -> None:
+        """Undo what was sent; a connection that is lost is not used again."""
+        self._pending.clear()
+        try:
+            if self._is_begun and (not self.is_sqlite or self._driver.in_transaction):
+                self._driver.cursor().execute("ROLLBACK")
+        except Exception:
+            self._conn.invalidate()
 
     @property
     def now(self) -> datetime:
@@ -76,7 +96,7 @@ class Transaction:
 
     def records(self, row_type: type[R], statement: str, **values: Any) -> list[R]:
         """Return the rows of a query, each a `row_type`: a dataclass or named tuple with the query's columns."""
-        cursor = self._query(statement, values)
+        cursor = self._execute(statement, values)
         read = self._reader(row_type, cursor)
         return [read(row) for row in cursor.fetchall()]
 
@@ -87,11 +107,11 @@ class Transaction:
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
         """Return the rows of a query as tuples of numbers, texts and bytes. For times and JSON see `records`."""
-        return list(self._query(statement, values).fetchall())
+        return list(self._execute(statement, values).fetchall())
 
     def value(self, statement: str, **values: Any) -> Any:
         """Return the first column of the first row, a number, text or bytes; `None` if there is no row."""
-        row = self._query(statement, values).fetchone()
+        row = self._execute(statement, values).fetchone()
         return None if row is None else row[0]
 
     def time(self, statement: str, **values: Any) -> datetime | None:
@@ -127,7 +147,7 @@ class Transaction:
             return
         text = insertion(table, columns, tuple(shared), skip_known=skip_known, sqlite=self.is_sqlite)
         if self.is_sqlite:
-            self._execute_each(text, sqlite_rows(table, columns, rows, shared))
+            self._driver.executemany(text, sqlite_rows(table, columns, rows, shared))
         else:
             self.later(text, rows=document(columns, rows), **shared)
 
@@ -155,9 +175,9 @@ class Transaction:
         text += f" RETURNING {returning}"
         if not self.is_sqlite:
             return self.rows(text, rows=document(columns, rows), **shared)
-        cursor = self.connection.cursor()
+        cursor = self._driver.cursor()
         given = sqlite_rows(table, columns, rows, shared)
-        return [row for one in given for row in _tried(cursor.execute, text, one)]
+        return [row for one in given for row in cursor.execute(text, one)]
 
     def update(
         self,
@@ -180,7 +200,7 @@ class Transaction:
         text = updating(table, columns, key, tuple(shared), sqlite=self.is_sqlite)
         if self.is_sqlite:
             ordered = [tuple(row[name] for name in (*columns, *key)) for row in rows]
-            self._execute_each(text, sqlite_rows(table, (*columns, *key), ordered, shared))
+            self._driver.executemany(text, sqlite_rows(table, (*columns, *key), ordered, shared))
         else:
             names = tuple(rows[0])
             self.later(text, rows=document(names, [tuple(row.values()) for row in rows]), **shared)
@@ -188,11 +208,11 @@ class Transaction:
     def stream(self, row_type: type[R], statement: str, **values: Any) -> Iterator[R]:
         """Yield the rows of a query without the whole result in memory."""
         text, given = self._prepared(statement, values)
-        driver = self.connection
         if self.is_sqlite:
-            cursor = driver.cursor()
+            cursor = self._driver.cursor()
         else:
-            cursor = driver.cursor(name=f"stream_{uuid.uuid4().hex}", withhold=True)
+            self._send(self._driver.cursor())
+            cursor = self._driver.cursor(name=f"stream_{uuid.uuid4().hex}", withhold=True)
             cursor.itersize = _AT_ONCE
         try:
             cursor.execute(text, given)
@@ -204,19 +224,24 @@ class Transaction:
         finally:
             cursor.close()
 
-    def _query(self, statement: str, values: Mapping[str, Any]) -> Any:
-        """Return the driver's cursor with the rows of a query."""
-        result = self._execute(statement, values)
-        return result if self.is_sqlite else result.cursor
-
     def _execute(self, statement: str, values: Mapping[str, Any], *, deferred: bool = False) -> Any:
+        """Execute a statement and return the driver's cursor."""
         text, given = self._prepared(statement, values)
-        if not self.is_sqlite:
-            return self._conn.exec_driver_sql(text, given, execution_options=DEFERRED if deferred else {})
-        return _tried(self.connection.cursor().execute, text, given)
+        cursor = self._driver.cursor()
+        if self.is_sqlite:
+            return cursor.execute(text, given)
+        self._pending.append(cursor.mogrify(text, given))
+        if not deferred:
+            self._send(cursor)
+        return cursor
 
-    def _execute_each(self, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        _tried(self.connection.cursor().executemany, text, rows)
+    def _send(self, cursor: Any) -> None:
+        """Send what is pending to PostgreSQL."""
+        if self._pending:
+            text = b";\n".join(self._pending)
+            self._pending.clear()
+            self._is_begun = True
+            cursor.execute(text)
 
     def _prepared(self, statement: str, values: Mapping[str, Any]) -> tuple[str, Any]:
         """Return the driver's text of a statement, and its values."""
@@ -242,15 +267,10 @@ class Transaction:
         return reader_of(row_type, columns, sqlite=self.is_sqlite)
 
     @property
-    def connection(self) -> Any:
-        """The driver's connection, within the transaction."""
-        if not self._conn.in_transaction():
-            self._conn.begin()
-        return self._conn.connection
-
-    @property
     def engine_connection(self) -> Connection:
-        """SQLAlchemy's connection, for Alembic."""
+        """SQLAlchemy's connection, within the transaction, for Alembic."""
+        if not self.is_sqlite:
+            self._send(self._driver.cursor())
         return self._conn
 
 
@@ -299,11 +319,3 @@ def _postgres_text(statement: str) -> str:
 
 def _any_of(found: re.Match[str]) -> str:
     return f"{'<> ALL' if found[1] else '= ANY'}(%({found[2]})s)"
-
-
-def _tried(execute: Callable[[str, Any], Any], text: str, values: Any) -> Any:
-    """Let SQLite execute a text."""
-    try:
-        return execute(text, values)
-    except sqlite3.Error as error:
-        raise DBAPIError.instance(text, values, error, sqlite3.Error) from error

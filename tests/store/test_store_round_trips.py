@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg2.extensions
 import pytest
 from contents import Snapshot
-from sqlalchemy import event, insert, select, text, update
-from sqlalchemy.exc import StatementError
+from sqlalchemy import event
 from world import SILENT, World, hit, page_of, review
 
 from tasks.domain.errors import StoreConflict, StoreUnavailable, Unstorable
@@ -33,8 +32,6 @@ from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close, rele
 from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.sql.database import Store
-from tasks.store.sql.prepared import defer
-from tasks.store.sql.tables import hosts
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
@@ -205,12 +202,19 @@ def test_a_move_of_many_takes_none_of_its_own(far: tuple[Store, Sent]) -> None:
 # --- what travels when --------------------------------------------------------------------------------------
 
 
+NAMES = "SELECT host FROM hosts ORDER BY host"
+
+
+class Host(NamedTuple):
+    host: str
+
+
 def _add(conn: Transaction, *names: str) -> None:
-    defer(conn, insert(hosts), [{"host": name} for name in names])
+    conn.insert("hosts", ("host",), [(name,) for name in names])
 
 
 def _names(conn: Transaction) -> list[str]:
-    return list(conn.scalars(select(hosts.c.host).order_by(hosts.c.host)))
+    return [name for (name,) in conn.rows(NAMES)]
 
 
 def _stored(store: Store) -> list[str]:
@@ -235,7 +239,7 @@ def test_what_comes_after_sees_what_was_deferred(far: tuple[Store, Sent]) -> Non
     with store.begin() as conn:
         sent.clear()
         _add(conn, "a")
-        defer(conn, update(hosts).where(hosts.c.host == "a").values(host="b"))
+        conn.later("UPDATE hosts SET host = 'b' WHERE host = 'a'")
         assert _names(conn) == ["b"]
         assert len(sent) == 1
 
@@ -244,8 +248,7 @@ def test_a_server_side_cursor_sees_what_was_deferred(far: tuple[Store, Sent]) ->
     store, _ = far
     with store.begin() as conn:
         _add(conn, *"abcde")
-        rows = conn.execute(select(hosts.c.host).order_by(hosts.c.host), execution_options={"yield_per": 2})
-        assert [row.host for row in rows] == list("abcde")
+        assert [row.host for row in conn.stream(Host, NAMES)] == list("abcde")
         _add(conn, "f")
     assert _stored(store) == list("abcdef")
 
@@ -323,10 +326,10 @@ def test_an_insert_of_rows_fails_as_any_other(store: Store) -> None:
         conn.insert("hosts", ("host",), [("a",), ("a",)])
 
 
-def test_values_that_cannot_be_written_fail_where_they_are_given(far: tuple[Store, Sent]) -> None:
+def test_values_of_another_type_can_not_be_stored(far: tuple[Store, Sent]) -> None:
     store, _ = far
-    with store.begin() as conn, pytest.raises(StatementError):
-        defer(conn, insert(hosts), [{"host": "a", "robots_at": "no time"}])
+    with pytest.raises(Unstorable), store.begin() as conn:
+        conn.insert("hosts", ("host", "robots_at"), [("a", "no time")])
 
 
 def test_a_deadlock_shows_as_one_wherever_it_shows(far: tuple[Store, Sent]) -> None:
@@ -335,7 +338,7 @@ def test_a_deadlock_shows_as_one_wherever_it_shows(far: tuple[Store, Sent]) -> N
         _add(conn, "a")
     raised = "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$"
     with pytest.raises(StoreConflict), store.begin() as conn:
-        conn.exec_driver_sql(raised, execution_options={"deferred": True})
+        conn.later(raised)
 
 
 def test_a_connection_that_broke_ends_its_transaction_only(far: tuple[Store, Sent]) -> None:
@@ -343,9 +346,9 @@ def test_a_connection_that_broke_ends_its_transaction_only(far: tuple[Store, Sen
 
     def lose_it() -> None:
         with store.begin() as conn:
-            pid = conn.scalar(text("SELECT pg_backend_pid()"))
+            pid = conn.value("SELECT pg_backend_pid()")
             with store.begin() as other:
-                other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+                other.value("SELECT pg_terminate_backend(:pid)", pid=pid)
             _add(conn, "a")
 
     with pytest.raises(StoreUnavailable):
@@ -356,12 +359,11 @@ def test_a_connection_that_broke_ends_its_transaction_only(far: tuple[Store, Sen
 
 
 def test_the_driver_is_left_as_it_was(far: tuple[Store, Sent]) -> None:
-    """A batching connection goes back to the pool, and reads next in one consistent view."""
+    """A connection that wrote goes back to the pool, and reads next in one consistent view."""
     store, _ = far
     with store.begin() as conn:
         now: datetime = conn.now
     with store.read() as conn:
-        level = conn.scalar(text("SHOW transaction_isolation"))
-        began: Any = conn.scalar(text("SELECT now()"))
-        assert (level, began) == ("repeatable read", conn.scalar(text("SELECT now()")))
+        level, began = conn.value("SHOW transaction_isolation"), conn.value("SELECT now()")
+        assert (level, began) == ("repeatable read", conn.value("SELECT now()"))
         assert began >= now
