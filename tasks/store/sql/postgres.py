@@ -75,11 +75,15 @@ class _Connection(connection):
     patient = False
 
 
+class _Looking(_Connection):
+    """A connection that finds out why another one waits."""
+
+
 def _wait(asked: connection) -> None:
     """Wait until the server has answered; the driver closes a connection whose wait raises an error."""
     limit_s = _limit_s(asked)
     begun_s = time.monotonic()
-    told = asked.status == STATUS_SETUP
+    told = asked.status == STATUS_SETUP or isinstance(asked, _Looking)
     while (state := asked.poll()) != POLL_OK:
         ready = select.poll()  # `select.select` takes no descriptor over 1023
         ready.register(asked.fileno(), select.POLLIN if state == POLL_READ else select.POLLOUT)
@@ -97,8 +101,8 @@ def _log_lock_owners(waiting: connection) -> None:
     place = make_dsn(**{**own.dsn_parameters, "password": own.password or ""})
     with (
         suppress(Error),
-        closing(connect(place, connection_factory=_Connection)) as beside,
-        beside.cursor() as cursor,
+        closing(connect(place, connection_factory=_Looking)) as looking,
+        looking.cursor() as cursor,
     ):
         cursor.execute(_LOCK_OWNERS, (own.backend_pid,))
         for owner in cursor.fetchall():
