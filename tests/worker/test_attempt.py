@@ -31,7 +31,6 @@ from tasks.store.queue.tasks import NewTask
 from tasks.store.sql import tables
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, host_rests, pages, pair_stats, reviews, subtasks, targets
-from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
 from tasks.worker.fetcher import Dependencies
@@ -509,13 +508,12 @@ def test_pages_that_come_after_the_recall_are_kept_and_marked_late(sqlite_url):
     world.web.answers[hit(1)] = complaint("一")
 
     async def take_back(attempt, writer, lease):
+        def two_minutes_later(conn, now):
+            conn._now = now + timedelta(minutes=2)
+            closing.silence(conn, {lease: FailureReason.SILENT})
+
         async def silence():
-            late = timedelta(minutes=2)
-            await writer.run(
-                lambda conn, now: closing.silence(
-                    Transaction(conn.engine_connection, now + late), {lease: FailureReason.SILENT}
-                )
-            )
+            await writer.run(two_minutes_later)
 
         world.web.before[hit(1)] = silence
 
