@@ -1,8 +1,8 @@
-"""Reviews that people have already, stored beside those that were crawled.
+"""Reviews that people have already, stored next to those that were crawled.
 
 An imported page is all reviews with one site, address and name of a product. No attempt brought it, and its key is none
-of `tasks.domain.page_key`: where a crawl finds the same address, it fetches it, as a file rarely holds all of a page.
-An imported review is known by what it says: the same one is stored once, whatever file it comes from.
+of `tasks.domain.page_key`: a crawl that finds the same address fetches it, as a file rarely holds all of a page.
+An imported review is identified by its content: the same one is stored once, whatever file it comes from.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def page_of(site: str, url: str, written: str) -> bytes:
 
 
 def review_key(author: str, date: str, title: str, body: str, rating: float | None) -> str:
-    """The key of a review within its page: a hash of all it says."""
+    """Return the key of a review within its page: a hash of its content."""
     return _digest(author, date, title, body, "" if rating is None else repr(rating)).hex()
 
 
@@ -59,7 +59,7 @@ def shape_of(columns: Iterable[str]) -> bytes:
 
 
 def _digest(*parts: str) -> bytes:
-    """16 bytes; parts are told apart by their lengths."""
+    """Return a hash of 16 bytes. The length of each part is hashed with it, so that parts can't run together."""
     digest = blake2b(digest_size=_KEY_BYTES)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -100,10 +100,10 @@ def save(
 ) -> list[bool]:
     """Store reviews (at least one) that are not stored yet, and return for each whether it was known.
 
-    Two imports at once wait for each other where they meet in a page.
+    Two imports at once wait for each other if both contain reviews of one page.
 
     Args:
-        source: name of where they come from.
+        source: name of the reviews' origin.
         product_ids: ids of their products, by name.
     """
     by_page = {one.page: one for one in came}

@@ -30,8 +30,8 @@ class NewProduct:
     """A product to add.
 
     Attributes:
-        keywords: its AND keywords (the splitter's, or what a person set).
-        own_keywords: what a person set; empty if the splitter decided.
+        keywords: its AND keywords (the splitter's, or a person's).
+        own_keywords: keywords that a person set; empty if the splitter decided.
         aliases: alternative names; `alias_keywords` are theirs.
         pages: result pages a site; `None`: the site's own.
         recrawl_every: `None`: once.
@@ -201,7 +201,7 @@ _SUMMARY = f"""
 
 
 def remove(tx: Transaction, now: datetime, name: str) -> ProductSummary:
-    """Stop crawling a product, and cancel its work; what was collected stays.
+    """Stop crawling a product, and cancel its work. Its pages and reviews stay.
 
     Returns:
         Its work and reviews before that.

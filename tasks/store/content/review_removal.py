@@ -1,4 +1,4 @@
-"""Deletes what was collected of a product: its reviews, and what its pages said.
+"""Deletes the collected data of a product: its reviews, and the content of its pages.
 
 A page that another product has as its own, or would have but for this one, keeps its reviews, and is the removed
 product's no more (`Verdict.REMOVED`).
@@ -21,11 +21,11 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Numbers of what was deleted.
+    """Result of deleting the reviews of a product.
 
     Attributes:
-        reviews: how many.
-        kept: how many stay, as their pages are another product's, too.
+        reviews: number of deleted reviews.
+        kept: number of reviews that stay, as their pages also belong to another product.
         alone: numbers of reviews whose original is gone, and that are no repost now; ascending.
     """
 
@@ -59,7 +59,7 @@ def remove_reviews(tx: Transaction, product_id: int) -> Removed:
 
 _MATCHED = f"('{Verdict.REVIEW}', '{Verdict.NEAR_PRODUCT}', '{Verdict.UNJUDGED}')"
 _REVIEWED = f"SELECT page_id FROM page_products WHERE product_id = :product AND verdict = '{Verdict.REVIEW}'"
-# Also pages of this product alone that were found to be about another one: their texts are stored, too.
+# Pages of this product alone that turned out to be about another one are included: their texts are also stored.
 _OWN = f"""
     SELECT l.page_id FROM page_products l
     WHERE l.product_id = :product AND l.verdict IN ('{Verdict.REVIEW}', '{Verdict.WRONG_PRODUCT}') AND NOT EXISTS (

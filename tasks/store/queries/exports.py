@@ -32,9 +32,9 @@ class Cursor:
     """The place where an export ended.
 
     Attributes:
-        wanted: what was exported, as JSON: a cursor continues with the same.
-        review: the highest number of a review; 0: there was none.
-        hash: hash of that review's text, by which its store is recognised.
+        wanted: the export's options, as JSON: a cursor continues only with the same options.
+        review: the highest number of an exported review; 0 if there was none.
+        hash: hash of that review's text; it identifies the store.
         serial: the highest serial of a link.
     """
 
@@ -86,7 +86,7 @@ def next_cursor(tx: Transaction, wanted: ReviewFilter, before: Cursor | None, or
             f"{origin}: is of another store, or of this one before a backup was restored or its newest reviews were "
             "deleted; begin a new one"
         )
-    # SQLite has one writer: what is not committed yet comes behind what is.
+    # SQLite has one writer: rows that are not committed yet get higher numbers than those that are.
     settled = tx.now if tx.is_sqlite else tx.now - _SETTLING
     limit = sys.maxsize if tx.is_sqlite else serial_at(settled)
     for review, digest in tx.rows(_NEWEST, after=cursor.review, settled=settled, now=tx.now):

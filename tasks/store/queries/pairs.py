@@ -19,7 +19,7 @@ from tasks.store.sql.transaction import Transaction
 
 NEWEST_ATTEMPTS = 20_000
 _LAST_DECISIONS = 1000
-"""Older decisions say nothing of what a permit is worth now."""
+"""Number of newest decisions that count; older ones don't show the present value of a permit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class AttemptSums:
         outcomes: attempts by outcome; those that run count as "open".
         reasons: attempts that failed or were given back, by reason.
         errors: of a run, requests that gave no page, by class.
-        statuses: of a run, requests by status, or by error where there was none.
+        statuses: of a run, requests by status, or by error if there was no response.
     """
 
     requests: int = 0
@@ -180,7 +180,7 @@ def recent_attempts(tx: Transaction) -> dict[tuple[str, str], AttemptSums]:
 
 
 def run_attempts(tx: Transaction, after: int) -> AttemptSums:
-    """Return the sums of the attempts behind a number; open ones count with what they last told."""
+    """Return the sums of the attempts after a number; open ones count with their last report."""
     found = AttemptSums()
     for group in tx.records(_AttemptGroup, _OF_RUN, after=after):
         found.add(group.sums())
@@ -273,7 +273,7 @@ class Decision:
     """The last decision that gave a node work of a site.
 
     Attributes:
-        detail: what it rests on, as the event log has it (`reviewloop explain`).
+        detail: the reasons for it, as the event log has them (`reviewloop explain`).
     """
 
     subtask_id: int
@@ -282,7 +282,7 @@ class Decision:
 
 
 def last_decision(tx: Transaction, site: str, node: str) -> Decision | None:
-    """Return why a node was given work of a site last; `None` where it never was."""
+    """Return the last decision that gave a node work of a site; `None` if there is none."""
     found = tx.record(Decision, _DECISION, site=site, node=node)
     return found if found is not None and found.detail else None
 

@@ -1,4 +1,4 @@
-"""Products as they are listed: how far each has come at its sites, and how much of what was found is stored.
+"""Products as they are listed: the progress of each at its sites, and how many of its hits are stored.
 
 Reads only. Coverage is the share of a search's hits that is stored: stored / min(found, cap of the engine).
 """
@@ -104,7 +104,7 @@ class SiteProgress:
 
     @property
     def settled(self) -> int:
-        """Subtasks for which nothing more happens by itself."""
+        """Number of subtasks that change only if a person acts."""
         return sum(n for name, n in self.states.items() if State(name).settled)
 
     @property
@@ -114,7 +114,7 @@ class SiteProgress:
 
     @property
     def subtasks(self) -> int:
-        """Of all queues."""
+        """Number of subtasks in all queues."""
         return sum(self.states.values())
 
 
@@ -190,7 +190,7 @@ class Coverage:
 
     @property
     def share(self) -> float | None:
-        """stored / reachable, at most 1; None where nothing is known to be there."""
+        """stored / reachable, at most 1; None if no reachable hit is known."""
         return min(1.0, self.stored / self.reachable) if self.reachable else None
 
     @property
@@ -199,7 +199,7 @@ class Coverage:
         return bool(self.rests_on.get(Provenance.CAPPED))
 
     def __add__(self, other: Coverage) -> Coverage:
-        """Of the tasks of both."""
+        """Return the coverage of the tasks of both."""
         return Coverage(
             self.stored + other.stored,
             self.reachable + other.reachable,

@@ -1,4 +1,4 @@
-"""The queues, what is stored, and how both went lately. Reads only.
+"""The queues, the stored pages and reviews, and their recent course. Reads only.
 
 Queries about what happened lately are bounded: they look at the newest rows, however many there are.
 """
@@ -22,20 +22,20 @@ from tasks.store.sql.transaction import Transaction
 NEWEST_EVENTS = 50_000
 NEWEST_PAGES = 20_000
 LOW_CONFIDENCE = 0.5
-"""Of 187 saved pages, 6 of the 37 with a lower confidence were read wrongly, and 4 of the 150 others."""
+"""Confidence limit: among 187 saved pages, 6 of the 37 below it were read wrongly, and 4 of the 150 others."""
 NOT_JUDGED = "not_judged"
-"""Beside the voices: reviews that no model has judged."""
+"""Stands in the place of a voice for reviews that no model has judged."""
 _SPANS = 48
 _POINTS = 96
 
 HostsOf = Callable[[str], tuple[str, str]]
-"""Of a site, the host of its engine and its own."""
+"""Function that returns the host of a site's engine and the site's own host."""
 
 _RELEASABLE = ", ".join(f"'{state}'" for state in State if not state.settled and state != State.CRAWL)
 
 
 def open_left(tx: Transaction) -> int:
-    """Return the hits to do of all open subtasks, by their last attempts and by what running ones have reported."""
+    """Return the hits to do of all open subtasks, by their last attempts and by the reports of running ones."""
     return int(tx.value(_OPEN_LEFT))
 
 
@@ -115,7 +115,7 @@ class HostQueue:
 
     Attributes:
         host, cause: as of `HostWait`.
-        until: when it may be asked next; not after now where it is being probed.
+        until: when it may be asked next; not after now if it is being probed.
         subtasks: how many wait.
         left: their hits to do, as far as known.
     """
@@ -128,7 +128,7 @@ class HostQueue:
 
     @property
     def unreachable(self) -> bool:
-        """True where nobody knows whether it will answer then."""
+        """True if the host did not answer, and may not answer at that time either."""
         return self.cause == UNREACHABLE
 
 
@@ -152,11 +152,11 @@ class _Waiting(NamedTuple):
 def host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> list[HostQueue]:
     """Return the hosts that subtasks in WAIT wait for, the one with the most of them first.
 
-    A subtask waits for a host where it was released with a time that has not come, or where the host rests for every
-    live node of its kind.
+    A subtask waits for a host if it was released with a time that has not come, or if the host rests for every live
+    node of its kind.
 
     Args:
-        silent_after: a node without a heartbeat for so long is silent; where all are, all registered ones count.
+        silent_after: a node without a heartbeat for this time is silent; if all are silent, all registered ones count.
     """
     now = tx.now
     rests: dict[str, dict[str, Breaker]] = {}
@@ -359,7 +359,7 @@ class QueueTrend:
     Attributes:
         at: moments, ascending.
         counts: by queue, the number at each of these.
-        whole: True where all events there are were looked at.
+        whole: True if all events were counted.
     """
 
     at: Sequence[datetime]
@@ -378,7 +378,7 @@ class _Moved(NamedTuple):
 
 
 def queue_trend(tx: Transaction) -> QueueTrend:
-    """Return the queues over the time of the newest `NEWEST_EVENTS` events: from the counts now, back by what moved.
+    """Return the queues over the time of the newest `NEWEST_EVENTS` events: the counts now, less the later moves.
 
     Points are as many events apart, not as long: numbers of rows are cheaper to sort by than times.
     """
@@ -444,7 +444,7 @@ def storing_trend(tx: Transaction) -> StoringTrend:
 
 
 def _ends(begin: datetime, end: datetime, now: datetime) -> list[datetime]:
-    """Return the ends of equal spans from `begin` until now, or until the last row where nothing has come for long."""
+    """Return the ends of equal spans from `begin` until now, or until the last row if that is long ago."""
     last = max(end, now) if now - end < (end - begin) * 0.5 else end
     last = max(last, begin + timedelta(seconds=1))
     return [begin + (last - begin) * (n + 1) / _SPANS for n in range(_SPANS)]
@@ -500,7 +500,7 @@ _PACE = """
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """About how much there is: the highest numbers, which count what was removed, too."""
+    """Approximate numbers of rows: the highest ids, which include removed rows."""
 
     subtasks: int
     pages: int

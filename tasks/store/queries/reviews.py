@@ -1,4 +1,4 @@
-"""Reviews for people: exported, searched, counted, and one with where it came from. Reads only.
+"""Reviews for people: exported, searched, counted, and one with its origin. Reads only.
 
 A search is bounded: it looks at `_WINDOWS` times `_WINDOW` numbers, returns where it stopped, and continues from there.
 """
@@ -33,31 +33,31 @@ class ReviewRow:
 
     Attributes:
         product: name of the product it serves; a review of several has a row for each.
-        site: where it was found, or the site an imported file named.
+        site: the site that was crawled, or the one an imported file named.
         url: of its page.
         page_title: of that page.
-        title: its own; empty where it has none.
+        title: its own; empty if it has none.
         body: its text.
-        author: as written, or the pseudonym; empty where nobody is named.
-        published_at: when it was written, where its date could be read.
+        author: as written, or the pseudonym; empty if there is no name.
+        published_at: when it was written; None if its date could not be read.
         date_text: the date as written.
         rating: as the site gives it; scales differ by site.
         collected_at: when it was stored.
-        node: that collected it; empty where it was imported.
-        attempt: number of the attempt that collected it; None where it was imported.
+        node: the node that collected it; empty if it was imported.
+        attempt: number of the attempt that collected it; None if it was imported.
         provenance: "crawled" or "imported".
-        source: what it was imported from; None where it was crawled.
+        source: name of the import's source; None if it was crawled.
         review: its number, which `same_as` and `near_of` name.
-        same_as: number of the first review with an equal text; None where it is that one.
+        same_as: number of the first review with an equal text; None if it is that one.
         near_of: number of an earlier review with nearly the same text, if this one (or the one it equals) is a repost.
         found_by: words of the search that its page was first found by for this product, fewer than all of its keywords
-            where that search was relaxed; None: another product's search found it.
-        day: of `published_at` in China: 2026-05-01; empty where its date could not be read.
+            if that search was relaxed; None if another product's search found it.
+        day: of `published_at` in China: 2026-05-01; empty if its date could not be read.
         confidence: how surely its page was read, 0 to 1; None if it was imported, or stored by version 0.9.0.
         similarity: how near that text is, 0 to 1 (`tasks.reading.near_duplicates`).
-        variant: which one of the product it is of, as written (an app's version); empty where it does not say.
+        variant: the reviewed variant of the product, as written (an app's version); empty if it names none.
         voice: who speaks: complaint or praise (a buyer's), question, news, company, other; None: not judged.
-        voice_probability: that it is this one, 0 to 1.
+        voice_probability: probability of this voice, 0 to 1.
         sentiment: -1 (bad) to 1 (good), whoever speaks.
     """
 
@@ -100,7 +100,7 @@ class ReviewRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFilter:
-    """A filter of reviews: all of it must hold; what is empty or `None` asks nothing.
+    """A filter of reviews: every field must match; empty and `None` match all.
 
     Attributes:
         words: each is somewhere in title or body, whatever its case.
@@ -153,7 +153,7 @@ _CONDITIONS = {
     "linked_after": "l.serial > 0 AND l.serial > :linked_after",
     "linked_upto": "l.serial <= :linked_upto",
 }
-"""What each field of a filter asks."""
+"""The condition of each field of a filter."""
 
 _HAS_WORD = (
     "(lower(r.body) LIKE lower(:word_{0}) ESCAPE '/' OR lower(r.title) LIKE lower(:word_{0}) ESCAPE '/')"
@@ -271,7 +271,7 @@ def search(tx: Transaction, wanted: ReviewFilter, *, before: int | None = None, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin(ReviewRow):
-    """A review with where it came from.
+    """A review with its origin.
 
     Attributes:
         page_url: the page it was read from; `url` may be its own.
@@ -291,7 +291,7 @@ class Origin(ReviewRow):
 
 
 def origin(tx: Transaction, number: int) -> Origin | None:
-    """Return a review with where it came from; `None` if no review has that number."""
+    """Return a review with its origin; `None` if no review has that number."""
     found = tx.record(Origin, _ORIGIN, number=number)
     if found is None:
         return None
