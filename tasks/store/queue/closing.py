@@ -32,7 +32,7 @@ class Close:
 
     Attributes:
         given_back: why the rest goes back to WAIT without a recall (drain, shutdown, nothing left of the host);
-            None: it succeeded or failed, as the report says.
+            None: it succeeded or failed, see the report.
     """
 
     lease: Lease
@@ -107,7 +107,7 @@ class _End:
 def _ends(
     tx: Transaction, now: datetime, closed: Sequence[Close], rows: Mapping[str, _Closing]
 ) -> list[_End]:
-    """How each attempt ended; where its host could not be asked, the other nodes are looked at."""
+    """Return how each attempt ended; if its host could not be asked, that depends on the other nodes."""
     hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
     rests = {(one.host, one.node): one for one in list_rests(tx)} if hosts else {}
     for item in closed:
@@ -132,7 +132,7 @@ def _ends(
 def _rested_for_all(
     tx: Transaction, now: datetime, item: Close, row: _Closing, rests: Mapping[tuple[str, str], Breaker]
 ) -> bool:
-    """Where its host has left every node unanswered that may ask it, it rests for all of them; whether that is so."""
+    """Let a host rest for all nodes if it answered none of those that may ask it; return True if so."""
     host = item.report.unasked
     if host is None or not host.unreachable or row.assigned_node is not None:
         return False
@@ -146,7 +146,7 @@ def _rested_for_all(
 
 
 def _released(item: Close, row: _Closing, **detail: Any) -> _End:
-    """Given back by its node: that is not the host's fault, and the subtask may go again at once."""
+    """Return the end of an attempt that its node gave back: its subtask may be granted again at once."""
     idle = 0 if item.report.answered else row.idle_releases
     values = {"idle_releases": idle, "not_before": row.not_before, **transitions.NO_WAIT}
     return _End(AttemptOutcome.RELEASED, values, {"detail": {**detail, "idle_releases": idle}})
@@ -166,7 +166,7 @@ def _unasked(
     accesses: Sequence[NodeAccess],
     rests: Mapping[tuple[str, str], Breaker],
 ) -> _End:
-    """Ended as its host could not be asked (`tasks.scheduling.unasked` says what follows)."""
+    """Return the end of an attempt whose host could not be asked (decided in `tasks.scheduling.unasked`)."""
     idle = 0 if item.report.answered else row.idle_releases + 1
     if host.unreachable and (
         not host.settings.enabled
@@ -218,7 +218,7 @@ def _accesses(
 
 
 def _counted(report: AttemptReport) -> dict[str, Any]:
-    """An attempt's counters and note, as its event keeps them."""
+    """Return an attempt's counters and note, in the form of its event's detail."""
     return report.counters.columns() | ({"note": report.note} if report.note else {})
 
 
@@ -449,7 +449,7 @@ _COLLECTED = (
 
 
 def _closed_columns(end: Ended, row: _OpenAttempt, collected: int) -> dict[str, Any]:
-    """Columns of an attempt's row that its end changes."""
+    """Return the columns of an attempt's row that its end changes."""
     counted = {name: getattr(row, name) for name in _COUNTED}
     reason, last_response = end.reason, None
     if end.report is not None:

@@ -128,11 +128,11 @@ _PROLONG = f"UPDATE host_rests SET cause = :cause, until = :until, times = :time
 
 
 def rest_for_all(tx: Transaction, now: datetime, node: str, others: Collection[str], rest: Rest) -> None:
-    """A host answers no node: it rests for every address, and is probed from one of them instead of from each.
+    """Let a host that answers no node rest for every address. One address probes it instead of each.
 
-    All count as many refusals in a row as the one with the most. The address that was to ask next, but not the one that
-    has just asked, probes the host after the rest of so many. Each other one waits as after one more: for the answer to
-    that probe, or to make it if that address does not.
+    Every address gets the highest number `n` of refusals in a row among them. The address that could ask next, except
+    the one that has just asked, probes the host after the rest for `n`. All others rest as for `n` + 1: they wait for
+    the answer to that probe, or make it if that address does not.
 
     Args:
         node: that has just asked.

@@ -27,7 +27,7 @@ HITS_UNREAD = 10
 KeywordSets = Sequence[Sequence[str]]
 
 LEAST_WORDS = 2
-"""Minimum number of words with which a query alone shows the subject of a page."""
+"""Minimum number of words in a query that shows the subject of a page by itself."""
 
 _VIRTUAL_TASK = "FROM virtual_tasks v JOIN tasks t ON t.virtual_task_id = v.id WHERE t.id = subtasks.task_id"
 KEYWORDS = f"""
@@ -101,7 +101,7 @@ class Lease:
         return PageFloor(self.least_share, self.slack)
 
     def as_message(self) -> dict[str, Any]:
-        """As plain JSON types."""
+        """Return it in plain JSON types."""
         return asdict(self)
 
 
@@ -111,7 +111,7 @@ class WorkTarget:
 
     Attributes:
         url, key: its canonical address, and the key of a page at this address.
-        etag, last_modified: validators of a page that is stored and is to be fetched again.
+        etag, last_modified: validators of a stored page that must be fetched again.
     """
 
     id: int
@@ -144,7 +144,7 @@ class Counters:
 
     Attributes:
         errors: requests that gave no page, by error class.
-        statuses: requests by HTTP status, or by error where there was none.
+        statuses: requests by HTTP status, or by error if there was no response.
     """
 
     offered: int = 0
@@ -159,7 +159,7 @@ class Counters:
     statuses: Mapping[str, int] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Any]:
-        """As columns of the attempt's row."""
+        """Return the columns of the attempt's row."""
         rounded = {"active_s": round(self.active_s, 6), "wait_s": round(self.wait_s, 6)}
         return asdict(self) | rounded
 
@@ -252,8 +252,8 @@ class Renewal:
     """A lease to begin, or to keep by a sign of life, for `keep` from now on.
 
     Attributes:
-        counters: what the attempt has done so far; None at its start.
-        page_hosts: hosts that gave a page of it since the last renewal that said so.
+        counters: the attempt's work so far; None at its start.
+        page_hosts: hosts that gave a page of it since the last renewal that reported any.
     """
 
     lease: Lease
@@ -343,8 +343,8 @@ def progress_many(tx: Transaction, now: datetime, items: Sequence[Renewal]) -> l
 def _renew_all(tx: Transaction, now: datetime, items: Sequence[Renewal], statement: str) -> set[str]:
     """Move the deadlines of leases that were not taken back; return the tokens of those.
 
-    A renewal that comes after the deadline counts as long as nobody has taken the lease back: the database may have
-    been away meanwhile. A lease is begun before its deadline only.
+    A renewal that comes after the deadline counts unless the lease was taken back: the database may have been away
+    meanwhile. A lease is begun before its deadline only.
 
     Args:
         statement: `_BEGIN` begins those that have not begun, `_KEEP` renews those that have.

@@ -25,7 +25,7 @@ class AlertRow:
     Attributes:
         since: when it came on last.
         firing: it is on.
-        told: True after the message that it is on, until the message that it is over.
+        told: True between the message that it is on and the message that it is over.
         told_at: time of the last message.
         claimed_at: time at which a process began to send a message; `None` if none is sending.
         trouble: receivers that the last message did not reach, and why.

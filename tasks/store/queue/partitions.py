@@ -29,12 +29,12 @@ from tasks.domain.hit_count import (
 from tasks.store.sql.transaction import Transaction
 
 _DATES = 5000
-"""Maximum number of dates by which a query is partitioned."""
+"""Maximum number of dates that partition a query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What a partition asks for, and how its result pages are cut into chunks.
+    """The query of a partition, and how its result pages are cut into chunks.
 
     Attributes:
         id, task_id: of the partition.
@@ -100,7 +100,7 @@ class PartitionRow(Query):
 
     @property
     def summand(self) -> Partition:
-        """Its part of the task's hit count."""
+        """The partition's part of the task's hit count."""
         return Partition(self.id, self.parent_id, self.state, HitCount(self.found, self.provenance))
 
 

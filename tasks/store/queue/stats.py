@@ -65,7 +65,7 @@ _LOCK_PAIRS = f"""
 
 
 def _folded(row: Any, now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
-    """The pair's row with these attempts added."""
+    """Return the pair's row with these attempts added."""
     plain = PairStats.of(getattr(row, name) for name in SUMS)
     faded = PairStats.of(getattr(row, f"f_{name}") for name in SUMS)
     faded = faded.faded((now - row.faded_at).total_seconds(), HALF_LIFE_S)
@@ -172,4 +172,4 @@ ATTEMPT_SUMS = f"""
     sum(CASE WHEN {ATTEMPT_COUNTS} THEN a.active_s ELSE 0.0 END) AS active_s,
     sum(CASE WHEN {ATTEMPT_COUNTS} THEN a.lost_s ELSE 0.0 END) AS lost_s
 """
-"""What closed attempts `a` add up to, in the order of `SUMS`, in SQL: `AttemptResult.sums`."""
+"""The sums over closed attempts `a`, in the order of `SUMS`, in SQL: `AttemptResult.sums`."""

@@ -190,7 +190,7 @@ _LATE_SITES = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskQuery(Query):
-    """A query with what its subtasks copy from its task.
+    """A query with the values that its subtasks copy from its task.
 
     Attributes:
         words, aliases: keyword sets of its virtual task.

@@ -24,7 +24,7 @@ from tasks.store.sql.transaction import Transaction
 LOCKED = "id IN :ids ORDER BY id FOR UPDATE"
 """Condition of a query that locks subtasks: every transaction locks them in the same order."""
 LOCKED_IF_FREE = f"{LOCKED} SKIP LOCKED"
-"""The same, but it leaves out those that another transaction has locked: a sweep comes again, and waits for nobody."""
+"""The same, but without those that another transaction has locked: they wait for the next sweep."""
 
 NO_WAIT: Mapping[str, Any] = {"wait_host": None, "wait_reason": None}
 """Columns of a subtask that waits for no host."""
@@ -37,7 +37,7 @@ _NO_LEASE: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One transition of a subtask, and what its event says.
+    """One transition of a subtask, and the content of its event.
 
     Attributes:
         values: further columns to set, which the event keeps for `verify`; the same ones in every move of a batch.
@@ -181,7 +181,7 @@ def move_one(tx: Transaction, transition: Transition, one: Move) -> None:
 
 
 def set_aside(tx: Transaction, moves: Sequence[Move]) -> int:
-    """Move subtasks that nobody can do anything with to MANUAL, from any queue without a lease; return how many."""
+    """Move subtasks that no node can work on to MANUAL, from any queue without a lease; return how many."""
     states = dict(tx.rows(_STATES, ids=[one.subtask_id for one in moves])) if moves else {}
     done = 0
     for begin in LEGAL[Transition.SET_ASIDE]:

@@ -50,7 +50,7 @@ def open_engine(url: str, *, pool_size: int = 5, connect_s: int | None = None) -
     """
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError):  # a port that is no number, too
+    except (ArgumentError, ValueError):  # or the port is no number
         # A password stands before the @; of several, any but the last may be a part of it.
         shown = {0: f" {url!r}", 1: f" '***@{url.partition('@')[2]}'"}.get(url.count("@"), "")
         raise InputError(
@@ -100,7 +100,7 @@ def _open_sqlite(url: str) -> Engine:
 def _owners_alone(file: str | None) -> None:
     """Make a new database file readable by its owner alone; SQLite gives its -wal and -shm the same rights.
 
-    Otherwise SQLite itself says so.
+    If that fails, SQLite reports the error when it opens the file.
     """
     if file and file != ":memory:" and not file.startswith("file:"):
         with suppress(OSError):
@@ -121,12 +121,12 @@ def _to_wal(cursor: Any) -> None:
 
 
 def is_writable(file: Path) -> bool:
-    """Return True if this user may write to a database file and make the files beside it."""
+    """Return True if this user may write to a database file and make the files next to it."""
     return all(os.access(one, os.W_OK) for one in (file.absolute().parent, file) if one.exists())
 
 
 def _open_read_only(file: Path, given: Mapping[str, Any]) -> sqlite3.Connection:
-    """Open a database file for reading alone, without the files beside it if these are not there.
+    """Open a database file for reading alone, without the files next to it if these are not there.
 
     Raises:
         sqlite3.OperationalError: it can't be read, or a part of it is in a log that needs recovery.
@@ -216,7 +216,7 @@ class Store:
 
 
 def committed(conn: Transaction, number: int) -> bool | None:
-    """Whether a transaction whose COMMIT got no answer was committed; None: that is not decided yet."""
+    """Return whether a transaction whose COMMIT got no answer was committed; None if that is not decided yet."""
     # After a failover the number may not have been reached yet, which PostgreSQL would call an error.
     status = conn.value(
         "SELECT CASE WHEN :number < txid_current() THEN txid_status(:number) END", number=number

@@ -1,4 +1,4 @@
-"""A connection that outlasts the database's absences: what is to be written waits for its return, and is written once.
+"""A connection that outlasts the database's absences: writes wait for its return, and are made once.
 
 After a COMMIT without an answer the database is asked whether it was made, before anything is written again.
 """
@@ -31,7 +31,7 @@ _LAST_S = 5.0
 
 
 class Absence:
-    """Whether the database is away; told once when it goes, and once when it is back. For several threads.
+    """Whether the database is away; logged once when it goes, and once when it is back. For several threads.
 
     Args:
         clock: monotonic seconds.
@@ -63,7 +63,7 @@ class Absence:
                 self._since = None
 
     def wait(self, seconds: float) -> bool:
-        """Wait before the next try; False where there is to be none, as the process is closing."""
+        """Wait before the next try; return False if there must be none, as the process is closing."""
         if not self.closing.wait(seconds):
             return True
         time.sleep(seconds)
@@ -73,11 +73,11 @@ class Absence:
 
 @dataclass(slots=True)
 class _Try(Generic[T]):
-    """A transaction as far as it is known.
+    """The known state of a transaction.
 
     Attributes:
-        number: the database's; None: not begun, or there is no way to ask.
-        results: one, where all is written and only COMMIT was left.
+        number: the database's; None if it has not begun, or if its outcome can't be asked for.
+        results: one if everything was written and only COMMIT was left.
     """
 
     number: int | None = None
@@ -130,7 +130,7 @@ class LastingConnection:
             attempt.results = (operation(conn, conn.now),)
 
     def _made(self, attempt: _Try[T]) -> bool:
-        """Whether a transaction was committed whose COMMIT got no answer; asks until that is known."""
+        """Return True if a transaction whose COMMIT got no answer was committed; ask until that is known."""
         pause_s = _AGAIN_S[0]
         while attempt.number is not None and self._absence.wait(pause_s):
             try:

@@ -48,7 +48,7 @@ _MAY_PASS = (
     *("starting up", "shutting down", "recovery", "too many", "remaining connection slots"),
     *("terminating connection", "not yet accepting", "not accepting"),
 )
-"""Of the FATAL errors at connecting, which come without a code: parts of those that time may cure."""
+"""Parts of the FATAL errors at connecting that time may cure; these come without a code."""
 _OF_SQLITE = (
     (StoreBusy, ("database is locked",)),
     (

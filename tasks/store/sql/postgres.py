@@ -32,7 +32,7 @@ from tasks.store.sql.transaction import Transaction
 log = logging.getLogger("reviewloop.store")
 
 SILENT_S = 8.0
-"""A session that is silent for so long within a transaction is ended: what it held is free for others."""
+"""Longest silence of a session within a transaction; then it is ended, and its locks are free."""
 STATEMENT_S = 10.0
 LOCK_S = 9.0
 """Longer than `SILENT_S`: whoever waits for a frozen process gets its lock, not an error."""
@@ -40,7 +40,7 @@ CONNECT_S = 5
 LOCK_TOLD_S = 1.5
 """Less than any wait for a lock may last: whoever holds it is logged."""
 ANSWER_S = 12.0
-"""Longer than `STATEMENT_S`: where nothing came until then, not even an error, the connection is dead."""
+"""Longer than `STATEMENT_S`: if not even an error has come until then, the connection is dead."""
 
 _SESSION = {
     "idle_in_transaction_session_timeout": SILENT_S,
@@ -126,7 +126,7 @@ def _limit_s(asked: connection) -> float:
         return inf
     if asked.status != STATUS_SETUP:
         return ANSWER_S
-    # libpq keeps to its limit only where it waits itself; of several hosts, it turns to the next by `tcp_user_timeout`.
+    # libpq keeps to its limit only when it waits itself; with several hosts, `tcp_user_timeout` makes it try the next.
     given = parse_dsn(asked.dsn)
     hosts = given.get("host", "").count(",") + 1
     return float(given.get("connect_timeout", CONNECT_S)) if hosts == 1 else hosts * ANSWER_S
@@ -155,7 +155,7 @@ def open_postgres(url: URL, pool_size: int) -> Engine:
 
 
 def open_transactions(conn: Transaction) -> list[tuple[str, str | None, float, str]]:
-    """State, what it waits for, age in seconds and statement of the oldest transactions of other sessions."""
+    """Return state, wait event, age in seconds and statement of the oldest transactions of other sessions."""
     return conn.rows(_SESSIONS)
 
 

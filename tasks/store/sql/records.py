@@ -1,4 +1,4 @@
-"""A row of a query becomes a dataclass or a named tuple: the annotation of a field says what its column holds."""
+"""Rows of a query as dataclasses or named tuples: the annotation of a field gives the form of its column."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """To the database: UTC, without zone where the database has none."""
+        """Return UTC for the database, without zone if the database has none."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -51,7 +51,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """From the database: aware UTC."""
+        """Return aware UTC from the database."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -112,7 +112,7 @@ products = _table(
     "products",
     _id(),
     Column("name", String(200), nullable=False, unique=True),
-    Column("keywords", _Json, nullable=False),  # what a person set; [] = the splitter's
+    Column("keywords", _Json, nullable=False),  # a person's; [] = the splitter's
     Column("aliases", _Json, nullable=False),  # alternative names
     Column("sites", _Json),  # only these sites; null = all of the catalog; [] = none: it came by an import
     _count("priority"),
@@ -135,7 +135,7 @@ schedules = _table(
     _flag("paused"),
     _time("next_at"),
     _time("last_at"),
-    _time("taken_until"),  # somebody makes and hands over its file
+    _time("taken_until"),  # until then, one process makes and hands over its file
     _count("tries"),
     Column("problem", Text),
     Index(None, "next_at"),
@@ -174,7 +174,7 @@ tasks = _table(
     Column("kind", String(20), nullable=False),
     Column("found", BigInteger),
     Column("found_provenance", String(20), nullable=False, server_default=text("'unknown'")),
-    Column("found_reported", BigInteger),  # the engine's number, where found is a better one
+    Column("found_reported", BigInteger),  # the engine's number, if found is a better one
     _time("created_at", nullable=False),
     UniqueConstraint("virtual_task_id", "site"),
     Index(None, "product_id"),
@@ -225,10 +225,10 @@ subtasks = _table(
     _count("recalls"),
     Column("failed_on", _Json, nullable=False),  # nodes, the oldest failure first, in this round
     Column("assigned_node", String(100)),  # chosen by a person
-    Column("assigned_quota", Integer),  # likewise: most hits of an attempt, also of what carries it on
+    Column("assigned_quota", Integer),  # likewise: most hits of an attempt and of its follow-ups
     _count("left"),  # targets to do, as far as known
     _time("not_before"),  # not given to a node earlier
-    _count("idle_releases"),  # in a row, of attempts that nobody answered
+    _count("idle_releases"),  # in a row, of attempts without an answer
     Column("wait_host", String(255)),  # which it waits for
     Column("wait_reason", String(40)),  # tasks.domain.host_wait, or the error class of a refusal
     Column("reason", String(40)),  # why it failed last
@@ -321,7 +321,7 @@ attempts = _table(
     _big_count("bytes"),
     _count("requests"),
     Column("errors", _Json, nullable=False),  # error class -> count
-    # HTTP status, or the error where there was none -> count
+    # HTTP status, or the error if there was no response -> count
     Column("statuses", _Json, nullable=False, server_default=text("'{}'")),
     Column("last_response", _Json),
     _flag("more"),  # the last result page showed that there is more
@@ -387,7 +387,7 @@ nodes = _table(
     Column("kinds", _Json, nullable=False),
     Column("slots", Integer, nullable=False),
     Column("address", String(64)),
-    Column("machine", String(255)),  # whose permits the node uses, where it binds no address
+    Column("machine", String(255)),  # whose permits the node uses, if it binds no address
     _flag("drained"),
     _time("seen_at"),
     _seconds("attempts_per_s"),  # mean over a fixed window, from the heartbeat
@@ -399,8 +399,8 @@ nodes = _table(
     Column("entries", _Json),  # and of each, by site; null: not reported
     _seconds("clock_s"),  # how far its clock is ahead of the database's
     _time("registered_at", nullable=False),
-    # What a person said of a node that `run` and `up` are to crawl with:
-    _time("added_at"),  # null: nobody added it
+    # A person's settings of a node that `run` and `up` should crawl with:
+    _time("added_at"),  # null: no person added it
     Column("chosen_slots", Integer),  # null: as many as the run gives each node
     Column("proxy", Text),  # with its password: nothing but the node itself reads it
 )
@@ -423,7 +423,7 @@ pages = _table(
     _time("checked_at"),  # when it was fetched again; null: never since fetched_at
     Column("etag", Text),
     Column("last_modified", Text),
-    Column("source", String(100)),  # what it was imported from; null: crawled
+    Column("source", String(100)),  # source of the import; null: crawled
     Column(
         "confidence", Float
     ),  # PageRead.confidence, 0 to 1; 1 by rules; null: imported, or stored by 0.9.0
@@ -555,7 +555,7 @@ alerts = _table(
     Column("rule", String(20), primary_key=True),
     Column("subject", String(255), primary_key=True),
     Column("text", Text, nullable=False),
-    Column("level", Float),  # what the rule compares with while it is on
+    Column("level", Float),  # the rule's level of comparison while it is on
     _time("since", nullable=False),
     _flag("firing"),
     _flag("told"),

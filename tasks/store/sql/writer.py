@@ -2,12 +2,12 @@
 
 SQL never runs on the event loop. All queued items share one transaction, and so one commit; items of one
 `BatchOperation` share their statements too, so that a batch of any size costs the same number of round trips. The batch
-size adapts to the round trip: items that arrive during one transaction are written by the next one. Items that nobody
-waits for linger a little, so that they are written in batches and not one by one.
+size adapts to the round trip: items that arrive during one transaction are written by the next one. Items without
+a waiting caller linger a little, so that they are written in batches and not one by one.
 
 If an item of a transaction fails, the transaction is rolled back and each of its items is written again in one of its
-own, so that only the failing one is lost. While the database is away, what is queued waits for its return, and is then
-written. Nothing is written twice: where a COMMIT got no answer, the database is asked whether it was made.
+own, so that only the failing one is lost. While the database is away, queued items wait for its return, and are then
+written. Nothing is written twice: if a COMMIT got no answer, the database is asked whether it was made.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Operation = Callable[[Transaction, datetime], T]
 _TRIES = 5
 """Most tries of an item that loses a deadlock, or waits too long for a lock, each time."""
 _LINGER_S = (0.05, 0.25)
-"""Shortest and longest time an item lingers for others that may come, where nobody waits for it."""
+"""Shortest and longest time an item lingers for others that may come, if no caller waits for it."""
 _LINGER = 10.0
-"""That time, in times of what the last transaction took: where few pages come, little time goes into writing them."""
+"""Time an item lingers, in durations of the last transaction: if few pages come, little time goes into writing them."""
 _HURRIED_S = (0.005, 0.04)
 """The same for an item that an event loop waits for."""
 _HURRIED = 8.0
-"""That time, in times of the work of the last transaction: many small ones take no more than a ninth of a core."""
+"""The same, in CPU times of the last transaction: many small ones take at most a ninth of a core."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +91,8 @@ class Writer:
         most: most items of one transaction; 1 to compare with (`reviewloop bench buffers`).
         connections: most transactions at once, each on a thread and a connection of its own. SQLite allows one writer
             only; to a PostgreSQL far away, further transactions need not wait for the first to return.
-        on_unwritable: called with the reason where the database's file takes no more writes, from the writer's thread;
-            True: nobody waits for results any more, so none is delivered.
+        on_unwritable: called from the writer's thread with the reason when the database's file can't be written to;
+            True: no caller waits for results any longer, so none is delivered.
         clock: monotonic seconds.
         cpu_s: CPU seconds of the calling thread.
     """
@@ -206,7 +206,7 @@ class Writer:
                     return
 
     def _taken(self, first: _Item) -> tuple[list[_Item], bool]:
-        """The queued items, at most `most`; and whether the end marker came with them."""
+        """Return the queued items, at most `most`, and whether the end marker came with them."""
         batch = [first]
         while len(batch) < self._most:
             try:
