@@ -1,8 +1,8 @@
 """The invariants that one query each proves: a row of its result is a violation. `verify.verify` checks them all.
 
-Leases are whole; what was copied from one row to another is still equal; times are in order; counters add up; no page
-and no review is stored twice; nothing is lost. What rows owe to the event log is proved by `tasks.store.verify.replay`,
-what tasks owe to their partitions by `tasks.store.verify.search_parts`.
+Leases are whole; values copied from one row to another are still equal; times are in order; counters add up; no page
+and no review is stored twice; nothing is lost. `tasks.store.verify.replay` checks rows against the event log, and
+`tasks.store.verify.search_parts` checks tasks against their partitions.
 """
 
 from __future__ import annotations
@@ -206,9 +206,9 @@ FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id WHERE t.created_at
 -- order: virtual task {id}: made {earlier}, planned {later}
 SELECT id, created_at AS earlier, planned_at AS later FROM virtual_tasks WHERE planned_at < created_at
 """
-"""Of each: the kind and the message of its violations, with columns in braces, and the rows that break it, in the SQL
-that SQLite and PostgreSQL share. A column `subtask_id` says whose the violation is. Rows with `earlier` and `later`
-break it only if these are out of order by more than `CLOCKS`."""
+"""The kind and the message of each one's violations, with columns in braces, and the rows that break it, in the SQL
+that SQLite and PostgreSQL share. A column `subtask_id` names the subtask of the violation. Rows with `earlier` and
+`later` break it only if these are out of order by more than `CLOCKS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class Violation:
     Attributes:
         kind: queue, chain, transition, order, event, recalls, lease, wait, attempt, counters, statistics, copy, links,
             twice, lost, partitions or overdue (docs/verify.md).
-        subtask_id: whose it is; None where it is no single subtask's.
+        subtask_id: the subtask it belongs to; None if it belongs to no single one.
         message: which rows, their values, and what would be right.
     """
 

@@ -3,7 +3,7 @@
 "Now" is the last sign of life of the loop itself: the latest event, or heartbeat. So a run that was stopped is not
 overdue, however long ago that was. After a pause, time counts from when the node that now lives longest came back.
 
-Sweeps run every few seconds and take a batch at a time, so the bounds are generous: what is older is a violation.
+Sweeps run every few seconds and take a batch at a time, so the bounds are generous. Older work is a violation.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Overdue:
 
     Attributes:
         n: how many.
-        longest_s: seconds, of the one that is overdue longest; 0 where none is.
+        longest_s: seconds, of the one that is overdue longest; 0 if none is.
     """
 
     n: int

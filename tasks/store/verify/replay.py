@@ -1,7 +1,7 @@
-"""The event log, replayed: what the rows of subtasks and attempts must say after their events.
+"""The event log, replayed: the values that rows of subtasks and attempts must have after their events.
 
 One streaming pass over events, attempts and subtasks, all in the order of their subtasks: the events of one subtask are
-held at a time, so memory does not grow with the log. Each event says which columns it set (`events.sets`), so a row
+held at a time, so memory does not grow with the log. Each event lists the columns it set (`events.sets`), so a row
 must hold the values of its events applied in turn. Each allocation opens the next attempt, under its token (fencing);
 the event that ends it names the same token, node and attempt, at the same moment. A subtask that went straight to DONE
 is checked at a glance (`_is_plain`); all others event by event.
@@ -103,7 +103,7 @@ _SUBTASKS = """
 
 
 class _TargetsOfSubtask(NamedTuple):
-    """Targets of a subtask: their first and last task, what is to do or came late, and its share of its task's sums."""
+    """Targets of a subtask: their first and last task, the work to do or late, and its share of its task's sums."""
 
     subtask_id: int
     first_task: int
@@ -183,7 +183,7 @@ def replay(tx: Transaction, of_tasks: MutableSequence[int]) -> Iterator[Violatio
     """Check the event log, and every subtask and attempt against it.
 
     Args:
-        of_tasks: four numbers a task, to which the sums of its subtasks' targets are added.
+        of_tasks: four numbers a task; the sums of its subtasks' targets are added to them.
     """
     log, made = Groups(tx.stream(_EventRow, _EVENTS)), Groups(tx.stream(_AttemptRow, _ATTEMPTS))
     work = Groups(tx.stream(_TargetsOfSubtask, _TARGETS))
@@ -253,7 +253,7 @@ def _plain_values(*sets: str | None) -> tuple[Any, ...]:
 
 
 def _left(subtask: _SubtaskRow, targets: _TargetsOfSubtask | None) -> Iterator[Violation]:
-    """Check the targets of a subtask against what it says is left to do."""
+    """Check the targets of a subtask against its number of hits left to do."""
     hits = results = late = 0
     if targets:
         _, first, last, hits, results, late, *_ = targets
@@ -292,7 +292,7 @@ def _replayed(
     """Check a subtask and its attempts against its events, one by one.
 
     Args:
-        first: the first event of the store that says what it set; all later ones do.
+        first: the first event of the store that lists the columns it set; all later ones do.
     """
     state: str | None = None
     held: tuple[Any, ...] = (None, None, None)

@@ -42,11 +42,11 @@ class Verification:
     """The findings of `verify`.
 
     Attributes:
-        violations: empty where every invariant holds.
+        violations: empty if every invariant holds.
         counts: rows looked at by table; `overdue`: leases that have run out and wait for the recall sweep;
-            `logs_dropped`: subtasks that ended so long ago that retention dropped their events, so that how they came
-            to their state can't be proved any more.
-        live: what is overdue as of the loop's last sign of life.
+            `logs_dropped`: subtasks that ended before the retention time, whose events were dropped, so that their
+            state can't be proved any longer.
+        live: overdue work as of the loop's last sign of life.
     """
 
     violations: tuple[Violation, ...]
@@ -58,7 +58,7 @@ def verify(tx: Transaction, now: datetime, bounds: Mapping[str, timedelta] | Non
     """Check every invariant over the whole store; changes nothing.
 
     Args:
-        bounds: how long things may be overdue; None: for ever, where no loop turns by itself.
+        bounds: how long things may be overdue; None: without limit, for a store whose loop does not run by itself.
     """
     if tx.is_sqlite:
         tx.run(f"PRAGMA cache_size=-{_CACHE_KIB}")
