@@ -34,8 +34,8 @@ class ReviewRow:
     Attributes:
         product: name of the product it serves; a review of several has a row for each.
         site: the site that was crawled, or the one an imported file named.
-        url: of its page.
-        page_title: of that page.
+        url: address of its page.
+        page_title: title of that page.
         title: its own; empty if it has none.
         body: its text.
         author: as written, or the pseudonym; empty if there is no name.
@@ -52,7 +52,7 @@ class ReviewRow:
         near_of: number of an earlier review with nearly the same text, if this one (or the one it equals) is a repost.
         found_by: words of the search that its page was first found by for this product, fewer than all of its keywords
             if that search was relaxed; None if another product's search found it.
-        day: of `published_at` in China: 2026-05-01; empty if its date could not be read.
+        day: date of `published_at` in China: 2026-05-01; empty if its date could not be read.
         confidence: how surely its page was read, 0 to 1; None if it was imported, or stored by version 0.9.0.
         similarity: how near that text is, 0 to 1 (`tasks.reading.near_duplicates`).
         variant: the reviewed variant of the product, as written (an app's version); empty if it names none.
