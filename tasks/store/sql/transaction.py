@@ -263,8 +263,7 @@ class Transaction:
         return _sqlite_text(statement, tuple(lengths)), given
 
     def _reader(self, row_type: Any, cursor: Any) -> Callable[[Sequence[Any]], Any]:
-        columns = tuple(column[0] for column in cursor.description)
-        return reader_of(row_type, columns, sqlite=self.is_sqlite)
+        return reader_of(row_type, tuple(column[0] for column in cursor.description), sqlite=self.is_sqlite)
 
     @property
     def engine_connection(self) -> Connection:
