@@ -30,7 +30,7 @@ from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.balance.learned import Trained, TrainingError, train
 from tasks.scheduling.balance.parameters import PARAMETERS, NodeParameters, Sample
 from tasks.scheduling.balance.swarm import ITERATIONS, swarm
-from tasks.store.queries.pairs import recorded_parameters, recorded_runs
+from tasks.store.queries.pairs import list_node_parameters, list_runs
 
 _MOST_URLS = 10**12
 _LINEAR = ("setup_s", "seconds_per_url")
@@ -164,8 +164,8 @@ def _recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
     """Durations of a run's attempts, and its nodes that reported parameters. Raises InputError."""
     settings = settings_of(name)
     with store_there(settings) as store, store.read() as conn:
-        machines = recorded_parameters(conn)
-        runs = recorded_runs(conn, machines)
+        machines = list_node_parameters(conn)
+        runs = list_runs(conn, machines)
     known: dict[str, RunTime] = {node: NodeParameters.of(of) for node, of in machines.items()}
     if not known:
         raise InputError(f"{name}: no node of this run has reported what machine it runs on")

@@ -133,7 +133,7 @@ def askable_or_refuse(
     found = find_askable(settings)
     if settings.lab is None or found.unasked:
         with store.read() as conn:
-            stored = tasks.unplanned(conn, MOST_PLANNED)
+            stored = tasks.list_unplanned(conn, MOST_PLANNED)
         plan = plan_of(settings, found, [], stored, nodes)
         say_plan(plan)
         if not may_be_none:

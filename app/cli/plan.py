@@ -46,7 +46,7 @@ def stored_in(settings: Settings) -> tuple[list[VirtualTask], list[Node]]:
     if path is not None and not path.is_file():
         return [], []
     with store_there(settings) as store, store.read() as conn:
-        return tasks.unplanned(conn, MOST_PLANNED), nodes.list_added(conn, settings.slots)
+        return tasks.list_unplanned(conn, MOST_PLANNED), nodes.list_added(conn, settings.slots)
 
 
 def plan_of(

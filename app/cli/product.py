@@ -176,7 +176,7 @@ def list_(db: str | None, as_json: bool) -> None:
     catalog = settings.catalog()
     with store_there(settings) as store, store.read() as conn:
         rows = sorted(product_rows(conn), key=lambda row: -row.priority)
-        fewer = product_queries.relaxed(conn)
+        fewer = product_queries.list_relaxed(conn)
         covered = product_queries.product_coverages(conn, catalog.most_hits)
     if as_json:
         print_json(

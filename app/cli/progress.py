@@ -201,7 +201,7 @@ class Progress:
     def _read(self, at_s: float) -> Snapshot:
         with self._store.read() as conn:
             now = conn.now
-            self._mark = queue_queries.stored_since(conn, self._mark)
+            self._mark = queue_queries.count_stored_since(conn, self._mark)
             load = queue_queries.waiting_summary(conn)
             wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
             queues = transitions.count_queues(conn)

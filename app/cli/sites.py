@@ -119,7 +119,7 @@ def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission]
         with store_there(settings) as store, store.read() as conn:
             hosts = {urlsplit(url).netloc.lower() for url in urls}
             kept = load_robots(conn, hosts, conn.now - _ROBOTS_OF_ANY_AGE)
-            had = queue_queries.by_site(conn)
+            had = queue_queries.count_by_site(conn)
         for url in urls:
             robots = kept.get(urlsplit(url).netloc.lower())
             if robots is not None:

@@ -54,7 +54,7 @@ def status(db: str | None, as_json: bool) -> None:
         covered = sum(
             product_queries.product_coverages(conn, catalog.most_hits).values(), product_queries.Coverage()
         )
-        relaxed = sum(len(of) for of in product_queries.relaxed(conn).values())
+        relaxed = sum(len(of) for of in product_queries.list_relaxed(conn).values())
     if as_json:
         print_json(
             {

@@ -131,7 +131,7 @@ class Trying:
             stored = [False] * len(came)
         else:
             with self._store.read() as conn:
-                stored = imports.known(conn, came)
+                stored = imports.are_known(conn, came)
         repeated = []
         for one, is_stored in zip(came, stored, strict=True):
             digest = int.from_bytes(one.page[:8], "big") ^ int(one.review.key[:16], 16)

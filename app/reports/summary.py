@@ -64,7 +64,7 @@ class Summary:
 def mark(store: Store) -> Stored:
     """Marks where a run begins, for `summary`."""
     with store.read() as conn:
-        begin = queue_queries.stored_since(conn, Stored())
+        begin = queue_queries.count_stored_since(conn, Stored())
         return Stored(page_id=begin.page_id, review_id=begin.review_id, attempt_id=pairs.newest_attempt(conn))
 
 
@@ -82,7 +82,7 @@ def summary(
             queues=transitions.count_queues(conn),
             pairs=tuple(pairs.pairs(conn)),
             totals=queue_queries.totals(conn),
-            added=queue_queries.stored_since(conn, begin),
+            added=queue_queries.count_stored_since(conn, begin),
             manual=tuple(sorted(manual.list_manual(conn), key=cause_of)),
             seconds=round(seconds, 2),
             settings=settings,

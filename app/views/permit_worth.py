@@ -55,7 +55,7 @@ def _knowledge(conn: Transaction, now: datetime) -> Knowledge:
     from tasks.scheduling.statistics import Knowledge  # it takes numpy: only for who asks
 
     known = Knowledge()
-    for row in stats.changed(conn, None):
+    for row in stats.list_changed(conn, None):
         age_s = (now - row.faded_at).total_seconds()
         known.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), now.timestamp())
     known.set_running(stats.running(conn))

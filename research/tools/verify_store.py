@@ -29,7 +29,7 @@ from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask
 from tasks.store.queue.transitions import Move
 from tasks.store.sql import schema
-from tasks.store.sql.database import Store, unhurried
+from tasks.store.sql.database import Store, lift_limits
 from tasks.store.sql.tables import events, metadata, pair_stats, subtasks
 from tasks.store.sql.transaction import Transaction
 
@@ -53,7 +53,7 @@ def fill(store: Store, least_events: int) -> None:
     schema.upgrade(store, MIGRATIONS)
     with store.begin(now=_NOW) as conn:
         _story(conn)
-    with store.begin() as conn, unhurried(conn):
+    with store.begin() as conn, lift_limits(conn):
         for name in ("targets", "pages"):
             head = f"substr(url_key, 1, {_HEAD}) || "
             key = f"{head}'{_TAIL}'" if store.is_sqlite else f"{head}'{_TAIL}'::bytea"
@@ -85,7 +85,7 @@ def settle(store: Store) -> None:
 def _story(conn: Transaction) -> None:
     words = ("光明", "牛奶")
     products.add(conn, _NOW, NewProduct(name="光明牛奶", keywords=words))
-    (wanted,) = tasks.unplanned(conn, 1)
+    (wanted,) = tasks.list_unplanned(conn, 1)
     planned = [NewTask(f"site{n}.cn", "baidu", "meta", (NewPartition(words, 1, 1),)) for n in range(_SITES)]
     tasks.plan(conn, wanted, planned, lambda query, _pages: [f"http://engine/{query.site}"])
     ids = list(conn.engine_connection.scalars(select(subtasks.c.id).order_by(subtasks.c.id)))

@@ -86,7 +86,7 @@ async def plan(
         unasked: the sites that can't be asked now, and why; may take seconds, and is called in a thread.
         late: also make tasks on sites noted earlier that can be asked now.
     """
-    wanted = await writer.run(lambda tx, _now: tasks.unplanned(tx, _BATCH))
+    wanted = await writer.run(lambda tx, _now: tasks.list_unplanned(tx, _BATCH))
     noted = await writer.run(lambda tx, _now: tasks.late_sites(tx)) if late else []
     if not wanted and not noted:
         return 0

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from tasks.scheduling.balance.learned import LEAST_RUNS, TrainingEnded, train
 from tasks.scheduling.balance.parameters import NodeParameters, Sample
-from tasks.store.queries.pairs import recorded_parameters, recorded_runs
+from tasks.store.queries.pairs import list_node_parameters, list_runs
 from tasks.store.queue import upkeep
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
@@ -67,8 +67,8 @@ def training_set(conn: Transaction, now: datetime) -> TrainingSet | None:
     before = upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
     if before is not None and abs(now - before.at) < TRAIN_EVERY:
         return None
-    machines = {node: NodeParameters.of(of) for node, of in recorded_parameters(conn).items()}
-    runs = recorded_runs(conn, machines, MOST_RUNS)
+    machines = {node: NodeParameters.of(of) for node, of in list_node_parameters(conn).items()}
+    runs = list_runs(conn, machines, MOST_RUNS)
     if len(runs) < LEAST_RUNS or (
         before is not None and runs[-1].attempt_id == before.data["newest_attempt"]
     ):

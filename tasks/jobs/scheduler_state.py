@@ -34,7 +34,7 @@ from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.coordinates import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.store.queries.pairs import recorded_parameters
+from tasks.store.queries.pairs import list_node_parameters
 from tasks.store.queue import nodes, snapshot, stats, upkeep
 from tasks.store.sql.transaction import Transaction
 
@@ -159,7 +159,7 @@ class SchedulerState:
         model = upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
         if model is None:
             return
-        machines = recorded_parameters(conn)
+        machines = list_node_parameters(conn)
         made_of = model.at, machines
         if made_of == self._run_times_of:
             return
@@ -188,7 +188,7 @@ class SchedulerState:
         self._learned_in = conn
         sites: set[str] = set()
         now_s = now.timestamp()
-        for row in stats.changed(conn, self._since(now)):
+        for row in stats.list_changed(conn, self._since(now)):
             age_s = (now - row.faded_at).total_seconds()
             self.knowledge.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), now_s)
             self._count_requests(row)

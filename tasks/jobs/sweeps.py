@@ -283,8 +283,8 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
     }
     _set_aside_unknown_sites(conn, context, gone)
     sleeping = [view for view in sleeping if view.id not in gone]
-    left = tasks.left_to_do(conn, [view.id for view in sleeping])
-    tries = tasks.most_tries(conn, [view.id for view in sleeping if left[view.id]])
+    left = tasks.count_left(conn, [view.id for view in sleeping])
+    tries = tasks.get_max_tries(conn, [view.id for view in sleeping if left[view.id]])
     follow_ups = tasks.follow_ups(
         conn,
         [

@@ -37,7 +37,7 @@ def conn(store):
         products.add(conn, now, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
         for name, kind in (("node1", Kind.META), ("node2", Kind.MICROBLOG)):
             nodes.register(conn, now, Node(name, frozenset({kind}), 2))
-        [wanted] = tasks.unplanned(conn, 10)
+        [wanted] = tasks.list_unplanned(conn, 10)
         tasks.plan(
             conn,
             wanted,
@@ -111,12 +111,12 @@ def test_what_people_ask(conn, number):
     [row] = pair_queries.pairs_by_product(conn, "12315.com", "node1")
     assert (row.product, row.attempts, row.failed, row.tried) == ("特仑苏", 1, 1, 1)
     assert pair_queries.pairs_by_product(conn, None, "node2") == []
-    assert queue_queries.by_site(conn) == {
+    assert queue_queries.count_by_site(conn) == {
         "12315.com": queue_queries.SiteRow(site="12315.com", tasks=1, manual=1)
     }
     assert schedules.list_schedules(conn) == []
     assert queue_queries.waiting_summary(conn).oldest_at is None
-    assert queue_queries.stored_since(conn, queue_queries.Stored()) == queue_queries.Stored()
+    assert queue_queries.count_stored_since(conn, queue_queries.Stored()) == queue_queries.Stored()
     assert (
         list(review_rows(conn, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=conn.now)))
         == []

@@ -92,7 +92,7 @@ def test_what_a_node_told_of_its_machine_is_listed(refused, reviewloop):
 def _lease(conn, now, node, *, started, held):
     """Give a node leases, some of which it begins."""
     products.add(conn, now, NewProduct(name="特仑苏", keywords=("特仑苏",)))
-    (wanted,) = tasks.unplanned(conn, 1)
+    (wanted,) = tasks.list_unplanned(conn, 1)
     sites = [f"s{n}.cn" for n in range(started + held)]
     planned = [NewTask(site, "baidu", "meta", (NewPartition(("蒙牛",), 1, 1),)) for site in sites]
     tasks.plan(conn, wanted, planned, lambda query, _pages: [f"http://s/{query.site}"])

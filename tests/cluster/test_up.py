@@ -68,7 +68,7 @@ def nothing_to_do(store):
     product = new_product("牛奶")
     with store.begin() as conn:
         products.add(conn, conn.now, product)
-        (wanted,) = tasks.unplanned(conn, 1)
+        (wanted,) = tasks.list_unplanned(conn, 1)
         tasks.plan(conn, wanted, [], lambda *_: [])
 
 

@@ -42,7 +42,7 @@ def stored(world: World, came: Sequence[ImportedReview], ids: Mapping[str, int])
 def test_the_same_reviews_are_stored_once(world: World) -> None:
     first, same, other = imported("好喝"), imported("好喝"), imported("好喝", author="小王")
     assert saved(world, first, same, other) == [False, True, False]
-    assert world.look(imports.known, [first, imported("难喝"), imported("难喝")]) == [True, False, True]
+    assert world.look(imports.are_known, [first, imported("难喝"), imported("难喝")]) == [True, False, True]
     world.pass_s(5)
     assert saved(world, first, other, imported("难喝"), imported("好喝", "光明牛奶")) == [
         True,
@@ -91,13 +91,13 @@ class _Of:
 
 def test_an_imported_product_is_not_crawled_until_it_is_added(world: World) -> None:
     saved(world, imported("好喝"))
-    assert world.look(tasks.unplanned, 10) == []
+    assert world.look(tasks.list_unplanned, 10) == []
     assert not world.look(products.any_to_crawl)
     wanted = NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏"), priority=3)
     world.pass_s(60)
     assert world.do(products.add, wanted)
     assert not world.do(products.add, wanted)
-    [task] = world.look(tasks.unplanned, 10)
+    [task] = world.look(tasks.list_unplanned, 10)
     assert (task.keywords, task.priority, task.sites) == (("蒙牛", "特仑苏"), 3, None)
     assert world.look(products.any_to_crawl)
     assert world.verification().violations == ()

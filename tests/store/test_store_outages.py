@@ -33,7 +33,7 @@ from tasks.store.content.pages import STORE_RESULT_PAGES
 from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
 from tasks.store.queue.upkeep import longest_lapse
 from tasks.store.sql import postgres
-from tasks.store.sql.database import Store, committed, try_lock, unhurried
+from tasks.store.sql.database import Store, is_committed, lift_limits, try_lock
 from tasks.store.sql.outages import own_errors
 from tasks.store.sql.tables import attempts, targets, task_parts
 from tasks.store.sql.transaction import Transaction
@@ -140,10 +140,10 @@ def test_a_transaction_tells_whether_it_was_committed(postgres_store: Store) -> 
         number = conn.number()
         assert number is not None
         with postgres_store.begin() as other:
-            assert committed(other, number) is None
+            assert is_committed(other, number) is None
     with postgres_store.begin() as conn:
-        assert committed(conn, number) is True
-        assert committed(conn, number + 1_000_000) is False
+        assert is_committed(conn, number) is True
+        assert is_committed(conn, number + 1_000_000) is False
 
 
 def test_what_is_written_waits_for_a_database_that_is_away(postgres_world: World, caplog) -> None:
@@ -242,7 +242,7 @@ def test_a_slow_statement_is_no_wait_for_a_lock(postgres_store: Store, monkeypat
 
 
 def test_a_patient_connection_waits_for_its_answer(postgres_store: Store, monkeypatch) -> None:
-    with postgres_store.begin() as tx, unhurried(tx):
+    with postgres_store.begin() as tx, lift_limits(tx):
         monkeypatch.setattr(postgres, "ANSWER_S", 0.01)
         assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1
 

@@ -52,7 +52,7 @@ def small(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 def _task(world: World, words: tuple[str, ...] = WORDS, own: tuple[str, ...] = ()) -> None:
     assert world.do(products.add, NewProduct(name="甲", keywords=words, own_keywords=own))
-    (wanted,) = world.look(tasks.unplanned, 10)
+    (wanted,) = world.look(tasks.list_unplanned, 10)
     partition = NewPartition(words, 2, 1, own_words=bool(own))
     planned = [NewTask(SITE, "baidu", "meta", (partition,))]
     urls = partial(search_urls, world.context.catalog)
@@ -178,7 +178,7 @@ def test_a_query_without_a_hit_is_asked_with_fewer_words_and_says_so(small: Worl
     assert _found(small) == (None, Provenance.UNKNOWN, None)
     _turn(small, ([1, 2], None, False))
     assert _found(small) == (2, Provenance.COUNTED, None)
-    (told,) = small.look(product_queries.relaxed).values()
+    (told,) = small.look(product_queries.list_relaxed).values()
     assert told == [Relaxed(SITE, tuple(fewer.keywords), tuple(fewer.dropped), 2)]
     assert all(row.state == "DONE" for row in small.rows(subtasks))
 
@@ -215,7 +215,7 @@ def test_the_chunks_of_a_plan_have_the_search_urls_of_the_splitter(world: World,
     query = ProductQuery("甲", WORDS, (("光明", "牛奶"), ("牛奶", "光明", "高钙")))
     new = NewProduct(name="甲", keywords=query.keywords, aliases=("光明牛奶",), pages=5)
     assert world.do(products.add, new)
-    (wanted,) = world.look(tasks.unplanned, 10)
+    (wanted,) = world.look(tasks.list_unplanned, 10)
     query = ProductQuery("甲", wanted.keywords, wanted.aliases)
     planned = planned_tasks(catalog, wanted, tuple(sites))
     assert world.write(tasks.plan, wanted, planned, partial(search_urls, catalog)) == len(sites)
@@ -253,7 +253,7 @@ def test_a_span_is_asked_without_its_range_if_the_engine_has_no_ranges_any_more(
 def test_queries_that_ask_for_the_same_urls_share_them(world: World) -> None:
     """Aliases may be relaxed to the same words."""
     assert world.do(products.add, NewProduct(name="甲", keywords=WORDS))
-    (wanted,) = world.look(tasks.unplanned, 10)
+    (wanted,) = world.look(tasks.list_unplanned, 10)
     partition = NewPartition(WORDS, 2, 2)
     planned = [NewTask(SITE, "baidu", "meta", (partition, partition))]
     assert world.write(tasks.plan, wanted, planned, partial(search_urls, CATALOG)) == 1

@@ -33,10 +33,10 @@ def test_a_removed_product_is_not_looked_for_and_keeps_its_reviews(world: World)
     assert states(world) == ["CANCELLED", "WAIT"]
     assert not world.look(products.summary, "光明高钙牛奶").looked_for
     assert world.do(products.remove, "光明高钙牛奶").open == 0
-    assert world.look(tasks.unplanned, 10) == []
+    assert world.look(tasks.list_unplanned, 10) == []
     assert world.verification().violations == ()
     assert world.do(products.add, NewProduct(name="光明高钙牛奶", keywords=("光明", "牛奶")))
-    assert [one.keywords for one in world.look(tasks.unplanned, 10)] == [("光明", "牛奶")]
+    assert [one.keywords for one in world.look(tasks.list_unplanned, 10)] == [("光明", "牛奶")]
     assert world.verification().violations == ()
 
 
@@ -45,7 +45,7 @@ def test_one_whose_tasks_were_never_made_gets_none(world: World) -> None:
     world.do(products.remove, "每周")
     world.pass_s(8 * 86400)
     assert world.do(schedules.recrawl_due) == 0
-    assert world.look(tasks.unplanned, 10) == []
+    assert world.look(tasks.list_unplanned, 10) == []
     assert world.verification().violations == ()
 
 
@@ -62,7 +62,7 @@ def test_other_words_begin_a_new_round(world: World) -> None:
     )
     change = ProductEdit(priority=4, recrawl_every=timedelta(days=1), keywords=words, aliases=("高钙奶",))
     assert world.do(products.edit, "光明高钙牛奶", change, again) == 1
-    [task] = world.look(tasks.unplanned, 10)
+    [task] = world.look(tasks.list_unplanned, 10)
     assert (task.keywords, task.aliases, task.priority) == (("光明", "牛奶"), (("高钙奶",),), 4)
     assert states(world) == ["CANCELLED"]
     assert world.verification().violations == ()

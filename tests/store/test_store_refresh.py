@@ -73,7 +73,7 @@ def test_the_next_round_of_a_product_asks_again(world: World) -> None:
     every = timedelta(days=1)
     assert world.do(products.add, products.NewProduct(name="特仑苏", keywords=("蒙牛",), recrawl_every=every))
     for number in (1, 2):
-        (wanted,) = world.look(tasks.unplanned, 10)
+        (wanted,) = world.look(tasks.list_unplanned, 10)
         partition = NewPartition(("蒙牛",), 1, 1)
         planned = [tasks.NewTask(SITE, "baidu", "meta", (partition,))]
         assert world.write(tasks.plan, wanted, planned, lambda *_, n=number: [f"http://search/{n}"]) == 1

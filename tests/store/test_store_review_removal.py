@@ -17,7 +17,7 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.reviews import ReviewFilter, review_rows
 from tasks.store.queue.leases import WorkTarget
-from tasks.store.queue.result_pages import known_pages
+from tasks.store.queue.result_pages import find_pages
 from tasks.store.sql import tables
 from tasks.store.sql.transaction import Transaction
 
@@ -89,7 +89,7 @@ def test_one_that_is_looked_for_again_gets_its_pages_back(world: World) -> None:
     assert rows_of(world, OURS) == [OTHER]
     (key,) = [bytes(row.url_key) for row in world.rows(tables.pages, tables.pages.c.url == hit("own"))]
     (number,) = world.look(products.ids, [OURS]).values()
-    (page,) = world.look(known_pages, [key], [number]).values()
+    (page,) = world.look(find_pages, [key], [number]).values()
     assert page.is_unread(number)
     assert crawl(world, "光明牛奶", {"own": FIRST})[0].url == hit("own")
     assert rows_of(world, "光明牛奶") == [FIRST]

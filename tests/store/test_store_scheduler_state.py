@@ -68,9 +68,9 @@ def test_only_what_changed_is_read_again(world: World) -> None:
     attempt(world, "甲", "n1")
     world.pass_s(10)
     attempt(world, "乙", "n2")
-    changed = world.look(stats.changed, world.now - timedelta(seconds=2))
+    changed = world.look(stats.list_changed, world.now - timedelta(seconds=2))
     assert [(row.node, row.tried, row.wait_s) for row in changed] == [("n2", 4, 2.0)]
-    assert len(world.look(stats.changed, None)) == 2
+    assert len(world.look(stats.list_changed, None)) == 2
 
 
 def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:

@@ -27,10 +27,10 @@ from tasks.jobs import repost_linking
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store.queries.pairs import recorded_parameters
+from tasks.store.queries.pairs import list_node_parameters
 from tasks.store.queue import manual, nodes, snapshot, tasks, transitions, upkeep
 from tasks.store.queue.nodes import Node
-from tasks.store.sql.database import Store, unhurried
+from tasks.store.sql.database import Store, lift_limits
 
 SIZE = int(os.environ.get("REVIEWLOOP_TEST_SUBTASKS", "40000"))
 LARGE = ("subtasks", "targets", "events", "attempts")
@@ -174,7 +174,7 @@ def _told(found: list[tuple[str, str]]) -> str:
 
 
 def test_a_whole_scan_is_seen(filled: Store) -> None:
-    with _explained(filled) as found, filled.begin() as conn, unhurried(conn):
+    with _explained(filled) as found, filled.begin() as conn, lift_limits(conn):
         conn.engine_connection.exec_driver_sql("SELECT count(*) FROM targets WHERE reason = 'none'")
     assert [table for table, _ in found] == ["targets"]
 
@@ -185,7 +185,7 @@ def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
     with _explained(filled) as found:
         for _ in range(2):  # the first one reads what a new process does not know yet
             begin_s = time.monotonic()
-            with filled.begin() as conn, unhurried(conn):
+            with filled.begin() as conn, lift_limits(conn):
                 for n in range(4):
                     nodes.heartbeat(conn, conn.now, f"n{n}", nodes.Heartbeat(1.0, 0, 0))
                 tick(conn, conn.now, context, (name,))
@@ -194,18 +194,18 @@ def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
 
 
 def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
-    with _explained(filled) as found, filled.begin() as conn, unhurried(conn):
+    with _explained(filled) as found, filled.begin() as conn, lift_limits(conn):
         now = conn.now
         snapshot.all_settled(conn)
         assert sum(transitions.count_queues(conn).values()) >= SIZE
         manual.list_causes(conn)
         manual.list_manual(conn, most=10, reason="blocked")
         manual.list_ids(conn)
-        tasks.unplanned(conn, 100)
+        tasks.list_unplanned(conn, 100)
         tasks.late_sites(conn)
         repost_linking.find(conn, now, 100)
         upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
-        recorded_parameters(conn)
+        list_node_parameters(conn)
         # A batch is 2 % of these tables: servers whose disks seek slowly may rather read all of so small a one.
         conn.engine_connection.exec_driver_sql("SET LOCAL random_page_cost = 1.1")
         for step in upkeep.retention_steps(timedelta(days=365)):

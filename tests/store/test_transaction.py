@@ -19,7 +19,7 @@ from splitter.catalog.names import Kind
 from tasks.domain.errors import Unstorable
 from tasks.domain.verdicts import Verdict
 from tasks.store.sql.database import Store
-from tasks.store.sql.transaction import Transaction, contained
+from tasks.store.sql.transaction import Transaction, as_pattern
 
 VERBS = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")
 ADD = "INSERT INTO hosts (host, robots_status) VALUES (:host, :robots_status)"
@@ -90,7 +90,7 @@ def test_percent_signs_and_colons_stay(store: Store) -> None:
 def test_a_pattern_finds_just_the_text(store: Store, text: str) -> None:
     with store.read() as tx:
         found = "SELECT :here LIKE :pattern ESCAPE '/', :there LIKE :pattern ESCAPE '/'"
-        ((here, there),) = tx.rows(found, here=f"x{text}y", there="x100ab-y", pattern=contained(text))
+        ((here, there),) = tx.rows(found, here=f"x{text}y", there="x100ab-y", pattern=as_pattern(text))
     assert (bool(here), bool(there)) == (True, False)
 
 
@@ -268,7 +268,7 @@ def test_known_rows_are_left_out(store: Store) -> None:
     columns = ("host", "robots_status")
     with store.begin() as tx:
         tx.insert("hosts", columns, [("a", 1)])
-        added = tx.inserted(
+        added = tx.insert_returning(
             "hosts",
             columns,
             [("a", 2), ("b", 3), ("b", 4)],
@@ -276,7 +276,7 @@ def test_known_rows_are_left_out(store: Store) -> None:
             skip_known=True,
         )
         assert [tuple(row) for row in added] == [("b", 3)]
-        assert tx.inserted("hosts", columns, [], returning="host") == []
+        assert tx.insert_returning("hosts", columns, [], returning="host") == []
     with pytest.raises(Unstorable), store.begin() as tx:
         tx.insert("hosts", columns, [("c", 1), ("a", 1)])
 

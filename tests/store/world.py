@@ -185,7 +185,7 @@ class World:
 
         def make(conn: Transaction, now: datetime) -> int:
             assert products.add(conn, now, NewProduct(name=name, keywords=words, priority=priority))
-            (wanted,) = [v for v in tasks.unplanned(conn, 100) if v.product == name]
+            (wanted,) = [v for v in tasks.list_unplanned(conn, 100) if v.product == name]
             assert tasks.plan(conn, wanted, planned, urls) == len(sites)
             return wanted.product_id
 

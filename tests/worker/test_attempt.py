@@ -136,7 +136,7 @@ class World:
         self.floor = NO_FLOOR
         with self.store.begin(now=NOW) as conn:
             products.add(conn, NOW, NewProduct(name="牛奶", keywords=("牛奶",)))
-            (wanted,) = tasks.unplanned(conn, 1)
+            (wanted,) = tasks.list_unplanned(conn, 1)
             planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), len(urls), len(urls)),))
             tasks.plan(conn, wanted, [planned], lambda *_: urls)
             self.subtask_id = conn.engine_connection.scalar(select(subtasks.c.id))

@@ -71,7 +71,7 @@ class Recrawled(World):
             (last,) = conn.engine_connection.execute(virtual_tasks.select()).all()
             again = {"keywords": last.keywords, "aliases": last.aliases, "round": 2, "created_at": NOW}
             conn.engine_connection.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
-            (wanted,) = tasks.unplanned(conn, 1)
+            (wanted,) = tasks.list_unplanned(conn, 1)
             partition = NewPartition(("牛奶",), 1, 1)
             planned = [tasks.NewTask(SITE, "baidu", "meta", (partition,))]
             tasks.plan(conn, wanted, planned, lambda *_: [SEARCH])

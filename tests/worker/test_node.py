@@ -189,7 +189,7 @@ class Scene:
         def grant(conn: Any, now: Any) -> Lease:
             self.now = now
             assert products.add(conn, now, NewProduct(name=name, keywords=(name,)))
-            (wanted,) = tasks.unplanned(conn, 1)
+            (wanted,) = tasks.list_unplanned(conn, 1)
             partition = NewPartition((name,), 1, 1)
             planned = [NewTask(SITE, "baidu", "meta", (partition,))]
             tasks.plan(conn, wanted, planned, lambda *_: [f"http://www.baidu.com/s?wd={name}"])

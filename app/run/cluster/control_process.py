@@ -104,7 +104,7 @@ def _plan(
     """Make the tasks of new products; then let the loop turn at once."""
     with store.read() as conn:
         late = askable.due and bool(tasks.late_sites(conn))
-        if not late and not tasks.unplanned(conn, 1):
+        if not late and not tasks.list_unplanned(conn, 1):
             return
     if asyncio.run(_until_ending(ending, _make_tasks(settings, writer, askable, catalog))):
         request_turn()

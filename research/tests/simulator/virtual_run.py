@@ -260,7 +260,7 @@ def _plan(store, wanted, catalog):
     with store.begin(now=START) as conn:
         for number in range(most):
             products.add(conn, START, NewProduct(name=f"牛奶{number}", keywords=("牛奶",)))
-        for virtual in tasks.unplanned(conn, most):
+        for virtual in tasks.list_unplanned(conn, most):
             number = int(virtual.product.removeprefix("牛奶"))
             planned = [
                 NewTask(

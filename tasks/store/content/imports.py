@@ -67,7 +67,7 @@ def _digest(*parts: str) -> bytes:
     return digest.digest()
 
 
-def known(tx: Transaction, came: Sequence[ImportedReview]) -> list[bool]:
+def are_known(tx: Transaction, came: Sequence[ImportedReview]) -> list[bool]:
     """Return for each review whether it is stored already, or came before in the sequence."""
     given = {"pages": {one.page for one in came}, "keys": {one.review.key for one in came}}
     seen = {(bytes(page), key) for page, key in tx.rows(_STORED, **given)}
@@ -109,12 +109,12 @@ def save(
     by_page = {one.page: one for one in came}
     rows = [(key, one.url, one.site, one.written) for key, one in sorted(by_page.items())]
     shared = {"fetched_at": tx.now, "source": source, "content_hash": "", "encoding": "", "node": ""}
-    inserted = tx.inserted("pages", _NEW, rows, returning="url_key, id", shared=shared, skip_known=True)
-    fresh = {bytes(key): page_id for key, page_id in inserted}
+    made = tx.insert_returning("pages", _NEW, rows, returning="url_key, id", shared=shared, skip_known=True)
+    fresh = {bytes(key): page_id for key, page_id in made}
     new = [Link(page_id, product_ids[by_page[key].product]) for key, page_id in fresh.items()]
     links.add(tx, tx.now, new)
     pages = {page.url_key: page for page in tx.records(_Page, _LOCK, keys=list(by_page), now=tx.now)}
-    repeated = known(tx, came)
+    repeated = are_known(tx, came)
     added: dict[datetime, list[reviews.Row]] = defaultdict(list)
     more = Counter[bytes]()
     for one, is_known in zip(came, repeated, strict=True):

@@ -20,8 +20,8 @@ from tasks.store.content import links, reviews
 from tasks.store.content.links import Link
 from tasks.store.content.reviews import PageOrigin, Refused
 from tasks.store.queue import result_pages
-from tasks.store.queue.leases import Lease, in_force
-from tasks.store.queue.result_pages import KnownPage, ResultPageToStore, StoredHits, known_pages
+from tasks.store.queue.leases import Lease, lock_leased
+from tasks.store.queue.result_pages import KnownPage, ResultPageToStore, StoredHits, find_pages
 from tasks.store.queue.transitions import LOCKED
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
@@ -167,7 +167,7 @@ def _insert_pages(tx: Transaction, now: datetime, came: Sequence[_Arrival]) -> d
         for one in came
         for lease, page, site, _, late in [one]
     ]
-    added = tx.inserted(
+    added = tx.insert_returning(
         "pages", _COLUMNS, rows, returning="url_key, id", shared={"fetched_at": now}, skip_known=True
     )
     return {bytes(key): number for key, number in added}
@@ -315,7 +315,7 @@ class TargetEndToStore:
 
 def end_targets(tx: Transaction, now: datetime, items: Sequence[TargetEndToStore]) -> list[None]:
     """Record targets that gave no page; nothing happens if the lease is over, because the try was cut off."""
-    leases = in_force(tx, _Found, _FIND_LOCKED, (item.lease for item in items))
+    leases = lock_leased(tx, _Found, _FIND_LOCKED, (item.lease for item in items))
     groups: dict[tuple[str, str, bool], list[int]] = {}
     unchanged: set[tuple[bytes, int]] = set()
     for item in items:
@@ -327,7 +327,7 @@ def end_targets(tx: Transaction, now: datetime, items: Sequence[TargetEndToStore
     for (state, reason, counts), targets in groups.items():
         tx.later(_END, targets=targets, state=state, reason=reason, times=int(counts))
     if unchanged:
-        known = known_pages(tx, {key for key, _ in unchanged}, {product_id for _, product_id in unchanged})
+        known = find_pages(tx, {key for key, _ in unchanged}, {product_id for _, product_id in unchanged})
         pairs = [(known[key], product_id) for key, product_id in sorted(unchanged)]
         _link_known(tx, now, [pair for pair in pairs if pair[1] not in pair[0].linked_to])
         tx.later(_CHECK, pages=[page.id for page in known.values()], now=now)

@@ -326,7 +326,7 @@ class KnownName:
         return self.keywords, *(tuple(words) for words in self.alias_keywords)
 
 
-def known_names(tx: Transaction) -> list[KnownName]:
+def list_names(tx: Transaction) -> list[KnownName]:
     """Return the names of every product, in the order they were added, with the keywords of its last round."""
     return tx.records(KnownName, _KNOWN_NAMES)
 

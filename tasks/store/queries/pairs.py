@@ -340,7 +340,7 @@ class RecordedRun(NamedTuple):
     seconds: float
 
 
-def recorded_runs(tx: Transaction, nodes: Collection[str], newest: int = sys.maxsize) -> list[RecordedRun]:
+def list_runs(tx: Transaction, nodes: Collection[str], newest: int = sys.maxsize) -> list[RecordedRun]:
     """Return attempts of these nodes that succeeded, tried pages and took time, the oldest first.
 
     Args:
@@ -361,7 +361,7 @@ class _Machine(NamedTuple):
     parameters: Mapping[str, float | None] | None
 
 
-def recorded_parameters(tx: Transaction) -> dict[str, Mapping[str, float | None]]:
+def list_node_parameters(tx: Transaction) -> dict[str, Mapping[str, float | None]]:
     """Return the parameters of each node's machine, if the node reported them."""
     found = tx.records(_Machine, "SELECT name, parameters FROM nodes ORDER BY name")
     return {one.name: one.parameters for one in found if one.parameters}

@@ -16,7 +16,7 @@ from tasks.domain.hit_count import PartitionState, Provenance
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
 from tasks.store.content.products import SETTLED
-from tasks.store.sql.transaction import Transaction, contained
+from tasks.store.sql.transaction import Transaction, as_pattern
 
 _MOST_URLS = 50
 
@@ -62,7 +62,7 @@ def product_rows(
         contains: only names with this in them.
         only: only this one.
     """
-    return tx.records(ProductRow, _PRODUCTS, after=after, most=most, contains=contained(contains), only=only)
+    return tx.records(ProductRow, _PRODUCTS, after=after, most=most, contains=as_pattern(contains), only=only)
 
 
 _PRODUCTS = f"""
@@ -292,7 +292,7 @@ class _RelaxedOf(NamedTuple):
     found: int | None
 
 
-def relaxed(tx: Transaction) -> dict[int, list[Relaxed]]:
+def list_relaxed(tx: Transaction) -> dict[int, list[Relaxed]]:
     """Return relaxed searches by product; not those that were relaxed further."""
     found: dict[int, list[Relaxed]] = {}
     for row in tx.records(_RelaxedOf, _RELAXED):

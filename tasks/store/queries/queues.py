@@ -218,7 +218,7 @@ class Stored:
     attempt_id: int = 0
 
 
-def stored_since(tx: Transaction, mark: Stored) -> Stored:
+def count_stored_since(tx: Transaction, mark: Stored) -> Stored:
     """Return `mark` plus what was stored after it; cheap enough to show progress."""
     ((n_pages, page_id),) = tx.rows(
         "SELECT count(*), max(id) FROM pages WHERE id > :after", after=mark.page_id
@@ -250,7 +250,7 @@ class SiteRow:
     manual: int = 0
 
 
-def by_site(tx: Transaction) -> dict[str, SiteRow]:
+def count_by_site(tx: Transaction) -> dict[str, SiteRow]:
     """Return tasks, pages and reviews of every site that has any."""
     return {row.site: row for row in tx.records(SiteRow, _BY_SITE)}
 
@@ -333,7 +333,7 @@ def totals(tx: Transaction) -> Totals:
     """Return counts over the whole store."""
     (found,) = tx.records(Totals, _TOTALS)
     targets = tx.rows("SELECT state, count(*) FROM targets WHERE kind = 'hit' GROUP BY state")
-    return replace(found, targets=dict(targets), voices=by_voice(tx))
+    return replace(found, targets=dict(targets), voices=count_by_voice(tx))
 
 
 _TOTALS = f"""
@@ -346,7 +346,7 @@ _TOTALS = f"""
 """
 
 
-def by_voice(tx: Transaction) -> dict[str, int]:
+def count_by_voice(tx: Transaction) -> dict[str, int]:
     """Return how many reviews there are of each voice that there are any of, in the order of `Voice`."""
     n = dict(tx.rows("SELECT voice, count(*) FROM reviews WHERE refused IS NULL GROUP BY voice"))
     return {voice or NOT_JUDGED: n[voice] for voice in (*Voice, None) if voice in n}

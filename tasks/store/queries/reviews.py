@@ -18,7 +18,7 @@ from splitter.spans import CHINA
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
 from tasks.store.queries.queues import NOT_JUDGED
-from tasks.store.sql.transaction import Transaction, contained
+from tasks.store.sql.transaction import Transaction, as_pattern
 
 _AT_ONCE = 2_000
 _WINDOW = 10_000
@@ -186,7 +186,7 @@ def _where(wanted: ReviewFilter, *more: str) -> tuple[str, dict[str, Any]]:
     values = {name: given for name in _CONDITIONS if (given := getattr(wanted, name)) not in (None, ())}
     asked = ["p.id IS NOT NULL", *more, *(_CONDITIONS[name] for name in values)]
     for n, word in enumerate(wanted.words):
-        values[f"word_{n}"] = contained(word)
+        values[f"word_{n}"] = as_pattern(word)
         asked.append(_HAS_WORD.format(n))
     return f"WHERE {' AND '.join(asked)}", values
 

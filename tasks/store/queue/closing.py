@@ -19,8 +19,8 @@ from tasks.scheduling import unasked
 from tasks.scheduling.unasked import NodeAccess, UnaskedHost
 from tasks.store.queue import nodes, stats, transitions
 from tasks.store.queue.hosts import Breaker, Rest, close_breakers, list_rests, rest_for_all, rest_host
-from tasks.store.queue.leases import Counters, Lease, in_force, list_open
-from tasks.store.queue.tasks import left_to_do
+from tasks.store.queue.leases import Counters, Lease, list_open, lock_leased
+from tasks.store.queue.tasks import count_left
 from tasks.store.queue.transitions import LOCKED, LOCKED_IF_FREE, Move
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
@@ -46,13 +46,13 @@ def close_many(tx: Transaction, now: datetime, items: Sequence[Close]) -> list[b
     Returns:
         False where the lease was lost before: nothing changes then.
     """
-    rows = in_force(tx, _Closing, _CLOSING, (item.lease for item in items))
+    rows = lock_leased(tx, _Closing, _CLOSING, (item.lease for item in items))
     first: dict[str, Close] = {}
     for item in items:
         if item.lease.token in rows:
             first.setdefault(item.lease.token, item)
     closed = list(first.values())
-    left = left_to_do(tx, [item.lease.subtask_id for item in closed])
+    left = count_left(tx, [item.lease.subtask_id for item in closed])
     close_breakers(tx, now, {(host, item.lease.node) for item in closed for host in item.report.page_hosts})
     for item in closed:
         for rest in item.report.rests:
@@ -111,25 +111,25 @@ def _ends(
     hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
     rests = {(one.host, one.node): one for one in list_rests(tx)} if hosts else {}
     for item in closed:
-        if _rested_for_all(tx, now, item, rows[item.lease.token], rests):
+        if _rest_if_unanswered(tx, now, item, rows[item.lease.token], rests):
             rests = {(one.host, one.node): one for one in list_rests(tx)}
     ends = []
     for item in closed:
         row, report = rows[item.lease.token], item.report
         if report.unasked is not None:
             accesses = _accesses(tx, now, row, report.unasked, rests)
-            ends.append(_unasked(now, item, row, report.unasked, accesses, rests))
+            ends.append(_end_without_request(now, item, row, report.unasked, accesses, rests))
         elif item.given_back is not None:
-            ends.append(_released(item, row, why=item.given_back))
+            ends.append(_end_of_release(item, row, why=item.given_back))
         elif report.reason is None:
-            event = {"reason": None, "detail": _counted(report)}
+            event = {"reason": None, "detail": _event_detail(report)}
             ends.append(_End(AttemptOutcome.SUCCEEDED, {"idle_releases": 0}, event))
         else:
-            ends.append(_failed(item, row, 0 if report.answered else row.idle_releases))
+            ends.append(_end_of_failure(item, row, 0 if report.answered else row.idle_releases))
     return ends
 
 
-def _rested_for_all(
+def _rest_if_unanswered(
     tx: Transaction, now: datetime, item: Close, row: _Closing, rests: Mapping[tuple[str, str], Breaker]
 ) -> bool:
     """Let a host rest for all nodes if it answered none of those that may ask it; return True if so."""
@@ -145,20 +145,20 @@ def _rested_for_all(
     return True
 
 
-def _released(item: Close, row: _Closing, **detail: Any) -> _End:
+def _end_of_release(item: Close, row: _Closing, **detail: Any) -> _End:
     """Return the end of an attempt that its node gave back: its subtask may be granted again at once."""
     idle = 0 if item.report.answered else row.idle_releases
     values = {"idle_releases": idle, "not_before": row.not_before, **transitions.NO_WAIT}
     return _End(AttemptOutcome.RELEASED, values, {"detail": {**detail, "idle_releases": idle}})
 
 
-def _failed(item: Close, row: _Closing, idle: int) -> _End:
+def _end_of_failure(item: Close, row: _Closing, idle: int) -> _End:
     values = {"idle_releases": idle, **_failure(row, item.lease, item.report.reason)}
-    detail = {**_counted(item.report), "idle_releases": idle}
+    detail = {**_event_detail(item.report), "idle_releases": idle}
     return _End(AttemptOutcome.FAILED, values, {"reason": item.report.reason, "detail": detail})
 
 
-def _unasked(
+def _end_without_request(
     now: datetime,
     item: Close,
     row: _Closing,
@@ -174,7 +174,7 @@ def _unasked(
         or unasked.answers_nobody([one.times for one in accesses], host.settings)
         or unasked.another_could(item.lease.node, accesses)
     ):
-        return _failed(item, row, idle)
+        return _end_of_failure(item, row, idle)
     wait_s = unasked.wait_s(accesses, idle, host.factor)
     rest = rests.get((host.host, item.lease.node))
     cause = rest.cause if rest is not None and rest.until > now else NO_PERMIT
@@ -217,7 +217,7 @@ def _accesses(
     return accesses
 
 
-def _counted(report: AttemptReport) -> dict[str, Any]:
+def _event_detail(report: AttemptReport) -> dict[str, Any]:
     """Return an attempt's counters and note, in the form of its event's detail."""
     return report.counters.columns() | ({"note": report.note} if report.note else {})
 
@@ -232,7 +232,7 @@ def release(tx: Transaction, given_back: Mapping[Lease, str], *, skip_locked: bo
     Returns:
         Those that were released: not the ones that are over or have begun.
     """
-    rows = in_force(tx, _LeaseRow, _BEGUN_IF_FREE if skip_locked else _BEGUN, given_back)
+    rows = lock_leased(tx, _LeaseRow, _BEGUN_IF_FREE if skip_locked else _BEGUN, given_back)
     released = [one for one in given_back if one.token in rows and not rows[one.token].lease_started]
     moves = [_move(lease, {}, detail={"why": given_back[lease]}) for lease in released]
     transitions.move(tx, Transition.RELEASE, moves)
@@ -259,9 +259,9 @@ def release_leases(tx: Transaction, node: str | None, why: str) -> int:
         why: for the event log.
     """
     open_ones = list_open(tx, node)
-    rows = in_force(tx, _LeaseRow, _BEGUN, open_ones)
+    rows = lock_leased(tx, _LeaseRow, _BEGUN, open_ones)
     gone = [lease for lease in open_ones if lease.token in rows]
-    left = left_to_do(tx, [lease.subtask_id for lease in gone])
+    left = count_left(tx, [lease.subtask_id for lease in gone])
     moves = [_move(lease, {"left": left[lease.subtask_id]}, detail={"why": why}) for lease in gone]
     transitions.move(tx, Transition.RELEASE, moves)
     end_attempts(tx, [Ended(lease.attempt_id, "released") for lease in gone])
@@ -275,13 +275,13 @@ def silence(tx: Transaction, overdue: Mapping[Lease, FailureReason]) -> list[Lea
         Those that were taken back: not the ones that are over, nor those renewed since `leases.overdue` read them, nor
         those that another transaction has locked: it may be renewing them, or closing.
     """
-    rows = in_force(tx, _Overdue, _OVERDUE, overdue)
+    rows = lock_leased(tx, _Overdue, _OVERDUE, overdue)
     silent = [one for one in overdue if one.token in rows and rows[one.token].lease_deadline <= tx.now]
     if not silent:
         return []
     signs = tx.records(_LastSign, _LAST_SIGNS, ids=[lease.attempt_id for lease in silent])
     last_sign = {row.id: row.at for row in signs}
-    left = left_to_do(tx, [lease.subtask_id for lease in silent])
+    left = count_left(tx, [lease.subtask_id for lease in silent])
     moves, ended = [], []
     for lease in silent:
         reason = overdue[lease]
@@ -407,7 +407,7 @@ def end_attempts(tx: Transaction, ended: Sequence[Ended]) -> None:
     collected = dict(tx.rows(_COLLECTED, ids=list(rows)))
     # In the order of their ends: older ones count less.
     changes = {
-        attempt_id: _closed_columns(end, rows[attempt_id], collected.get(attempt_id, 0))
+        attempt_id: _final_columns(end, rows[attempt_id], collected.get(attempt_id, 0))
         for attempt_id, end in by_id.items()
         if attempt_id in rows
     }
@@ -448,7 +448,7 @@ _COLLECTED = (
 )
 
 
-def _closed_columns(end: Ended, row: _OpenAttempt, collected: int) -> dict[str, Any]:
+def _final_columns(end: Ended, row: _OpenAttempt, collected: int) -> dict[str, Any]:
     """Return the columns of an attempt's row that its end changes."""
     counted = {name: getattr(row, name) for name in _COUNTED}
     reason, last_response = end.reason, None

@@ -173,8 +173,8 @@ class LeasedRow(Protocol):
     def lease_token(self) -> str | None: ...
 
 
-def in_force(tx: Transaction, row_type: type[R], statement: str, leases: Iterable[Lease]) -> dict[str, R]:
-    """Lock the subtasks of these leases and find out which are in force.
+def lock_leased(tx: Transaction, row_type: type[R], statement: str, leases: Iterable[Lease]) -> dict[str, R]:
+    """Lock the subtasks of these leases and return those whose lease is in force.
 
     Args:
         row_type: of the statement's rows, with `id` and `lease_token`.
@@ -244,7 +244,7 @@ def _open_attempts(
         limits = (one.quota, one.budget_s, one.floor.least_share, one.floor.slack, one.entry)
         opened.append((*of, one.node, tokens[one.subtask_id], *limits))
     shared = {"allocated_at": tx.now, "errors": {}}
-    return dict(tx.inserted("attempts", _OPENED, opened, returning="subtask_id, id", shared=shared))
+    return dict(tx.insert_returning("attempts", _OPENED, opened, returning="subtask_id, id", shared=shared))
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def retry(
     if wanted.pages is not None:
         _limit_pages(tx, subtask_id, wanted.pages)
     tx.run(_UNTRIED, id=subtask_id)
-    left = tasks.left_to_do(tx, [subtask_id])[subtask_id]
+    left = tasks.count_left(tx, [subtask_id])[subtask_id]
     same = {"round": last_round + 1, "left": left, "assigned_node": node}
     if wanted.quota is not None:
         same["assigned_quota"] = wanted.quota

@@ -20,7 +20,7 @@ from tasks.domain.errors import UnknownNode
 from tasks.domain.proxy import Proxy
 from tasks.domain.states import State
 from tasks.scheduling.balance.parameters import NodeParameters
-from tasks.store.sql.transaction import Transaction, contained
+from tasks.store.sql.transaction import Transaction, as_pattern
 
 _LEAST_AT_HOSTS = 0.1
 """Least share of a node's attempts counted as at their hosts, as heartbeats are some seconds old."""
@@ -361,7 +361,7 @@ def get_entries(tx: Transaction, name: str) -> dict[str, str]:
 
 def count_unrendered(tx: Transaction) -> dict[str, int]:
     """Return how many sites of its catalog need a browser, by node without one."""
-    without = tx.records(_NodeEntries, _WITHOUT_BROWSER, pattern=contained(NO_BROWSER))
+    without = tx.records(_NodeEntries, _WITHOUT_BROWSER, pattern=as_pattern(NO_BROWSER))
     return {row.name: _count_lacking(row) for row in without}
 
 

@@ -201,7 +201,7 @@ def insert_partitions(
             rows.append((task_id, *cut, one.keywords, one.dropped, one.own_words, *span))
             number += chunk_count(one.pages, one.chunk_pages, spanned=one.span is not None)
     shared = {"parent_id": parent_id}
-    return sorted(tx.inserted("task_parts", _NEW, rows, returning="id, first_chunk", shared=shared))
+    return sorted(tx.insert_returning("task_parts", _NEW, rows, returning="id, first_chunk", shared=shared))
 
 
 def replace_partition(

@@ -109,7 +109,7 @@ class _Known(NamedTuple):
     product_id: int | None
 
 
-def known_pages(
+def find_pages(
     tx: Transaction, keys: Collection[bytes], product_ids: Collection[int] = ()
 ) -> dict[bytes, KnownPage]:
     """Return the pages that are stored, by key.
@@ -182,7 +182,7 @@ def save_result_pages(
     unread = {one.unread for one in locked}
     valid = [item for item in items if item.lease.token in leases]
     asked = {hit.key for item in valid for hit in item.hits if not hit.new}
-    known = known_pages(tx, asked, {subtask.product_id for subtask in leases.values()})
+    known = find_pages(tx, asked, {subtask.product_id for subtask in leases.values()})
     made, todo = _insert_hits(tx, valid, leases, known)
     _mark_read(tx, valid)
     _count_hits(tx, valid, leases, made, unread)
@@ -240,7 +240,7 @@ def _insert_hits(
     # A hit that another result page listed before is a target already.
     made: Counter[_Source] = Counter()
     todo: dict[_Source, list[WorkTarget]] = {}
-    added = tx.inserted("targets", _TARGET, rows, returning=returning, skip_known=True)
+    added = tx.insert_returning("targets", _TARGET, rows, returning=returning, skip_known=True)
     for target_id, task_id, url, url_key, state in sorted(added):
         source = of[task_id, key := bytes(url_key)]
         made[source] += 1

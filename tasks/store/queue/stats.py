@@ -44,7 +44,7 @@ def fold_many(tx: Transaction, folds: Sequence[Fold]) -> None:
     tx.insert("pair_stats", ("site", "node"), sorted(of), shared={"faded_at": tx.now}, skip_known=True)
     pairs = [f"{site} {node}" for site, node in of]
     rows: list[Any] = tx.records(_StoredPair, _LOCK_PAIRS, sites=list({site for site, _ in of}), pairs=pairs)
-    tx.update("pair_stats", ("site", "node"), [_folded(row, tx.now, of[row.site, row.node]) for row in rows])
+    tx.update("pair_stats", ("site", "node"), [_fold(row, tx.now, of[row.site, row.node]) for row in rows])
 
 
 _FADED = tuple(f"f_{name}" for name in SUMS)
@@ -64,7 +64,7 @@ _LOCK_PAIRS = f"""
 """
 
 
-def _folded(row: Any, now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
+def _fold(row: Any, now: datetime, folds: Sequence[Fold]) -> dict[str, Any]:
     """Return the pair's row with these attempts added."""
     plain = PairStats.of(getattr(row, name) for name in SUMS)
     faded = PairStats.of(getattr(row, f"f_{name}") for name in SUMS)
@@ -105,7 +105,7 @@ class ChangedPair:
     wait_s: float
 
 
-def changed(tx: Transaction, since: datetime | None) -> list[ChangedPair]:
+def list_changed(tx: Transaction, since: datetime | None) -> list[ChangedPair]:
     """Return the pairs that an attempt was folded into after `since`; `None`: all there are."""
     rows: list[Any] = (
         tx.records(_FadedPair, _ALL) if since is None else tx.records(_FadedPair, _CHANGED, since=since)

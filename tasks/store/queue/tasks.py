@@ -83,7 +83,7 @@ class UnplannedSite:
 # --- planning -----------------------------------------------------------------------------------------------
 
 
-def unplanned(tx: Transaction, limit: int) -> list[VirtualTask]:
+def list_unplanned(tx: Transaction, limit: int) -> list[VirtualTask]:
     """Return virtual tasks without tasks: higher priority first, then first in, first out."""
     return tx.records(VirtualTask, _UNPLANNED, most=limit)
 
@@ -114,7 +114,7 @@ def _insert_tasks(
 ) -> int:
     rows = [(task.site, task.engine, task.kind) for task in planned]
     of = {"virtual_task_id": virtual_task.id, "product_id": virtual_task.product_id, "created_at": tx.now}
-    made = tx.inserted("tasks", ("site", "engine", "kind"), rows, returning="site, id", shared=of)
+    made = tx.insert_returning("tasks", ("site", "engine", "kind"), rows, returning="site, id", shared=of)
     ids = dict(made)
     release_chunks(tx, insert_partitions(tx, [(ids[task.site], task.partitions) for task in planned]), urls)
     return len(planned)
@@ -250,7 +250,7 @@ def release_chunks(tx: Transaction, chunks: Collection[ChunkKey], urls: SearchUr
         for (query, _, asked), subtask_id in zip(wanted, ids, strict=True)
         for url in asked
     ]
-    made = Counter(tx.inserted("targets", _TARGET, targets, returning="subtask_id", skip_known=True))
+    made = Counter(tx.insert_returning("targets", _TARGET, targets, returning="subtask_id", skip_known=True))
     for (query, _, asked), subtask_id in zip(wanted, ids, strict=True):
         if missing := len(asked) - made[(subtask_id,)]:
             # Another partition of the task has asked for the same URLs.
@@ -304,7 +304,7 @@ class LeftOver:
     """The targets that a subtask leaves to its follow-up.
 
     Attributes:
-        left: hits to do, as `left_to_do` counts them.
+        left: hits to do, as `count_left` counts them.
         not_before: earliest time to go on; None: at once.
     """
 
@@ -340,7 +340,7 @@ def _describe_follow_up(one: LeftOver) -> dict[str, Any]:
     return {"follows": one.parent_id, "left": one.left, "not_before": at}
 
 
-def most_tries(tx: Transaction, of: Collection[int]) -> dict[int, int]:
+def get_max_tries(tx: Transaction, of: Collection[int]) -> dict[int, int]:
     """Return the maximum number of tries among the open targets of each subtask, 0 if none was tried."""
     return dict(tx.rows(_TRIES, ids=of)) if of else {}
 
@@ -350,7 +350,7 @@ _TRIES = """
 """
 
 
-def left_to_do(tx: Transaction, of: Collection[int]) -> dict[int, int]:
+def count_left(tx: Transaction, of: Collection[int]) -> dict[int, int]:
     """Return the hits still to do of each subtask, an unread result page counted as `HITS_UNREAD`."""
     left = dict.fromkeys(of, 0)
     for subtask_id, kind, n in tx.rows(_LEFT, ids=of):

@@ -69,7 +69,7 @@ def create(
     """
     if not rows:
         return []
-    made = tx.inserted(
+    made = tx.insert_returning(
         "subtasks",
         tuple(rows[0]),
         [tuple(row.values()) for row in rows],
@@ -113,7 +113,7 @@ def move(
 ) -> None:
     """Perform one transition for many subtasks.
 
-    Each must be locked and in its queue, with its lease in force (`LOCKED`, `tasks.store.queue.leases.in_force`).
+    Each must be locked and in its queue, with its lease in force (`LOCKED`, `tasks.store.queue.leases.lock_leased`).
     The compare-and-set is made all the same.
 
     Args:

@@ -44,7 +44,7 @@ def insertion(
         source = f"VALUES ({', '.join(_marks(names))})"
     else:
         values = [*(f'given."{name}"' for name in columns), *(f":{name}" for name in shared)]
-        source = f"SELECT {', '.join(values)} FROM {_given(table)}"
+        source = f"SELECT {', '.join(values)} FROM {_json_source(table)}"
     return f"INSERT INTO {table} ({', '.join(quoted)}) {source}{skipping}"
 
 
@@ -60,7 +60,7 @@ def updating(
     else:
         of_row = {name: f'given."{name}"' for name in (*columns, *key)}
         of_all = {name: f":{name}" for name in shared}
-        source = f"FROM {_given(table)} "
+        source = f"FROM {_json_source(table)} "
     values = [
         *(f'"{name}" = {of_row[name]}' for name in columns),
         *(f'"{name}" = {of_all[name]}' for name in shared),
@@ -73,16 +73,16 @@ def _marks(names: Sequence[str]) -> list[str]:
     return [f"?{place}" for place, _ in enumerate(names, 1)]
 
 
-def _given(table: str) -> str:
+def _json_source(table: str) -> str:
     return f"jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:rows AS jsonb)) AS given"
 
 
 def document(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return rows as PostgreSQL reads them: a JSON list of maps."""
-    return _cleaned_json([dict(zip(columns, row, strict=True)) for row in rows])
+    return _clean_json([dict(zip(columns, row, strict=True)) for row in rows])
 
 
-def _cleaned_json(value: Any) -> str:
+def _clean_json(value: Any) -> str:
     """Return a value as JSON in Unicode, see `json_text`."""
     text = json.dumps(value, ensure_ascii=False, default=_as_json)
     if "\\u0000" in text:
@@ -94,7 +94,7 @@ def json_text(value: Any) -> str:
     """Return a value for a JSON column, without the characters that PostgreSQL's JSON does not take."""
     text = json.dumps(value)
     suspect = "\\u0000" in text or "\\ud" in text
-    return json.dumps(json.loads(_cleaned_json(value))) if suspect else text
+    return json.dumps(json.loads(_clean_json(value))) if suspect else text
 
 
 def _as_json(value: Any) -> Any:
@@ -109,14 +109,14 @@ def sqlite_rows(
     table: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]], shared: Mapping[str, Any]
 ) -> Sequence[tuple[Any, ...]]:
     """Return rows as SQLite's driver takes them, each followed by the values that all of them share."""
-    of_all = _converted(_conversions(table, tuple(shared)), tuple(shared.values()))
+    of_all = _convert(_conversions(table, tuple(shared)), tuple(shared.values()))
     conversions = _conversions(table, columns)
     if not conversions:
         return [row + of_all for row in rows] if of_all else rows
-    return [_converted(conversions, row) + of_all for row in rows]
+    return [_convert(conversions, row) + of_all for row in rows]
 
 
-def _converted(conversions: Sequence[_Conversion], row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _convert(conversions: Sequence[_Conversion], row: tuple[Any, ...]) -> tuple[Any, ...]:
     values = list(row)
     for place, convert in conversions:
         if (value := values[place]) is not None:

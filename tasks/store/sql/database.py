@@ -205,7 +205,7 @@ class Store:
         with own_errors(), self.engine.connect() as conn:
             transaction = Transaction(conn, now, begin=begin)
             try:
-                with unhurried(transaction) if self.patient else nullcontext():
+                with lift_limits(transaction) if self.patient else nullcontext():
                     yield transaction
             finally:
                 transaction.roll_back()
@@ -215,7 +215,7 @@ class Store:
         self.engine.dispose()
 
 
-def committed(conn: Transaction, number: int) -> bool | None:
+def is_committed(conn: Transaction, number: int) -> bool | None:
     """Return whether a transaction whose COMMIT got no answer was committed; None if that is not decided yet."""
     # After a failover the number may not have been reached yet, which PostgreSQL would call an error.
     status = conn.value(
@@ -225,7 +225,7 @@ def committed(conn: Transaction, number: int) -> bool | None:
 
 
 @contextmanager
-def unhurried(tx: Transaction) -> Iterator[None]:
+def lift_limits(tx: Transaction) -> Iterator[None]:
     """Lift the limits on statements and silence from this transaction; nothing to lift with SQLite."""
     if tx.is_sqlite:
         yield

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from sqlalchemy import Connection
 
 from tasks.domain.errors import StoreFailed, StoreUnavailable
-from tasks.store.sql.database import Store, committed
+from tasks.store.sql.database import Store, is_committed
 from tasks.store.sql.transaction import Transaction
 
 log = logging.getLogger("reviewloop.store")
@@ -118,7 +118,7 @@ class LastingConnection:
                 return attempt.results[0]
             except StoreUnavailable as error:
                 self._absence.met(error)
-                if attempt.results and self._made(attempt):
+                if attempt.results and self._is_committed(attempt):
                     return attempt.results[0]
                 if not self._absence.wait(pause_s):
                     raise
@@ -129,13 +129,13 @@ class LastingConnection:
             attempt.number = conn.number()
             attempt.results = (operation(conn, conn.now),)
 
-    def _made(self, attempt: _Try[T]) -> bool:
+    def _is_committed(self, attempt: _Try[T]) -> bool:
         """Return True if a transaction whose COMMIT got no answer was committed; ask until that is known."""
         pause_s = _AGAIN_S[0]
         while attempt.number is not None and self._absence.wait(pause_s):
             try:
                 with self._begin() as conn:
-                    made = committed(conn, attempt.number)
+                    made = is_committed(conn, attempt.number)
                 if made is not None:
                     self._absence.over()
                     return made

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import inspect
 
 from tasks.domain.errors import WrongRevision
-from tasks.store.sql.database import Store, unhurried
+from tasks.store.sql.database import Store, lift_limits
 from tasks.store.sql.transaction import Transaction
 
 _LOCK = 7_203_118  # any number, the same in every process
@@ -74,7 +74,7 @@ def upgrade(store: Store, scripts: Path) -> None:
     Raises:
         WrongRevision: a newer version made the database, or one before 0.9.0.
     """
-    with store.begin() as conn, unhurried(conn):
+    with store.begin() as conn, lift_limits(conn):
         if not store.is_sqlite:
             conn.run("SELECT pg_advisory_xact_lock(:lock)", lock=_LOCK)
         if upgradable_revision(conn, scripts) != newest(scripts):

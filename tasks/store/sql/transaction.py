@@ -151,7 +151,7 @@ class Transaction:
         else:
             self.later(text, rows=document(columns, rows), **shared)
 
-    def inserted(
+    def insert_returning(
         self,
         table: str,
         columns: tuple[str, ...],
@@ -207,7 +207,7 @@ class Transaction:
 
     def stream(self, row_type: type[R], statement: str, **values: Any) -> Iterator[R]:
         """Yield the rows of a query without the whole result in memory."""
-        text, given = self._prepared(statement, values)
+        text, given = self._prepare(statement, values)
         if self.is_sqlite:
             cursor = self._driver.cursor()
         else:
@@ -226,7 +226,7 @@ class Transaction:
 
     def _execute(self, statement: str, values: Mapping[str, Any], *, deferred: bool = False) -> Any:
         """Execute a statement and return the driver's cursor."""
-        text, given = self._prepared(statement, values)
+        text, given = self._prepare(statement, values)
         cursor = self._driver.cursor()
         if self.is_sqlite:
             return cursor.execute(text, given)
@@ -243,19 +243,19 @@ class Transaction:
             self._is_begun = True
             cursor.execute(text)
 
-    def _prepared(self, statement: str, values: Mapping[str, Any]) -> tuple[str, Any]:
+    def _prepare(self, statement: str, values: Mapping[str, Any]) -> tuple[str, Any]:
         """Return the driver's text of a statement, and its values."""
         places = _places(statement)
         if not self.is_sqlite:
             lists = {name for name, is_list in places if is_list}
             return _postgres_text(statement), {
-                name: list(value) if name in lists else _with_json(value) for name, value in values.items()
+                name: list(value) if name in lists else _encode_json(value) for name, value in values.items()
             }
         given: list[Any] = []
         lengths: list[int] = []
         for name, is_list in places:
             if is_list:
-                listed = _filled_up(values[name])
+                listed = _pad(values[name])
                 lengths.append(len(listed))
                 given += [one if type(one) in _PLAIN else _for_sqlite(one) for one in listed]
             else:
@@ -273,20 +273,20 @@ class Transaction:
         return self._conn
 
 
-def contained(text: str) -> str:
+def as_pattern(text: str) -> str:
     """Return the pattern of `LIKE ... ESCAPE '/'` for texts that hold this one."""
     return f"%{text.translate(_ESCAPED)}%"
 
 
 def _for_sqlite(value: Any) -> Any:
-    return sqlite_time(value) if isinstance(value, datetime) else _with_json(value)
+    return sqlite_time(value) if isinstance(value, datetime) else _encode_json(value)
 
 
-def _with_json(value: Any) -> Any:
+def _encode_json(value: Any) -> Any:
     return json_text(value) if isinstance(value, list | tuple | Mapping) else value
 
 
-def _filled_up(values: Collection[Any]) -> Sequence[Any]:
+def _pad(values: Collection[Any]) -> Sequence[Any]:
     """Return a list filled up to a power of two with its last value: so there are few texts, each prepared once."""
     listed = list(values)
     return listed + listed[-1:] * ((1 << (len(listed) - 1).bit_length()) - len(listed)) if listed else listed

@@ -197,7 +197,7 @@ class Writer:
                         self._at_once.wait(_within(_HURRIED_S, _HURRIED * self._worked_s))
                     self._hurry.clear()
                     self._at_once.clear()
-                    batch, stop = self._taken(first)
+                    batch, stop = self._take_batch(first)
                 started, worked_before = self._clock(), self._cpu_s()
                 self._commit(connection, [item for item in batch if item.begin()])
                 self._took_s = self._clock() - started
@@ -205,7 +205,7 @@ class Writer:
                 if stop:
                     return
 
-    def _taken(self, first: _Item) -> tuple[list[_Item], bool]:
+    def _take_batch(self, first: _Item) -> tuple[list[_Item], bool]:
         """Return the queued items, at most `most`, and whether the end marker came with them."""
         batch = [first]
         while len(batch) < self._most:

@@ -241,11 +241,11 @@ def row_violations(tx: Transaction, invariants: Sequence[Invariant] | None = Non
     """Yield the rows that break an invariant, found by one query an invariant; by default the ones of this module."""
     for kind, message, query in _EACH if invariants is None else invariants:
         for row in tx.records(dict, query):
-            if "later" not in row or not _in_order(as_time(row["earlier"]), as_time(row["later"])):
+            if "later" not in row or not _is_in_order(as_time(row["earlier"]), as_time(row["later"])):
                 yield Violation(kind, row.get("subtask_id"), message.format(**row))
 
 
-def _in_order(earlier: datetime | None, later: datetime | None) -> bool:
+def _is_in_order(earlier: datetime | None, later: datetime | None) -> bool:
     return earlier is not None and later is not None and later >= earlier - CLOCKS
 
 

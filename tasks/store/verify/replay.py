@@ -192,15 +192,15 @@ def replay(tx: Transaction, of_tasks: MutableSequence[int]) -> Iterator[Violatio
         events, attempts = log.rows_of(subtask.id), made.rows_of(subtask.id)
         targets = next(iter(work.rows_of(subtask.id)), None)
         if subtask.log_dropped:
-            yield from _without_log(subtask, events, attempts)
+            yield from _check_without_log(subtask, events, attempts)
         elif not _is_plain(subtask, events, attempts):
-            yield from _replayed(subtask, events, attempts, first)
+            yield from _check_events(subtask, events, attempts, first)
         if targets:
             for place, n in enumerate(targets[-4:], 4 * subtask.task_id):
                 of_tasks[place] += n
         done = subtask.state == "DONE" and subtask.left == 0
         if not (done and targets and targets[1:6] == (subtask.task_id, subtask.task_id, 0, 0, 0)):
-            yield from _left(subtask, targets)
+            yield from _check_left(subtask, targets)
 
 
 _STEPS: Final = (
@@ -219,7 +219,7 @@ _ENDED: Final = ("DONE", 1, None, None, None, False)
 def _is_plain(row: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow]) -> bool:
     """Return True if a subtask was created, admitted, given to a node once and done, and all its rows say so.
 
-    Most subtasks are. `_replayed` finds nothing wrong in these; it is slower.
+    Most subtasks are. `_check_events` finds nothing wrong in these; it is slower.
     """
     if len(log) != 5 or len(made) != 1 or row[_STATE:_CREATED] != _ENDED:
         return False
@@ -252,7 +252,7 @@ def _plain_values(*sets: str | None) -> tuple[Any, ...]:
     return tuple(values.get(name) for name in _SubtaskRow._fields[_LEFT:])
 
 
-def _left(subtask: _SubtaskRow, targets: _TargetsOfSubtask | None) -> Iterator[Violation]:
+def _check_left(subtask: _SubtaskRow, targets: _TargetsOfSubtask | None) -> Iterator[Violation]:
     """Check the targets of a subtask against its number of hits left to do."""
     hits = results = late = 0
     if targets:
@@ -271,7 +271,7 @@ def _left(subtask: _SubtaskRow, targets: _TargetsOfSubtask | None) -> Iterator[V
         yield Violation("left", subtask.id, message)
 
 
-def _without_log(
+def _check_without_log(
     subtask: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow]
 ) -> Iterator[Violation]:
     """Check a subtask whose log was dropped: it is settled, its attempts are all there, and closed."""
@@ -286,7 +286,7 @@ def _without_log(
         yield Violation("attempt", subtask.id, message)
 
 
-def _replayed(
+def _check_events(
     subtask: _SubtaskRow, log: Sequence[_EventRow], made: Sequence[_AttemptRow], first: int | None
 ) -> Iterator[Violation]:
     """Check a subtask and its attempts against its events, one by one.
@@ -304,30 +304,30 @@ def _replayed(
         transition, begin, end, at = event[2:6]
         if begin != state:
             message = f"does not start from {state}, where it was"
-            yield Violation("chain", subtask.id, f"{_named(event)} {message}")
+            yield Violation("chain", subtask.id, f"{_label(event)} {message}")
         if (transition, begin, end) not in _LEGAL:
-            yield Violation("transition", subtask.id, f"{_named(event)} is no legal transition")
+            yield Violation("transition", subtask.id, f"{_label(event)} is no legal transition")
         state = end
         if last_at is not None and at < last_at and as_time(at) < as_time(last_at) - CLOCKS:
-            yield Violation("order", subtask.id, f"{_named(event)} is of {at}, the one before of {last_at}")
+            yield Violation("order", subtask.id, f"{_label(event)} is of {at}, the one before of {last_at}")
         last_at = at
         if transition == Transition.ALLOCATE:
             attempt = made[opened] if opened < len(made) else None
             opened += 1
             held = event[6:9]
             if attempt is None or not _opens(event, attempt, opened, known.get("round", attempt.round)):
-                yield _unpaired(subtask.id, event, attempt)
+                yield _pairing_violation(subtask.id, event, attempt)
         elif begin == State.CRAWL:
             if attempt is None or not _ends(event, attempt, held):
-                yield _unpaired(subtask.id, event, attempt)
+                yield _pairing_violation(subtask.id, event, attempt)
             attempt, held = None, (None, None, None)
         recalls = 0 if transition == Transition.RETRY else recalls + (transition == Transition.RECALL)
         if recalls == MAX_RECALLS + 1 and transition == Transition.RECALL:
-            more = f"{_named(event)} is more than recall {MAX_RECALLS} of a round"
+            more = f"{_label(event)} is more than recall {MAX_RECALLS} of a round"
             yield Violation("recalls", subtask.id, more)
         yield from _set(event, known, opened, recalls, first)
     if attempt is not None and (attempt.ended_at, attempt.outcome, attempt.reason) != (None, None, None):
-        yield _unpaired(subtask.id, log[-1], attempt)
+        yield _pairing_violation(subtask.id, log[-1], attempt)
     for one in made[opened:]:
         yield Violation("attempt", subtask.id, f"attempt {one.id} was never allocated")
     if subtask.state != state:
@@ -371,15 +371,15 @@ def _set(
     if event.sets is None:
         known.clear()
         if first is not None and event.id > first:
-            yield Violation("event", event.subtask_id, f"{_named(event)} does not say what it set")
+            yield Violation("event", event.subtask_id, f"{_label(event)} does not say what it set")
         return
     sets = json.loads(event.sets)
     for name in sets.keys() - _KINDS.keys():
-        yield Violation("event", event.subtask_id, f"{_named(event)} sets {name}, which no event sets")
+        yield Violation("event", event.subtask_id, f"{_label(event)} sets {name}, which no event sets")
     known |= sets
     for name, counted in (("attempts", opened), ("recalls", recalls)):
         if sets.get(name, counted) != counted:
-            message = f"{_named(event)} sets {name} to {sets[name]}, and it is number {counted}"
+            message = f"{_label(event)} sets {name} to {sets[name]}, and it is number {counted}"
             yield Violation(_KINDS[name], event.subtask_id, message)
 
 
@@ -396,17 +396,17 @@ def _different(subtask: _SubtaskRow, known: Mapping[str, Any]) -> Iterator[Viola
             yield Violation(_KINDS.get(name, "lease" if "lease" in name else "time"), subtask.id, message)
 
 
-def _unpaired(subtask_id: int, event: _EventRow, attempt: _AttemptRow | None) -> Violation:
+def _pairing_violation(subtask_id: int, event: _EventRow, attempt: _AttemptRow | None) -> Violation:
     of = f"(attempt {event.attempt_id}, token {event.token}, node {event.node}, reason {event.reason}, at {event.at})"
     if attempt is None:
-        return Violation("attempt", subtask_id, f"{_named(event)} {of} has no attempt")
+        return Violation("attempt", subtask_id, f"{_label(event)} {of} has no attempt")
     who = f"token {attempt.token}, node {attempt.node}"
     is_ = f"attempt {attempt.id} (number {attempt.no}, round {attempt.round}, {who}"
     times = (
         f"allocated {attempt.allocated_at}, ended {attempt.ended_at}: {attempt.outcome}, {attempt.reason})"
     )
-    return Violation("attempt", subtask_id, f"{_named(event)} {of} does not pair with {is_}, {times}")
+    return Violation("attempt", subtask_id, f"{_label(event)} {of} does not pair with {is_}, {times}")
 
 
-def _named(event: _EventRow) -> str:
+def _label(event: _EventRow) -> str:
     return f"event {event.id} ({event.transition}: {event.from_state} to {event.to_state})"
