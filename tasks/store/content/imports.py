@@ -30,7 +30,7 @@ class ImportedReview:
     Attributes:
         product: name of the product it is stored for.
         written: name of the product as the file has it.
-        url: canonical; empty where the file gives none.
+        url: canonical; empty if the file gives none.
         review: with the key of `review_key`.
         page: `page_of` its site, address and product as written.
     """
@@ -44,7 +44,7 @@ class ImportedReview:
 
 
 def page_of(site: str, url: str, written: str) -> bytes:
-    """16 bytes that an imported page is known by."""
+    """Return the 16 bytes that identify an imported page."""
     return _digest("imported", site, url, written)
 
 
@@ -54,7 +54,7 @@ def review_key(author: str, date: str, title: str, body: str, rating: float | No
 
 
 def shape_of(columns: Iterable[str]) -> bytes:
-    """16 bytes that files with the same columns share, whatever their order."""
+    """Return 16 bytes that are the same for files with the same columns in any order."""
     return _digest(*sorted(set(columns)))
 
 

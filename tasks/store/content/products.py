@@ -1,7 +1,7 @@
 """Products with their names: add, change and remove them. `tasks.store.queue.tasks` holds their tasks.
 
-A product's row stays as long as pages and the event log refer to it. One that is removed is crawled at no site, as one
-that came by an import.
+A product's row stays as long as pages and the event log refer to it. A removed product is crawled at no site,
+like an imported one.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class ProductEdit:
 def add(tx: Transaction, now: datetime, product: NewProduct) -> bool:
     """Add a product and its first virtual task; False if a product of that name is there already.
 
-    A product that came by an import can be added by its name a second time: from then on it is crawled.
+    An imported product can be added by its name a second time: from then on it is crawled.
     """
     product_id = tx.value(
         _ADD,

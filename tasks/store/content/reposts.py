@@ -35,8 +35,8 @@ class Step:
     """The comparison of the next reviews, to be saved.
 
     Attributes:
-        after, last_id: numbers of the last review looked at before this step, and in it.
-        looked: reviews looked at.
+        after, last_id: numbers of the last review compared before this step, and in it.
+        looked: number of reviews compared.
         bands: rows of `review_bands` (band, review) of the texts that are originals, without crowded bands.
     """
 

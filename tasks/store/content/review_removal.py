@@ -1,9 +1,9 @@
 """Deletes the collected data of a product: its reviews, and the content of its pages.
 
-A page that another product has as its own, or would have but for this one, keeps its reviews, and is the removed
-product's no more (`Verdict.REMOVED`).
-Any other page loses them: an imported one goes; of a crawled one the row stays without title and hash, since attempts
-and targets count it, and it is read again if a search finds it again.
+A page that belongs to another product, or would without this one, keeps its reviews, and no longer belongs to the
+removed product (`Verdict.REMOVED`).
+Any other page loses them. An imported page is deleted. The row of a crawled one stays without title and hash, since
+attempts and targets count it, and it is read again if a search finds it again.
 """
 
 from __future__ import annotations

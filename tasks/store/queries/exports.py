@@ -1,4 +1,4 @@
-"""The cursor of an export: a later one gives exactly the rows that it did not, none twice, none lost.
+"""The cursor of an export: the next export continues there, without losing or repeating a row.
 
 A row of an export is a review under a product that its page is linked to, so two things make a new one: a new review,
 and a stored page that turns out to be about another product. The first has a new number, the second a link with a new

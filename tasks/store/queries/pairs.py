@@ -31,8 +31,8 @@ class PairRow(PairStats):
         requests: sent by these attempts, those for result pages and those that failed too; of a pair also those of
             attempts given back, which count as no attempt.
         rtt_ms: response time of the site (`tasks.domain.pair_stats.RoundTrip`); `None`: not measured, or the
-            row is of one product.
-        product: the name of the product that the row is of; empty: of all.
+            row belongs to one product.
+        product: the name of the row's product; empty for all products.
     """
 
     site: str
@@ -44,7 +44,7 @@ class PairRow(PairStats):
 
     @property
     def requests_per_page(self) -> float | None:
-        """Requests a stored page; `None` without a page."""
+        """Requests per stored page; `None` without a page."""
         return self.requests / self.collected if self.collected else None
 
 
@@ -99,7 +99,7 @@ class AttemptSums:
 
     @property
     def requests_per_page(self) -> float | None:
-        """Requests a stored page; `None` without a page."""
+        """Requests per stored page; `None` without a page."""
         return self.requests / self.collected if self.collected else None
 
     def add(self, other: AttemptSums) -> None:

@@ -104,12 +104,12 @@ class SiteProgress:
 
     @property
     def settled(self) -> int:
-        """Number of subtasks that change only if a person acts."""
+        """Number of subtasks that are done, cancelled or left to a person."""
         return sum(n for name, n in self.states.items() if State(name).settled)
 
     @property
     def open(self) -> int:
-        """Subtasks that are cancelled where the product is removed."""
+        """Number of subtasks that are cancelled if the product is removed."""
         return sum(n for name, n in self.states.items() if State(name) not in SETTLED)
 
     @property
@@ -195,7 +195,7 @@ class Coverage:
 
     @property
     def at_least(self) -> bool:
-        """Whether some searches have more hits than can be listed."""
+        """True if some searches have more hits than can be listed."""
         return bool(self.rests_on.get(Provenance.CAPPED))
 
     def __add__(self, other: Coverage) -> Coverage:

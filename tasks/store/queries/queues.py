@@ -347,7 +347,7 @@ _TOTALS = f"""
 
 
 def count_by_voice(tx: Transaction) -> dict[str, int]:
-    """Return how many reviews there are of each voice that there are any of, in the order of `Voice`."""
+    """Return the number of reviews by voice, in the order of `Voice`; voices without a review are left out."""
     n = dict(tx.rows("SELECT voice, count(*) FROM reviews WHERE refused IS NULL GROUP BY voice"))
     return {voice or NOT_JUDGED: n[voice] for voice in (*Voice, None) if voice in n}
 

@@ -94,7 +94,7 @@ class ReviewRow:
 
     @property
     def original(self) -> int | None:
-        """The number of the review that this one repeats, word by word or nearly."""
+        """Number of the review that this one repeats, word by word or nearly."""
         return self.near_of if self.same_as is None else self.same_as
 
 
@@ -236,8 +236,8 @@ class Search:
 
     Attributes:
         rows: each review once, under one of its products.
-        before: continue with reviews before this number; `None`: all were looked at.
-        looked_at: the number of numbers that were looked at.
+        before: continue with reviews before this number; `None` if none are left.
+        looked_at: how many numbers the search has gone through.
     """
 
     rows: Sequence[ReviewRow]

@@ -325,12 +325,12 @@ def cancel(tx: Transaction, _now: datetime, subtask_id: int, why: str) -> None:
 
 
 def _move(lease: Lease, values: Mapping[str, Any], **event: Any) -> Move:
-    """The end of a lease as a transition of its subtask."""
+    """Return the transition of a subtask whose lease ends."""
     return Move(lease.subtask_id, values, lease.token, lease.attempt_id, lease.node, **event)
 
 
 def _failure(row: _Closing | _Overdue, lease: Lease, reason: FailureReason | None) -> dict[str, Any]:
-    """Columns of a subtask that failed: its node is now the last of those it failed on."""
+    """Return the columns of a subtask that failed: its node is now the last of those it failed on."""
     return {"reason": reason, "failed_on": [n for n in row.failed_on if n != lease.node] + [lease.node]}
 
 
@@ -403,7 +403,7 @@ def end_attempts(tx: Transaction, ended: Sequence[Ended]) -> None:
     rows = {row.id: row for row in tx.records(_OpenAttempt, _OPEN, ids=list(by_id))}
     if not rows:
         return
-    # The pages that are stored count, whatever the node had time to report.
+    # The stored pages count, even those that the node had no time to report.
     collected = dict(tx.rows(_COLLECTED, ids=list(rows)))
     # In the order of their ends: older ones count less.
     changes = {

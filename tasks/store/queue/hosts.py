@@ -93,9 +93,9 @@ _ROBOTS = """
 
 
 def rest_host(tx: Transaction, now: datetime, node: str, rest: Rest) -> float:
-    """A host refused a node's address: open its breaker, for longer with each refusal in a row.
+    """Open the breaker of a host that refused a node's address, for longer with each refusal in a row.
 
-    A refusal that comes while the breaker is open is of a request that was in flight: it does not count again and never
+    A refusal while the breaker is open belongs to a request that was in flight: it does not count again and never
     shortens the rest.
 
     Returns:

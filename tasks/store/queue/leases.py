@@ -51,7 +51,7 @@ class SubtaskKeywords(Protocol):
 def keyword_sets(subtask: SubtaskKeywords) -> KeywordSets:
     """Return the keyword sets of a subtask: its product's, the aliases' and its own. A page must match one of them.
 
-    A query that was relaxed to a single word is left out: a word alone names nothing.
+    A query that was relaxed to a single word is left out: one word does not name a product.
     """
     own = subtask.own_words
     return [subtask.words, *subtask.aliases, *([own] if own and len(own) >= LEAST_WORDS else [])]
@@ -275,7 +275,7 @@ def start_many(tx: Transaction, now: datetime, items: Sequence[Renewal]) -> list
         row.id: Work(row.product_id, row.task_id, row.chunk, tuple(todo.get(row.id, ())), keyword_sets(row))
         for row in rows
     }
-    # Of a notification that came twice within the batch, the first one.
+    # If a notification came twice within the batch, the first one gets the work.
     return [works.pop(i.lease.subtask_id, None) if i.lease.token in begun else None for i in items]
 
 

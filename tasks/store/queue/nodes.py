@@ -39,7 +39,7 @@ class Node:
         slots: attempts it runs at once.
         address: source address it binds; None = the system's choice.
         machine: whose outgoing address it then shares with other nodes there: a computer, or a proxy's HOST:PORT.
-        proxy: that it goes through, of a node that is about to start; None: none, or not known.
+        proxy: the proxy of a node that is about to start; None if it has none, or if that is not known.
     """
 
     name: str

@@ -128,8 +128,8 @@ def move(
     begin = begin or source(transition)
     assert begin is not None, "`create` makes what is in no queue"
     end = target(transition, begin)
-    # The queue is a column of the rows given, not a constant: the planner, whose statistics may be of a time when that
-    # queue was empty, is not to look for the rows by it.
+    # The queue is a column of the rows, not a constant. Otherwise PostgreSQL's planner might look for the rows by it,
+    # if its statistics come from a time when that queue was empty.
     rows = [{"id": one.subtask_id, "state": begin.value, **one.values} for one in moves]
     key: tuple[str, ...] = ("id", "state")
     shared: dict[str, Any] = {"state": end.value, "changed_at": tx.now}

@@ -268,7 +268,7 @@ RUN_TIME_MODEL = "run_time_model"
 
 
 class StoredValue(NamedTuple):
-    """A value that is stored under a name, and the time it is of."""
+    """A value that is stored under a name, and its time."""
 
     at: datetime
     data: Mapping[str, Any]
