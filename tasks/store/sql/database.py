@@ -51,7 +51,7 @@ def open_engine(url: str, *, pool_size: int = 5, connect_s: int | None = None) -
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # or the port is no number
-        # A password stands before the @; of several, any but the last may be a part of it.
+        # A password stands before the @. If there are several, all but the last may be a part of it.
         shown = {0: f" {url!r}", 1: f" '***@{url.partition('@')[2]}'"}.get(url.count("@"), "")
         raise InputError(
             f"database URL{shown} cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
@@ -171,7 +171,7 @@ class Store:
         return self.engine.dialect.name == "sqlite"
 
     def connect(self) -> Connection:
-        """A connection to keep, for `begin`; the caller closes it."""
+        """Open a connection to keep, for `begin`; the caller closes it."""
         with own_errors():
             return self.engine.connect()
 
@@ -179,7 +179,7 @@ class Store:
     def begin(
         self, connection: Connection | None = None, *, now: datetime | None = None
     ) -> Iterator[Transaction]:
-        """A transaction that may write: committed at the end, rolled back on an exception.
+        """Begin a transaction that may write: committed at the end, rolled back on an exception.
 
         Args:
             connection: of the caller (`connect`), to use instead of one from the pool.
@@ -200,7 +200,7 @@ class Store:
 
     @contextmanager
     def read(self, *, now: datetime | None = None) -> Iterator[Transaction]:
-        """A transaction that only reads: one consistent view, and no writer waits for it. Raises as `begin`."""
+        """Begin a transaction that only reads: one consistent view, and no writer waits for it. Raises as `begin`."""
         begin = "BEGIN" if self.is_sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ"
         with own_errors(), self.engine.connect() as conn:
             transaction = Transaction(conn, now, begin=begin)

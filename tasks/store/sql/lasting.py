@@ -25,9 +25,9 @@ log = logging.getLogger("reviewloop.store")
 T = TypeVar("T")
 
 _AGAIN_S = (0.1, 1.0)
-"""How soon a database that is away is tried again: at first, and at most."""
+"""Seconds until the next try of a database that is away: at first, and at most."""
 _LAST_S = 5.0
-"""How long it is tried again once the process is closing."""
+"""Longest absence, in seconds, during which a closing process still tries."""
 
 
 class Absence:
@@ -46,15 +46,15 @@ class Absence:
         self._lock = threading.Lock()
         self._since: float | None = None
 
-    def met(self, error: StoreUnavailable) -> None:
-        """A transaction found it away."""
+    def note_loss(self, error: StoreUnavailable) -> None:
+        """Note that a transaction found the database away; log it the first time."""
         with self._lock:
             if self._since is None:
                 self._since = self._clock()
                 log.warning("the database is away (%s): what is to be written waits for it", error)
 
-    def over(self) -> None:
-        """A transaction was committed."""
+    def note_return(self) -> None:
+        """Note that a transaction reached the database; log the return after an absence."""
         if self._since is None:
             return
         with self._lock:
@@ -114,10 +114,10 @@ class LastingConnection:
             attempt: _Try[T] = _Try()
             try:
                 self._commit(operation, attempt)
-                self._absence.over()
+                self._absence.note_return()
                 return attempt.results[0]
             except StoreUnavailable as error:
-                self._absence.met(error)
+                self._absence.note_loss(error)
                 if attempt.results and self._is_committed(attempt):
                     return attempt.results[0]
                 if not self._absence.wait(pause_s):
@@ -137,7 +137,7 @@ class LastingConnection:
                 with self._begin() as conn:
                     made = is_committed(conn, attempt.number)
                 if made is not None:
-                    self._absence.over()
+                    self._absence.note_return()
                     return made
             except StoreUnavailable:
                 pass
@@ -146,7 +146,7 @@ class LastingConnection:
 
     @contextmanager
     def _begin(self) -> Iterator[Transaction]:
-        """A transaction; after an error, the next one gets a new connection."""
+        """Begin a transaction; after an error, the next one gets a new connection."""
         if self._conn is None:
             self._conn = self._store.connect()
         try:

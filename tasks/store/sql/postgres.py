@@ -136,7 +136,7 @@ set_wait_callback(_wait)
 
 
 def open_postgres(url: URL, pool_size: int) -> Engine:
-    """An engine whose connections have these limits; options in the URL come after ours and win."""
+    """Return an engine whose connections have these limits; options in the URL come after ours and win."""
     given = str(url.query.get("options", ""))
     limits = " ".join(f"-c {name}={1000 * seconds:.0f}" for name, seconds in _SESSION.items())
     return create_engine(

@@ -249,10 +249,10 @@ subtasks = _table(
     CheckConstraint("jsonb_typeof(failed_on) = 'array'", name="ck_subtasks_failed_on").ddl_if("postgresql"),
     Index("ix_subtasks_queue", "state", text("priority DESC"), "id"),
     Index(None, "state", "lease_deadline"),
-    # So that subtasks are counted from the index alone:
+    # Subtasks are counted from the index alone:
     Index("ix_subtasks_by_site", "state", "site", text("priority DESC"), "id", "left"),
-    # So that those that wait for a person are found, and counted, by cause (tasks.store.queue.manual.waiting). The
-    # queue is the first column: else SQLite takes another index that begins with it.
+    # Finds and counts the subtasks that wait for a person by cause (tasks.store.queue.manual.waiting). The queue is
+    # the first column: otherwise SQLite takes another index that begins with it.
     Index(
         "ix_subtasks_manual",
         "state",
@@ -481,13 +481,13 @@ reviews = _table(
     Column("refused", String(20)),
     UniqueConstraint("page_id", "key"),
     Index(None, "text_hash", sqlite_where=_REVIEWS, postgresql_where=_REVIEWS),
-    # So that a review is deleted without a look at all others:
+    # Deletes a review without reading all others:
     Index(None, "same_as", sqlite_where=_COPIES, postgresql_where=_COPIES),
-    # So that voices and refusals are counted from the index alone. Partial, as SQLite prefers an index that begins with
+    # Counts voices and refusals from the index alone. Partial, as SQLite prefers an index that begins with
     # `refused` to better ones.
     Index(None, "voice", "refused", sqlite_where=_REVIEWS, postgresql_where=_REVIEWS),
     Index(None, "refused", "page_id", sqlite_where=_REFUSED, postgresql_where=_REFUSED),
-    # So that retention finds old texts of refused records:
+    # Finds old texts of refused records for retention:
     Index(
         "ix_reviews_refused_texts",
         "collected_at",

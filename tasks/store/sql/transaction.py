@@ -5,9 +5,9 @@
 the texts straight from here; SQLAlchemy keeps their connections.
 
 PostgreSQL may be far away, so that round trips count. psycopg2 sends a text as it is given: several statements in one
-text take one round trip, and the result of the last one comes back. BEGIN is sent with the first statement, one whose
-result is not needed with the next one, and what is pending at the end with COMMIT. The order is kept. An error is
-raised, unchanged, by the statement that it was sent with.
+text take one round trip, and the result of the last one comes back. BEGIN is sent with the first statement. A statement
+without a result is sent with the next one, or with COMMIT at the end. The order stays the same. The statement that a
+failing one was sent with raises its error, unchanged.
 """
 
 from __future__ import annotations

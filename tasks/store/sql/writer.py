@@ -75,7 +75,7 @@ class _Item:
     future: Future[Any] | asyncio.Future[Any]
 
     def begin(self) -> bool:
-        """Whether the item is still wanted: its future was not cancelled."""
+        """Return True if the item is still wanted: its future was not cancelled."""
         if isinstance(self.future, Future):
             return self.future.set_running_or_notify_cancel()
         return not self.future.cancelled()
@@ -163,7 +163,7 @@ class Writer:
         self._hurry.set()
 
     def close(self) -> None:
-        """Commit what is queued, then stop."""
+        """Commit all queued items, then stop."""
         with self._putting:
             if not self._closed:
                 self._closed = True
