@@ -237,3 +237,14 @@ def test_a_page_that_comes_to_name_the_product_is_its_review_from_then_on(world:
     assert not _save(world, lease, hits.todo[0], both, content_hash="1")
     assert [verdict for _, verdict, *_ in _links(world)] == ["review"]
     assert len(_exported(world)) == 2
+
+
+def test_a_changed_page_is_judged_again_for_the_other_products_that_found_it(world: World) -> None:
+    lease, hits = _begun(world, MILK)
+    _save(world, lease, hits.todo[0], OF_MILK)
+    _begun(world, CHEESE)
+    assert [verdict for _, verdict, *_ in _links(world)] == ["review", "wrong_product"]
+    world.pass_s(timedelta(days=1).total_seconds())
+    both = [*OF_MILK, review("c", "妙可蓝多奶酪更好吃")]
+    assert not _save(world, lease, hits.todo[0], both, content_hash="1")
+    assert [verdict for _, verdict, *_ in _links(world)] == ["review", "review"]

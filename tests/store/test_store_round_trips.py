@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +15,7 @@ from contents import Snapshot
 from sqlalchemy import event
 from world import SILENT, World, hit, page_of, review
 
-from tasks.domain.errors import StoreConflict, StoreUnavailable, Unstorable
+from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable, Unstorable
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.domain.states import Transition
@@ -308,6 +309,20 @@ def test_an_error_of_what_was_deferred_is_the_one_it_always_was(store: Store, lo
     with pytest.raises(Unstorable):
         add_twice()
     assert _stored(store) == ["a"]
+
+
+def test_a_commit_that_stores_nothing_is_an_error(far: tuple[Store, Sent]) -> None:
+    store, _ = far
+
+    def swallow() -> None:
+        with store.begin() as conn:
+            _add(conn, "a")
+            with suppress(psycopg2.Error):
+                conn.value("SELECT 1 / 0")
+
+    with pytest.raises(StoreFailed, match="nothing is stored"):
+        swallow()
+    assert _stored(store) == []
 
 
 def test_a_connection_works_on_after_a_commit_that_failed(store: Store) -> None:

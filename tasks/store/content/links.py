@@ -86,7 +86,7 @@ def judge_again(tx: Transaction, link: Link) -> None:
     """Change the links of a page that was fetched again with another content.
 
     Reviews that were the product's stay so, unless the node found that the page is about another one. A sweep judges
-    the other links of the page that may be those of the product, or of a near product.
+    the links that hide reviews anew: the page may be about these products now.
     """
     tx.later(_OPEN_LINKS, page=link.page_id, product=link.product_id)
     if link.verdict is Verdict.WRONG_PRODUCT:
@@ -95,7 +95,7 @@ def judge_again(tx: Transaction, link: Link) -> None:
 
 _OPEN_LINKS = f"""
     UPDATE page_products SET verdict = '{Verdict.UNJUDGED}', missing = ''
-    WHERE page_id = :page AND (verdict = '{Verdict.NEAR_PRODUCT}'
+    WHERE page_id = :page AND (verdict NOT IN ('{Verdict.REVIEW}', '{Verdict.REMOVED}')
         OR (product_id = :product AND verdict <> '{Verdict.REVIEW}'))
 """
 _IS_WRONG = f"""

@@ -13,7 +13,7 @@ import time
 from contextlib import closing, suppress
 from math import inf
 
-from psycopg2 import Error, OperationalError, connect
+from psycopg2 import OperationalError, connect
 from psycopg2.extensions import (
     POLL_OK,
     POLL_READ,
@@ -90,7 +90,8 @@ def _wait(asked: connection) -> None:
         left_s = limit_s - (time.monotonic() - begun_s)
         if not told and not ready.poll(1000 * min(LOCK_TOLD_S, max(0.0, left_s))):
             told = True
-            _log_lock_owners(asked)
+            with suppress(Exception):  # whatever it is, the statement goes on
+                _log_lock_owners(asked)
         elif not ready.poll(None if left_s == inf else max(0.0, 1000 * left_s)):
             raise OperationalError(f"the server did not answer for {limit_s:g} s")
 
@@ -99,23 +100,19 @@ def _log_lock_owners(waiting: connection) -> None:
     """Log which sessions hold what a connection waits for, if it waits for a lock."""
     own = waiting.info
     place = make_dsn(**{**own.dsn_parameters, "password": own.password or ""})
-    with (
-        suppress(Error),
-        closing(connect(place, connection_factory=_Looking)) as looking,
-        looking.cursor() as cursor,
-    ):
+    with closing(connect(place, connection_factory=_Looking)) as looking, looking.cursor() as cursor:
         cursor.execute(_LOCK_OWNERS, (own.backend_pid,))
         for owner in cursor.fetchall():
             log.warning(
                 "a statement has waited %g s for a lock that another session holds: process %s, user %s, program '%s', "
-                "address %s, %s, in a transaction for %.0f s, last statement: %s",
+                "address %s, %s, in a transaction for %s s, last statement: %s",
                 *(LOCK_TOLD_S, *owner),
             )
 
 
 _LOCK_OWNERS = """
-    SELECT pid, usename, application_name, coalesce(host(client_addr), 'local'), state,
-        extract(epoch FROM clock_timestamp() - xact_start), left(query, 100)
+    SELECT pid, usename, application_name, coalesce(host(client_addr), 'local'), coalesce(state, 'state unknown'),
+        coalesce(CAST(round(extract(epoch FROM clock_timestamp() - xact_start)) AS text), 'unknown'), left(query, 100)
     FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
 """
 

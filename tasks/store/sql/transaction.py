@@ -21,6 +21,7 @@ from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
 
+from tasks.domain.errors import StoreFailed
 from tasks.store.sql.batches import document, insertion, json_text, sqlite_rows, sqlite_time, updating
 from tasks.store.sql.records import read_time, reader_of
 
@@ -53,12 +54,10 @@ class Transaction:
         self._now = now
         self._driver = cast("Any", conn.connection.driver_connection)
         self.is_sqlite = conn.dialect.name == "sqlite"
-        self._pending: list[bytes] = []
+        self._pending = [] if self.is_sqlite else [begin.encode()]
         self._is_begun = self.is_sqlite
         if self.is_sqlite:
             self._driver.execute(begin)
-        else:
-            self._pending.append(begin.encode())
 
     def commit(self) -> None:
         """Commit, if anything was sent or is pending."""
@@ -66,7 +65,10 @@ class Transaction:
             self._driver.execute("COMMIT")
         elif self._is_begun or len(self._pending) > 1:
             self._pending.append(b"COMMIT")
-            self._send(self._driver.cursor())
+            cursor = self._driver.cursor()
+            self._send(cursor)
+            if cursor.statusmessage != "COMMIT":
+                raise StoreFailed("an earlier statement of the transaction had failed: nothing is stored")
 
     def roll_back(self) -> None:
         """Undo what was sent; a connection that is lost is not used again."""
@@ -198,12 +200,12 @@ class Transaction:
             return
         columns = tuple(name for name in rows[0] if name not in key)
         text = updating(table, columns, key, tuple(shared), sqlite=self.is_sqlite)
+        names = (*columns, *key)
+        ordered = [tuple(row[name] for name in names) for row in rows]
         if self.is_sqlite:
-            ordered = [tuple(row[name] for name in (*columns, *key)) for row in rows]
-            self._driver.executemany(text, sqlite_rows(table, (*columns, *key), ordered, shared))
+            self._driver.executemany(text, sqlite_rows(table, names, ordered, shared))
         else:
-            names = tuple(rows[0])
-            self.later(text, rows=document(names, [tuple(row.values()) for row in rows]), **shared)
+            self.later(text, rows=document(names, ordered), **shared)
 
     def stream(self, row_type: type[R], statement: str, **values: Any) -> Iterator[R]:
         """Yield the rows of a query without the whole result in memory."""
