@@ -150,17 +150,19 @@ def judge_links(
     of_page: Callable[[StoredPage], JudgedPage],
     goes_on: Callable[[], bool],
 ) -> None:
-    """Judge the pages that have a link without a verdict, until there are no more.
+    """Judge the pages that have a link without a verdict, each once: the next sweep takes what changed meanwhile.
 
     Args:
         write: runs an operation in a transaction and waits until it is committed.
         of_page: judges one (`link_judge`).
     """
+    after = 0
     while goes_on():
         with store.read() as tx:
-            batch = links.list_unjudged(tx, BATCH)
+            batch = links.list_unjudged(tx, after, BATCH)
         if not batch:
             return
+        after = batch[-1].row.id
         write(partial(_save, [of_page(page) for page in batch]))
 
 

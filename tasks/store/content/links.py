@@ -86,7 +86,7 @@ def judge_again(tx: Transaction, link: Link) -> None:
     """Change the links of a page that was fetched again with another content.
 
     Reviews that were the product's stay so, unless the node found that the page is about another one. A sweep judges
-    the links that hide reviews anew: the page may be about these products now.
+    the links that hide reviews again: the page may be about these products now.
     """
     tx.later(_OPEN_LINKS, page=link.page_id, product=link.product_id)
     if link.verdict is Verdict.WRONG_PRODUCT:
@@ -181,9 +181,9 @@ def list_after(tx: Transaction, after: int, product_id: int | None, most: int) -
     return _read(tx, tx.records(PageRow, _LIST_AFTER, after=after, product=product_id, most=most))
 
 
-def list_unjudged(tx: Transaction, most: int) -> list[StoredPage]:
-    """Return pages that have a link without a verdict, at most `most`."""
-    return _read(tx, tx.records(PageRow, _LIST_UNJUDGED, most=most))
+def list_unjudged(tx: Transaction, after: int, most: int) -> list[StoredPage]:
+    """Return the next pages behind this number that have a link without a verdict, at most `most`."""
+    return _read(tx, tx.records(PageRow, _LIST_UNJUDGED, after=after, most=most))
 
 
 _COLUMNS = ", ".join(PageRow._fields)
@@ -194,7 +194,8 @@ _AFTER = """
 _LIST_AFTER = f"SELECT {_COLUMNS} {_AFTER} ORDER BY id LIMIT :most"
 _LIST_UNJUDGED = f"""
     SELECT {_COLUMNS} FROM pages WHERE id IN (
-        SELECT DISTINCT page_id FROM page_products WHERE verdict = '{Verdict.UNJUDGED}' ORDER BY page_id LIMIT :most
+        SELECT DISTINCT page_id FROM page_products WHERE verdict = '{Verdict.UNJUDGED}' AND page_id > :after
+        ORDER BY page_id LIMIT :most
     ) ORDER BY id
 """
 

@@ -5,7 +5,6 @@ Each attempt ends once, and its share of the statistics is added once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -334,9 +333,6 @@ def _failure(row: _Closing | _Overdue, lease: Lease, reason: FailureReason | Non
     return {"reason": reason, "failed_on": [n for n in row.failed_on if n != lease.node] + [lease.node]}
 
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptReport:
     """How an attempt ended, as its node reports it.
@@ -368,14 +364,6 @@ class AttemptReport:
             f"{how}; {did.collected} of {did.offered} hits stored, {did.requests} requests, "
             f"{did.active_s:.1f} s active, {did.wait_s:.1f} s waited"
         )
-
-
-def _storable(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the characters that PostgreSQL's JSON does not take."""
-    return {
-        name: _UNSTORABLE.sub("\ufffd", value) if isinstance(value, str) else value
-        for name, value in response.items()
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,7 +451,7 @@ def _final_columns(end: Ended, row: _OpenAttempt, collected: int) -> dict[str, A
         "offered": max(counted["offered"], collected),
         "outcome": end.outcome,
         "reason": reason,
-        "last_response": _storable(last_response) if last_response is not None else None,
+        "last_response": last_response,
         "lost_s": end.lost_s,
     }
 

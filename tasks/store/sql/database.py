@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from splitter.errors import InputError
 from sqlalchemy import (
@@ -29,8 +29,6 @@ from sqlalchemy.exc import ArgumentError
 
 from tasks.store.sql.outages import own_errors
 from tasks.store.sql.transaction import Transaction
-
-T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 30.0
 

@@ -27,9 +27,8 @@ from tasks.store.sql.records import read_time, reader_of
 
 R = TypeVar("R")
 
-_VALUE = re.compile(r"(?<![:\w]):([a-z]\w*)")
-_LIST = re.compile(r"\b(NOT )?IN :([a-z]\w*)")
-_PLACE = re.compile(r"(\bIN )?(?<![:\w]):([a-z]\w*)")
+_PLACE = re.compile(r"(?:\b(NOT )?(IN) )?(?<![:\w]):([a-z]\w*)")
+"""The place of a value; behind `IN` or `NOT IN`, of a list."""
 _PLAIN = frozenset((int, float, str, bytes))
 """Types that SQLite takes as they are."""
 _LOCK = re.compile(r"\sFOR (NO KEY )?UPDATE( OF \w+)?( SKIP LOCKED)?")
@@ -89,7 +88,7 @@ class Transaction:
         return self._now
 
     def number(self) -> int | None:
-        """Return the number of this transaction, see `committed`; `None` with SQLite. Asks for `now` on the way."""
+        """Return the number of this transaction, see `is_committed`; `None` with SQLite. Asks for `now` on the way."""
         if self.is_sqlite:
             return None
         told, number = self.rows(f"{_CLOCK}, txid_current()")[0]
@@ -297,7 +296,7 @@ def _pad(values: Collection[Any]) -> Sequence[Any]:
 @lru_cache(maxsize=1024)
 def _places(statement: str) -> tuple[tuple[str, bool], ...]:
     """Return the name of the value at each place of a statement, and whether it is a list."""
-    return tuple((name, bool(is_list)) for is_list, name in _PLACE.findall(statement))
+    return tuple((name, bool(is_list)) for _, is_list, name in _PLACE.findall(statement))
 
 
 @lru_cache(maxsize=1024)
@@ -306,7 +305,7 @@ def _sqlite_text(statement: str, lengths: tuple[int, ...]) -> str:
     left = iter(lengths)
 
     def marks(found: re.Match[str]) -> str:
-        return f"IN ({', '.join('?' * next(left))})" if found[1] else "?"
+        return f"{found[1] or ''}IN ({', '.join('?' * next(left))})" if found[2] else "?"
 
     return _PLACE.sub(marks, _LOCK.sub("", statement))
 
@@ -314,9 +313,9 @@ def _sqlite_text(statement: str, lengths: tuple[int, ...]) -> str:
 @lru_cache(maxsize=1024)
 def _postgres_text(statement: str) -> str:
     """Return a statement as psycopg2 takes it."""
-    text = _LIST.sub(_any_of, statement.replace("%", "%%"))
-    return _VALUE.sub(r"%(\1)s", text)
 
+    def marks(found: re.Match[str]) -> str:
+        value = f"%({found[3]})s"
+        return value if not found[2] else f"<> ALL({value})" if found[1] else f"= ANY({value})"
 
-def _any_of(found: re.Match[str]) -> str:
-    return f"{'<> ALL' if found[1] else '= ANY'}(%({found[2]})s)"
+    return _PLACE.sub(marks, statement.replace("%", "%%"))
