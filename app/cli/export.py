@@ -102,8 +102,8 @@ def reviews(
     of an earlier review with an equal text, near_of of one with nearly the same text (a repost; similarity says how
     near). With --json, standard output holds how many were written; towards - it holds the reviews as JSON lines.
 
-    With --cursor each export goes on exactly where the last one with that file ended; what was stored late is in it,
-    and on PostgreSQL what was stored in the last minute comes with the next one.
+    With --cursor each export continues exactly behind the last one with that file and has the rows that were stored
+    late. On PostgreSQL the rows of the last minute come with the next one.
 
     \b
     Examples:

@@ -60,7 +60,7 @@ class _Reader:
             *_of_queues(conn, now),
             *_of_pairs(pairs.pairs(conn)),
             *_of_nodes(conn, now),
-            *_of_hosts(conn),
+            *_measure_hosts(conn),
             *_of_scheduler(load_measurements(conn), now),
             _gauge(
                 "reviewloop_alert",
@@ -185,7 +185,7 @@ def _of_nodes(conn: Transaction, now: datetime) -> Iterator[Metric]:
     )
 
 
-def _of_hosts(conn: Transaction) -> Iterator[Metric]:
+def _measure_hosts(conn: Transaction) -> Iterator[Metric]:
     open_now = {
         (one.host, one.node, one.cause): 1.0 if one.state is BreakerState.OPEN else 0.5
         for one in hosts.list_rests(conn)

@@ -9,7 +9,7 @@ ReviewloopError
     │   │   └── StoreBusy       SQLite stayed locked for longer than the busy timeout
     │   ├── StoreConflict       transactions met: the same may succeed at once
     │   ├── StoreUnwritable     SQLite's file takes no more writes
-    │   └── Unstorable          a value can't be stored: another try would fail, too
+    │   └── Unstorable          a value can't be stored: another try would also fail
     └── WrongRevision       the database has another version's schema
 """
 
@@ -67,4 +67,4 @@ class StoreUnwritable(StoreFailed):
 
 
 class Unstorable(StoreFailed):
-    """A value can't be stored, so another try would fail, too."""
+    """A value can't be stored, so another try would also fail."""

@@ -195,8 +195,8 @@ class RoundTrip:
         """Return the belief once another attempt has measured it, within the range of both.
 
         A faster measurement counts by the number of its response times, and a slower one a quarter as much: a host
-        that is busy for an hour has not moved, and one that moved is seen all the same. What was known before weighs
-        as `RESPONSES` response times at most.
+        that is busy for an hour has not moved, and one that moved is seen all the same. The belief before weighs as
+        `RESPONSES` response times at most.
         """
         weight = measured.n * (_SLOWER if measured.ms > self.ms else 1.0)
         share = weight / (min(self.n, RESPONSES) + weight)

@@ -9,7 +9,7 @@ class Verdict(StrEnum):
     """A page's relation to a product.
 
     WRONG_PRODUCT: its reviews are about another product. NEAR_PRODUCT: they would be reviews of this one, but the page
-    names a near product better that it was found for, too (`tasks.reading.judge.near_products`). NO_REVIEW: it has no
+    was also found for a near product and names that better (`tasks.reading.judge.near_products`). NO_REVIEW: it has no
     reviews. REMOVED: it had reviews of this product, until a person deleted what was collected. UNJUDGED: a sweep
     (`tasks.jobs.judging.judge_links`) will decide.
     """

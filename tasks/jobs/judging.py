@@ -227,19 +227,19 @@ def _judge_links_of(catalog: Catalog, page: StoredPage) -> JudgedPage:
     return JudgedPage(
         page=page,
         links=[replace(link, verdict=Verdict.REVIEW) for link in found],
-        taken_in=_of_others(page) if found else (),
+        taken_in=_list_wrong_product(page) if found else (),
         site_known=page.row.source is not None or site is not None,
     )
 
 
-def _of_others(page: StoredPage) -> list[tuple[int, Review]]:
+def _list_wrong_product(page: StoredPage) -> list[tuple[int, Review]]:
     """Return a page's reviews that were refused because it is about no product that it was found for."""
     return [(number, one) for number, reason, one in page.refused if reason == Verdict.WRONG_PRODUCT]
 
 
 def _verdicts(page: StoredPage, *, main_text: bool) -> JudgedPage:
     rescued = _find_reviews(page, main_text=main_text)
-    come = sorted([*rescued, *_of_others(page)])
+    come = sorted([*rescued, *_list_wrong_product(page)])
     texts = [*(one for _, one in page.reviews), *(one for _, one in come)]
     live = [(link, sets) for link, _, sets in page.links if link.verdict is not Verdict.REMOVED]
     if not texts:

@@ -275,7 +275,7 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
     context.state.learn(conn, now)
     refined = refine(conn, context, sleeping)
     go_on = tasks.more_after(conn, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
-    # Without its site's entry nobody knows the search URLs of the next chunk.
+    # Without its site's entry the search URLs of the next chunk are unknown.
     gone = {
         view.id: view.site
         for view in sleeping

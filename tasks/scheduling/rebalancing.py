@@ -113,9 +113,9 @@ class BufferRule:
     lease, at most `slots_over` times its slots.
 
     Attributes:
-        refill_s: longest time until a free slot gets its next lease: that of the sweep, where no notification came.
+        refill_s: longest time until a free slot gets its next lease: that of the sweep, if no notification came.
         slots_over: most prefetched leases of a slot.
-        silent_after_s: a node without a heartbeat for so long is silent: it gets nothing.
+        silent_after_s: a node is silent after this time without a heartbeat: it gets nothing.
     """
 
     refill_s: float = 5.0

@@ -105,8 +105,7 @@ def act(page: Here, wanted: FailedAction) -> FailedDone:
 
 
 class Edited(_Strict):
-    """What is changed of a subtask: how many of its result pages are asked for, most hits of an attempt; what is left
-    out stays."""
+    """A change of a subtask: its number of result pages, and most hits of an attempt. Fields left out stay."""
 
     pages: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] | None = None
     quota: Annotated[int, Field(ge=1, le=MOST_QUOTA)] | None = None
