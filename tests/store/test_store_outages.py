@@ -206,6 +206,15 @@ def test_a_connection_without_an_answer_is_closed(postgres_store: Store, monkeyp
         assert driver.closed
 
 
+def test_an_error_of_connecting_names_the_server(postgres_store: Store) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with pytest.raises(
+        StoreUnavailable, match=f"connection to 127.0.0.1, port {port} failed: Connection refused"
+    ):
+        Store.open(f"postgresql://u@127.0.0.1:{port}/x").connect()
+
+
 def test_a_server_that_takes_no_connection_is_given_up(postgres_store: Store) -> None:
     """It takes the connection and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

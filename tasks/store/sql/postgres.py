@@ -81,9 +81,21 @@ class _Looking(_Connection):
 
 def _wait(asked: connection) -> None:
     """Wait until the server has answered; the driver closes a connection whose wait raises an error."""
-    limit_s = _limit_s(asked)
+    if asked.status != STATUS_SETUP:
+        _wait_within(_limit_s(asked), asked, told=isinstance(asked, _Looking))
+        return
+    place = parse_dsn(asked.dsn)
+    try:
+        _wait_within(_limit_s(asked), asked, told=True)
+    except OperationalError as error:
+        # libpq names the server only when it waits itself.
+        at = f"{place.get('host', 'this machine')}, port {place.get('port', 5432)}"
+        raise OperationalError(f"connection to {at} failed: {error}") from error
+
+
+def _wait_within(limit_s: float, asked: connection, *, told: bool) -> None:
+    """Wait for an answer at most `limit_s`; unless `told`, log who holds a lock it waits for."""
     begun_s = time.monotonic()
-    told = asked.status == STATUS_SETUP or isinstance(asked, _Looking)
     while (state := asked.poll()) != POLL_OK:
         ready = select.poll()  # `select.select` takes no descriptor over 1023
         ready.register(asked.fileno(), select.POLLIN if state == POLL_READ else select.POLLOUT)
