@@ -34,7 +34,7 @@ from tasks.jobs.ticks import tick
 from tasks.store.queue import nodes
 from tasks.store.queue.nodes import Node
 from tasks.store.sql import schema, tables
-from tasks.store.sql.database import Store
+from tasks.store.sql.database import Store, lift_limits
 from tasks.store.sql.tables import pair_stats, products, tasks, virtual_tasks
 from tasks.store.sql.transaction import Transaction
 
@@ -145,9 +145,9 @@ class _Loop:
         self._context = _context(sites)
         self._made = 0
         schema.upgrade(store, MIGRATIONS)
-        with store.begin() as conn:
-            _begin(conn, sites, names, slots)
-            self._queue(conn, size)
+        with store.begin() as load, lift_limits(load):
+            _begin(load, sites, names, slots)
+            self._queue(load, size)
         with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
             # The load is no part of what is measured, neither is writing it to the disk.
             for statement in ("ANALYZE",) if store.is_sqlite else ("VACUUM ANALYZE", "CHECKPOINT"):
