@@ -148,10 +148,11 @@ class _Loop:
         with store.begin() as load, lift_limits(load):
             _begin(load, sites, names, slots)
             self._queue(load, size)
-        with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
-            # The load is no part of what is measured, neither is writing it to the disk.
-            for statement in ("ANALYZE",) if store.is_sqlite else ("VACUUM ANALYZE", "CHECKPOINT"):
-                conn.exec_driver_sql(statement)
+        if not store.is_sqlite:  # the product collects no statistics of a SQLite file
+            with store.engine.connect() as conn:
+                # The load is no part of what is measured, neither is writing it to the disk.
+                for statement in ("VACUUM ANALYZE", "CHECKPOINT"):
+                    conn.exec_driver_sql(statement)
 
     def turn(self, leases: int) -> _Turn:
         """Free slots for `leases`, then measure a turn of the scheduler, committed."""
