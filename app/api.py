@@ -52,6 +52,6 @@ def reviews(
         written_before=written_before,
         voices=voices_of(voices),
     )
-    with store_there(settings_of(db)) as store, store.read() as conn:
-        for row in review_rows(conn, wanted):
+    with store_there(settings_of(db)) as store, store.read() as tx:
+        for row in review_rows(tx, wanted):
             yield asdict(row)

@@ -60,9 +60,9 @@ def run(lab, url: str, *names: str) -> subprocess.Popen[str]:
 def stored(url: str) -> set[tuple[str, str]]:
     store = Store.open(url)
     try:
-        with store.read() as conn:
-            assert verify(conn, conn.now).violations == ()
-            return {(r.url, r.content_hash) for r in conn.engine_connection.execute(select(pages))}
+        with store.read() as tx:
+            assert verify(tx).violations == ()
+            return {(r.url, r.content_hash) for r in tx.engine_connection.execute(select(pages))}
     finally:
         store.close()
 
@@ -70,8 +70,8 @@ def stored(url: str) -> set[tuple[str, str]]:
 def transitions(url: str) -> set[str]:
     store = Store.open(url)
     try:
-        with store.read() as conn:
-            return set(conn.engine_connection.scalars(select(events.c.transition)))
+        with store.read() as tx:
+            return set(tx.engine_connection.scalars(select(events.c.transition)))
     finally:
         store.close()
 
@@ -82,9 +82,9 @@ def committed(url: str) -> int:
         return 0
     store = Store.open(url)
     try:
-        with store.read() as conn:
-            known = conn.engine_connection.dialect.has_table(conn.engine_connection, "pages")
-            return conn.engine_connection.scalar(select(func.count()).select_from(pages)) if known else 0
+        with store.read() as tx:
+            known = tx.engine_connection.dialect.has_table(tx.engine_connection, "pages")
+            return tx.engine_connection.scalar(select(func.count()).select_from(pages)) if known else 0
     finally:
         store.close()
 

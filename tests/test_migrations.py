@@ -163,7 +163,7 @@ def test_a_store_of_0_9_0_keeps_its_contents(old: Store, migrations: Path) -> No
         assert find(conn, " 光明 高钙牛奶").name == "光明高钙牛奶"
         assert schema.revision(conn) == schema.newest(migrations)
         schema.check_revision(conn, migrations)
-        verification = verify(conn, conn.now)
+        verification = verify(conn)
         counted = {state: n for state, n in transitions.count_queues(conn).items() if n}
     assert verification.violations == ()
     assert counted == dict(before["queues"])
@@ -296,7 +296,7 @@ def test_refused_records_of_0_9_0_that_were_only_counted_are_rows_without_text(
         assert sorted(rows) == [("login", "")] * 3 + [("wrong_product", "")] * n
         assert conn.value("SELECT content_hash FROM pages WHERE id = :page", page=page_id) == ""
         assert links.refusals_by_reason(conn) == refusals
-        assert verify(conn, conn.now).violations == ()
+        assert verify(conn).violations == ()
 
 
 @pytest.mark.parametrize(("found", "advice"), [("0026", "0.9.0 first"), ("9999", "update reviewloop")])

@@ -67,11 +67,10 @@ class Outcome:
 def act_on_each(store: Store, ids: Sequence[int], action: Action, who: str) -> Outcome:
     """Act on each subtask, in one transaction; one it can't be done to does not hold up the others."""
     outcome = Outcome([], [])
-    with store.begin() as conn:
-        now = conn.now
+    with store.begin() as tx:
         for number in dict.fromkeys(ids):
             try:
-                action.act(conn, now, number)
+                action.act(tx, number)
                 outcome.done.append(number)
             except (TaskError, InputError) as error:
                 outcome.refused.append((number, str(error)))
@@ -79,31 +78,29 @@ def act_on_each(store: Store, ids: Sequence[int], action: Action, who: str) -> O
             few = ", ".join(map(str, outcome.done[:20])) + (" ..." if len(outcome.done) > 20 else "")
             subject = f"subtask{'s' if len(outcome.done) > 1 else ''} {few}"
             detail = {"subtasks": outcome.done[:1000], "count": len(outcome.done), **action.detail}
-            notices.record_action(conn, now, notices.AuditEntry(who, action.name, subject, detail))
+            notices.record_action(tx, notices.AuditEntry(who, action.name, subject, detail))
     return outcome
 
 
 def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
     """Add a node that runs crawl with, with so many slots (None: as a run gives them). Raises InputError."""
-    with store.begin() as conn:
-        now = conn.now
-        nodes.add(conn, now, node, number)
+    with store.begin() as tx:
+        nodes.add(tx, node, number)
         how = {"address": node.address, "proxy": str(node.proxy) if node.proxy is not None else None}
-        notices.record_action(conn, now, notices.AuditEntry(who, "add", f"node {node.name}", how))
+        notices.record_action(tx, notices.AuditEntry(who, "add", f"node {node.name}", how))
 
 
 def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> None:
     """Remove a node that was added. Raises UnknownNode, InputError."""
-    with store.begin() as conn:
-        now = conn.now
-        nodes.remove(conn, now, name, silent_after)
-        closing.release_leases(conn, name, "its node was removed")
-        notices.record_action(conn, now, notices.AuditEntry(who, "remove", f"node {name}", {}))
+    with store.begin() as tx:
+        nodes.remove(tx, name, silent_after)
+        closing.release_leases(tx, name, "its node was removed")
+        notices.record_action(tx, notices.AuditEntry(who, "remove", f"node {name}", {}))
 
 
 def set_drained(store: Store, name: str, drained: bool, who: str) -> None:
     """Drain a node, or take it back. Raises UnknownNode."""
-    with store.begin() as conn:
-        nodes.set_drained(conn, name, drained)
+    with store.begin() as tx:
+        nodes.set_drained(tx, name, drained)
         done = notices.AuditEntry(who, "drain" if drained else "resume", f"node {name}", {})
-        notices.record_action(conn, conn.now, done)
+        notices.record_action(tx, done)

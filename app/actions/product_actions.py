@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 
 from app.actions.products import UNITS, RefusedProduct, new_product, period
@@ -55,24 +55,23 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) ->
     """Add products, at most `_BATCH` in one transaction."""
     result = Added()
     rest = iter(given)
-    with store.read() as conn:
-        there = products.names_by_key(conn)
+    with store.read() as tx:
+        there = products.names_by_key(tx)
     while batch := list(islice(rest, _BATCH)):
         new: list[NewProduct] = []
-        with store.begin() as conn:
-            now = conn.now
+        with store.begin() as tx:
             for one in batch:
                 if isinstance(one, RefusedProduct):
                     result.refused.append(one)
                     continue
                 named = replace(one, name=there.setdefault(name_key(one.name), one.name))
-                if products.add(conn, now, named):
+                if products.add(tx, named):
                     new.append(named)
                 else:
                     result.known.append(named)
-                    if products.has_fewer_sites(conn, named):
+                    if products.has_fewer_sites(tx, named):
                         result.kept_out.append(named.name)
-            record_added(conn, now, [one.name for one in new], who)
+            record_added(tx, [one.name for one in new], who)
         result.added += new
     return result
 
@@ -81,8 +80,8 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
     """Return what `add` would do, without doing it; None is a store without a product."""
     result, there = Added(), set[str]()
     if store is not None:
-        with store.read() as conn:
-            there = products.name_keys_to_crawl(conn)
+        with store.read() as tx:
+            there = products.name_keys_to_crawl(tx)
     for one in given:
         if isinstance(one, RefusedProduct):
             result.refused.append(one)
@@ -92,11 +91,11 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
     return result
 
 
-def record_added(conn: Transaction, now: datetime, names: Sequence[str], who: str) -> None:
+def record_added(tx: Transaction, names: Sequence[str], who: str) -> None:
     """Record in the audit log that products were added, if there are any."""
     if names:
         few = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
-        notices.record_action(conn, now, notices.AuditEntry(who, "add products", few, {"count": len(names)}))
+        notices.record_action(tx, notices.AuditEntry(who, "add products", few, {"count": len(names)}))
 
 
 def remove(
@@ -111,18 +110,17 @@ def remove(
         InputError: there is none of a name.
     """
     done: list[tuple[ProductSummary, Removed | None]] = []
-    with store.begin() as conn:
-        now = conn.now
+    with store.begin() as tx:
         for name in dict.fromkeys(names):
-            was = products.remove(conn, now, name)
+            was = products.remove(tx, name)
             detail, removed = {"cancelled": was.open}, None
             if delete_reviews:
                 from tasks.jobs.repost_linking import compare_again  # it brings the reading
 
-                removed = remove_reviews(conn, was.id)
-                compare_again(conn, removed.alone)
+                removed = remove_reviews(tx, was.id)
+                compare_again(tx, removed.alone)
                 detail |= {"deleted": removed.reviews, "kept": removed.kept}
-            notices.record_action(conn, now, notices.AuditEntry(who, "remove product", was.name, detail))
+            notices.record_action(tx, notices.AuditEntry(who, "remove product", was.name, detail))
             done.append((was, removed))
     return done
 
@@ -137,9 +135,8 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, P
         InputError: there is none of that name, its words give no query, or it is to be looked for every so often and is
             looked for at no site.
     """
-    with store.begin() as conn:
-        now = conn.now
-        row = products.find(conn, name)
+    with store.begin() as tx:
+        row = products.find(tx, name)
         if wanted.recrawl_every and not row.is_crawled and wanted.sites is None and not wanted.all_sites:
             raise InputError(f"{row.name} is looked for no more, or came by an import: add it again")
         again = None
@@ -150,11 +147,11 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, P
                 aliases=row.aliases if wanted.aliases is None else wanted.aliases,
             )
             wanted = wanted if wanted.name is None else replace(wanted, name=again.name)
-        cancelled = products.edit(conn, now, row.name, wanted, again if wanted.begins_again else None)
+        cancelled = products.edit(tx, row.name, wanted, again if wanted.begins_again else None)
         if wanted != ProductEdit():
             detail = _audit_detail(wanted, cancelled)
-            notices.record_action(conn, now, notices.AuditEntry(who, "edit product", row.name, detail))
-        return cancelled, products.summary(conn, wanted.name or row.name)
+            notices.record_action(tx, notices.AuditEntry(who, "edit product", row.name, detail))
+        return cancelled, products.summary(tx, wanted.name or row.name)
 
 
 def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:

@@ -17,6 +17,7 @@ from tasks.store.queries.reviews import check_products
 from tasks.store.queue import notices, schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
 from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
 
 FORMATS_OF: Mapping[ScheduleKind, tuple[str, ...]] = {
     ScheduleKind.REPORT: ("html",),
@@ -63,11 +64,10 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
         check_format(form)
         if kind == ScheduleKind.FAILED_REPORT and given.get("products"):
             raise InputError("a failed-report goes for all products")
-    with store.begin() as conn:
-        now = conn.now
-        check_products(conn, given.get("products", ()))
-        made = schedules.add(conn, now, kind, rule, given)
-        _record(conn, now, "add schedule", made, who, {"rule": rule_text(rule)})
+    with store.begin() as tx:
+        check_products(tx, given.get("products", ()))
+        made = schedules.add(tx, kind, rule, given)
+        _record(tx, "add schedule", made, who, {"rule": rule_text(rule)})
     return made
 
 
@@ -77,20 +77,20 @@ def set_rule(store: Store, which: Sequence[str], rule: Recurrence, who: str) -> 
     Raises:
         InputError: there is none of a name or number, or a product is looked for at no site.
     """
-    with store.begin() as conn:
-        now = conn.now
+    with store.begin() as tx:
+        now = tx.now
         for one in which:
             if one.isascii() and one.isdigit():
-                found = schedules.find(conn, one)
-                schedules.change(conn, found.id, rule, rule.after(now))
+                found = schedules.find(tx, one)
+                schedules.change(tx, found.id, rule, rule.after(now))
                 continue
-            product = products.find(conn, one)
+            product = products.find(tx, one)
             if not product.is_crawled:
                 raise InputError(f"{one} is looked for no more, or came by an import: add it again")
-            schedules.recrawl(conn, product.id, rule, rule.after(now))
-        done = [schedules.find(conn, one) for one in dict.fromkeys(which)]
+            schedules.recrawl(tx, product.id, rule, rule.after(now))
+        done = [schedules.find(tx, one) for one in dict.fromkeys(which)]
         for row in done:
-            _record(conn, now, "set schedule", row, who, {"rule": rule_text(rule)})
+            _record(tx, "set schedule", row, who, {"rule": rule_text(rule)})
     return done
 
 
@@ -105,29 +105,24 @@ def act(store: Store, which: Sequence[str], action: ScheduleAction, who: str) ->
     Raises:
         InputError: there is none of a number or name.
     """
-    with store.begin() as conn:
-        now = conn.now
-        done = [schedules.find(conn, one) for one in dict.fromkeys(which)]
+    with store.begin() as tx:
+        done = [schedules.find(tx, one) for one in dict.fromkeys(which)]
         for row in done:
             match action:
                 case ScheduleAction.RUN:
-                    schedules.run(conn, now, row)
+                    schedules.run(tx, row)
                 case ScheduleAction.PAUSE:
-                    schedules.pause(conn, row.id)
+                    schedules.pause(tx, row.id)
                 case ScheduleAction.RESUME:
-                    schedules.resume(conn, now, row)
+                    schedules.resume(tx, row)
                 case ScheduleAction.REMOVE:
-                    schedules.remove(conn, row.id)
-            _record(conn, now, f"{action} schedule", row, who, {})
-        return (
-            done if action == ScheduleAction.REMOVE else [schedules.find(conn, str(row.id)) for row in done]
-        )
+                    schedules.remove(tx, row.id)
+            _record(tx, f"{action} schedule", row, who, {})
+        return done if action == ScheduleAction.REMOVE else [schedules.find(tx, str(row.id)) for row in done]
 
 
-def _record(
-    conn: Any, now: datetime, action: str, row: Schedule, who: str, detail: Mapping[str, Any]
-) -> None:
-    notices.record_action(conn, now, notices.AuditEntry(who, action, f"{row.id}: {name_of(row)}", detail))
+def _record(tx: Transaction, action: str, row: Schedule, who: str, detail: Mapping[str, Any]) -> None:
+    notices.record_action(tx, notices.AuditEntry(who, action, f"{row.id}: {name_of(row)}", detail))
 
 
 def name_of(row: Schedule) -> str:

@@ -54,8 +54,8 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
     places = [place_of(one) for one in settings.alert_to.split() or (LOG,)]
     rows, now = [], None
     if path is None or path.is_file() or left_by_up(settings):
-        with store_there(settings) as store, store.read() as conn:
-            rows, now = list_alerts(conn), conn.now
+        with store_there(settings) as store, store.read() as tx:
+            rows, now = list_alerts(tx), tx.now
     on = [row for row in rows if row.firing]
     if as_json:
         print_json({"rules": rules, "receivers": places, "on": on, "now": now})

@@ -163,9 +163,9 @@ def balance(
 def _recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
     """Durations of a run's attempts, and its nodes that reported parameters. Raises InputError."""
     settings = settings_of(name)
-    with store_there(settings) as store, store.read() as conn:
-        machines = list_node_parameters(conn)
-        runs = list_runs(conn, machines)
+    with store_there(settings) as store, store.read() as tx:
+        machines = list_node_parameters(tx)
+        runs = list_runs(tx, machines)
     known: dict[str, RunTime] = {node: NodeParameters.of(of) for node, of in machines.items()}
     if not known:
         raise InputError(f"{name}: no node of this run has reported what machine it runs on")

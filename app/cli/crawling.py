@@ -132,8 +132,8 @@ def askable_or_refuse(
     """
     found = find_askable(settings)
     if settings.lab is None or found.unasked:
-        with store.read() as conn:
-            stored = tasks.list_unplanned(conn, MOST_PLANNED)
+        with store.read() as tx:
+            stored = tasks.list_unplanned(tx, MOST_PLANNED)
         plan = plan_of(settings, found, [], stored, nodes)
         say_plan(plan)
         if not may_be_none:
@@ -154,8 +154,8 @@ def add_names(
     """
     result = product_actions.add(store, given, person())
     say_notes(result)
-    with store.read() as conn:
-        if not may_be_none and not products.any_to_crawl(conn):
+    with store.read() as tx:
+        if not may_be_none and not products.any_to_crawl(tx):
             raise InputError("there is no product to crawl: reviewloop run --until-done 光明高钙牛奶")
     return bool(result.refused)
 

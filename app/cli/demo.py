@@ -115,8 +115,8 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
         rows = numbered_nodes(NODES, settings.slots, lab=True)
         until = Until(done=True, seconds=LONGEST_S)
         done = watched(settings, store, NODES, lambda watch: crawl(settings, store, rows, until, watch))
-        with store.read() as conn:
-            result = DemoResult(done, samples(review_rows(conn), _SAMPLES), verify(conn, conn.now))
+        with store.read() as tx:
+            result = DemoResult(done, samples(review_rows(tx), _SAMPLES), verify(tx))
         show(settings, result)
         if web:
             say(f"Dashboard: {address}  (Ctrl-C ends it)")

@@ -52,14 +52,14 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
     """
     settings = settings_of(db, sites)
     with store_there(settings) as store:
-        with store.read() as conn:
-            row = subtask_queries.subtask(conn, subtask)
+        with store.read() as tx:
+            row = subtask_queries.subtask(tx, subtask)
             if row is None:
                 raise UnknownSubtask(f"there is no subtask {subtask}")
-            events = subtask_queries.events_of(conn, subtask)
-            attempts = subtask_queries.attempts_of(conn, subtask)
-            targets = subtask_queries.targets_of(conn, subtask)
-            refused = links.refusal_counts(conn, site=row["site"], product_id=row["product_id"])
+            events = subtask_queries.events_of(tx, subtask)
+            attempts = subtask_queries.attempts_of(tx, subtask)
+            targets = subtask_queries.targets_of(tx, subtask)
+            refused = links.refusal_counts(tx, site=row["site"], product_id=row["product_id"])
         now_would = _preview(settings, store, subtask) if row["state"] == State.WAIT else None
     if as_json:
         print_json(
@@ -99,8 +99,8 @@ def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any
     from tasks.jobs.sweeps import preview
 
     context = wiring.context(settings, settings.catalog())
-    with store.read() as conn:
-        decision = preview(conn, conn.now, context)
+    with store.read() as tx:
+        decision = preview(tx, context)
     for assignment in decision.assignments:
         if assignment.subtask.id == subtask_id:
             why = f"allocation would give it to {assignment.node}"

@@ -125,16 +125,16 @@ def reviews(
         voices=voices_of(voice.split(",")) if voice is not None else (),
     )
     settings = settings_of(db, pseudonymise=pseudonymise)
-    with store_there(settings) as store, store.read() as conn:
+    with store_there(settings) as store, store.read() as tx:
         for site in sites:
-            check_site(conn, settings, site)
+            check_site(tx, settings, site)
         before, after = None, None
         if cursor_file is None:
-            rows = review_rows(conn, wanted)
+            rows = review_rows(tx, wanted)
         else:
             before = _begun(cursor_file)
-            after = next_cursor(conn, wanted, before, str(cursor_file))
-            rows = new_rows(conn, wanted, before, after)
+            after = next_cursor(tx, wanted, before, str(cursor_file))
+            rows = new_rows(tx, wanted, before, after)
         shown = pseudonymised(rows, pseudonyms(settings))
         if target == "-":
             out = sys.stdout.buffer

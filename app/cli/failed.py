@@ -69,8 +69,8 @@ def list_(db: str | None, as_json: bool) -> None:
     Example:
       reviewloop failed list --json
     """
-    with store_there(settings_of(db)) as store, store.read() as conn:
-        rows = manual.list_manual(conn)
+    with store_there(settings_of(db)) as store, store.read() as tx:
+        rows = manual.list_manual(tx)
     if not as_json:
         print_manual(printed(), rows, f" --db {db}" if db else "")
         return
@@ -102,13 +102,13 @@ def show(
       reviewloop failed show 40 --refetch
     """
     settings = settings_of(db, sites, lab=lab)
-    with store_there(settings) as store, store.read() as conn:
-        row = subtask_queries.subtask(conn, subtask)
+    with store_there(settings) as store, store.read() as tx:
+        row = subtask_queries.subtask(tx, subtask)
         if row is None:
             raise UnknownSubtask(f"there is no subtask {subtask}")
-        attempts = subtask_queries.attempts_of(conn, subtask)
-        targets = subtask_queries.targets_of(conn, subtask)
-        waiting = manual.list_manual(conn, after=subtask - 1, most=1) if row["state"] == State.MANUAL else []
+        attempts = subtask_queries.attempts_of(tx, subtask)
+        targets = subtask_queries.targets_of(tx, subtask)
+        waiting = manual.list_manual(tx, after=subtask - 1, most=1) if row["state"] == State.MANUAL else []
     again = None
     if refetch:
         from app.sites.rendered_answer import asked_again  # slow to import, with what reads pages
@@ -154,8 +154,8 @@ def report_(form: str | None, target: Path, db: str | None, as_json: bool) -> No
     from app.reports.failed_report import FORMATS, write_failed_report  # brings Jinja2
 
     kind = form or format_of(str(target), FORMATS)
-    with store_there(settings_of(db)) as store, store.read() as conn, whole_file(target) as out:
-        n = write_failed_report(conn, kind, out)
+    with store_there(settings_of(db)) as store, store.read() as tx, whole_file(target) as out:
+        n = write_failed_report(tx, kind, out)
     answer({"file": target, "format": kind, "subtasks": n}, f"{n} subtasks, written to {target}", as_json)
 
 

@@ -55,9 +55,9 @@ def retry(
         raise InputError("name subtasks, or choose them by --all, --reason, --site; not both")
     settings = settings_of(db)
     with store_there(settings) as store:
-        with store.read() as conn:
-            check_site(conn, settings, site)
-            ids = manual.list_ids(conn, reason=reason, site=site) if wide else list(subtasks)
+        with store.read() as tx:
+            check_site(tx, settings, site)
+            ids = manual.list_ids(tx, reason=reason, site=site) if wide else list(subtasks)
         if dry_run:
             _print_dry_run(store, ids, "would be tried again", as_json)
         else:
@@ -134,8 +134,8 @@ def abandon(subtasks: tuple[int, ...], why: str, dry_run: bool, db: str | None, 
 
 def _print_dry_run(store: Store, ids: Sequence[int], what: str, as_json: bool) -> None:
     """The subtasks that an action would be done to, with nothing done."""
-    with store.read() as conn:
-        rows = [(number, subtask_queries.subtask(conn, number)) for number in dict.fromkeys(ids)]
+    with store.read() as tx:
+        rows = [(number, subtask_queries.subtask(tx, number)) for number in dict.fromkeys(ids)]
     there = [{"subtask": number, **{name: row[name] for name in _TOLD}} for number, row in rows if row]
     unknown = [number for number, row in rows if row is None]
     for number in unknown:

@@ -62,8 +62,8 @@ def judge(
     with store_there(settings) as store:
         number = None
         if product is not None:
-            with store.read() as conn:
-                number = products.find(conn, product).id
+            with store.read() as tx:
+                number = products.find(tx, product).id
         if not dry_run:
             record_judging(store, product, again, person())
         sweep = " ".join(["judge", MODEL, *(["all"] if again else []), *([str(number)] if number else [])])

@@ -23,8 +23,8 @@ def migrate(db: str | None, as_json: bool) -> None:
       reviewloop migrate
       reviewloop migrate --db postgresql://crawler@db.example.org/reviewloop
     """
-    with store_for_work(settings_of(db)) as store, store.read() as conn:
-        now = revision(conn)
+    with store_for_work(settings_of(db)) as store, store.read() as tx:
+        now = revision(tx)
     if as_json:
         print_json({"revision": now})
     else:

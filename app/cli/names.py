@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from app.run.setting_fields import Settings
 
 
-def check_site(conn: Transaction, settings: Settings, name: str | None) -> None:
+def check_site(tx: Transaction, settings: Settings, name: str | None) -> None:
     """Look whether a site is in the catalog or in the store; None is no site. Raises InputError."""
     if name is None:
         return
     sites = settings.catalog().sites
-    if name not in sites and not queue_queries.has_site(conn, name):
+    if name not in sites and not queue_queries.has_site(tx, name):
         raise InputError.unknown("site", name, sites, "`reviewloop sites list`")
 
 
-def check_node(conn: Transaction, name: str | None) -> None:
+def check_node(tx: Transaction, name: str | None) -> None:
     """Look whether the store knows a node; None is no node. Raises InputError."""
     if name is None:
         return
-    known = queue_queries.node_names(conn)
+    known = queue_queries.node_names(tx)
     if name not in known:
         raise InputError.unknown("node", name, known, "`reviewloop nodes list`")

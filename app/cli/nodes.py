@@ -65,10 +65,10 @@ def list_(db: str | None, as_json: bool) -> None:
       reviewloop nodes list --json
     """
     settings = settings_of(db)
-    with store_there(settings) as store, store.read() as conn:
-        now, rows, unrendered = conn.now, node_store.list_nodes(conn), node_store.count_unrendered(conn)
-        breakers = host_store.list_rests(conn)
-        added = {node.name: node for node in node_store.list_added(conn, settings.slots)}
+    with store_there(settings) as store, store.read() as tx:
+        now, rows, unrendered = tx.now, node_store.list_nodes(tx), node_store.count_unrendered(tx)
+        breakers = host_store.list_rests(tx)
+        added = {node.name: node for node in node_store.list_added(tx, settings.slots)}
     rule = settings.buffer()
     if as_json:
         documents = [node_document(row, now, rule) for row in rows]
@@ -160,16 +160,16 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
       reviewloop control pairs --json
     """
     settings = settings_of(db)
-    with store_there(settings) as store, store.read() as conn:
-        check_site(conn, settings, site)
-        check_node(conn, node)
-        refused = links.refusal_counts(conn, site=site)
+    with store_there(settings) as store, store.read() as tx:
+        check_site(tx, settings, site)
+        check_node(tx, node)
+        refused = links.refusal_counts(tx, site=site)
         if products:
-            rows = pair_queries.pairs_by_product(conn, site, node)
+            rows = pair_queries.pairs_by_product(tx, site, node)
         else:
-            every = pair_queries.pairs(conn)
+            every = pair_queries.pairs(tx)
             rows = [row for row in every if site in (None, row.site) and node in (None, row.node)]
-        worths = permit_worths(conn, conn.now) if rows else {}
+        worths = permit_worths(tx) if rows else {}
     worth = [worths.get((row.site, row.node), PermitWorth()) for row in rows]
     if as_json:
         documents = [pair_document(row) | asdict(one) for row, one in zip(rows, worth, strict=True)]

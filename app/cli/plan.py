@@ -45,8 +45,8 @@ def stored_in(settings: Settings) -> tuple[list[VirtualTask], list[Node]]:
     path = sqlite_file(settings.database_url)
     if path is not None and not path.is_file():
         return [], []
-    with store_there(settings) as store, store.read() as conn:
-        return tasks.list_unplanned(conn, MOST_PLANNED), nodes.list_added(conn, settings.slots)
+    with store_there(settings) as store, store.read() as tx:
+        return tasks.list_unplanned(tx, MOST_PLANNED), nodes.list_added(tx, settings.slots)
 
 
 def plan_of(

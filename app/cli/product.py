@@ -174,10 +174,10 @@ def list_(db: str | None, as_json: bool) -> None:
     """
     settings = settings_of(db)
     catalog = settings.catalog()
-    with store_there(settings) as store, store.read() as conn:
-        rows = sorted(product_rows(conn), key=lambda row: -row.priority)
-        fewer = product_queries.list_relaxed(conn)
-        covered = product_queries.product_coverages(conn, catalog.most_hits)
+    with store_there(settings) as store, store.read() as tx:
+        rows = sorted(product_rows(tx), key=lambda row: -row.priority)
+        fewer = product_queries.list_relaxed(tx)
+        covered = product_queries.product_coverages(tx, catalog.most_hits)
     if as_json:
         print_json(
             {

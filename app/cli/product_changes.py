@@ -66,8 +66,8 @@ def remove(
       reviewloop product remove 特仑苏 --delete-reviews --yes
     """
     with store_there(settings_of(db)) as store:
-        with store.read() as conn:
-            done = [products.summary(conn, name) for name in dict.fromkeys(names)]
+        with store.read() as tx:
+            done = [products.summary(tx, name) for name in dict.fromkeys(names)]
         deleted: list[int | None] = [None] * len(done)
         if not dry_run and delete_reviews:
             _ask(done, yes)

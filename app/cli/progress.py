@@ -199,21 +199,21 @@ class Progress:
         self._next_at_s = max(begin_s + least_s, end_s + (end_s - begin_s) / _MOST_READING)
 
     def _read(self, at_s: float) -> Snapshot:
-        with self._store.read() as conn:
-            now = conn.now
-            self._mark = queue_queries.count_stored_since(conn, self._mark)
-            load = queue_queries.waiting_summary(conn)
+        with self._store.read() as tx:
+            now = tx.now
+            self._mark = queue_queries.count_stored_since(tx, self._mark)
+            load = queue_queries.waiting_summary(tx)
             wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
-            queues = transitions.count_queues(conn)
-            waits = host_waits(conn, self._hosts.of_site, _SILENT_AFTER)
+            queues = transitions.count_queues(tx)
+            waits = host_waits(tx, self._hosts.of_site, _SILENT_AFTER)
             return Snapshot(
                 at_s=at_s,
                 queues=queues,
-                nodes=tuple(nodes.list_nodes(conn)),
+                nodes=tuple(nodes.list_nodes(tx)),
                 added=self._mark,
                 load=load,
                 next_in_s=wait_s,
-                left=time_left(conn, now, queues, waits),
+                left=time_left(tx, queues, waits),
                 waits=tuple(waits),
                 now=now,
             )

@@ -31,8 +31,8 @@ def report(names: tuple[str, ...], target: Path, db: str | None, sites: str | No
     from app.reports.report import report as made  # brings Jinja2
 
     settings = settings_of(db, sites)
-    with store_there(settings) as store, store.read() as conn:
-        text = made(conn, settings.catalog(), names)
+    with store_there(settings) as store, store.read() as tx:
+        text = made(tx, settings.catalog(), names)
     with whole_file(target) as out:
         out.write(text.encode(errors="replace"))
     if as_json:

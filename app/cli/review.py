@@ -104,8 +104,8 @@ def import_(
         with store_or_none(settings, dry_run=dry_run) as store:
             columns = _columns(read, said, product, site, origin)
             from_ = source.strip() if source is not None else _source(read, columns)
-            with store.read() if store is not None else nullcontext() as conn:
-                there = products.list_names(conn) if conn is not None else []
+            with store.read() if store is not None else nullcontext() as tx:
+                there = products.list_names(tx) if tx is not None else []
             names = ProductNames(there, product, None if crawl else ())
             if product is not None:
                 names.of(product)  # a wrong one is refused before anything is read

@@ -88,8 +88,8 @@ def list_(db: str | None, as_json: bool) -> None:
     rows: list[Schedule] = []
     now = datetime.now(UTC)
     if path is None or path.is_file() or left_by_up(settings):
-        with store_there(settings) as store, store.read() as conn:
-            rows, now = schedules.list_schedules(conn), conn.now
+        with store_there(settings) as store, store.read() as tx:
+            rows, now = schedules.list_schedules(tx), tx.now
     if as_json:
         sweeps = [{"name": one.name, "every_s": one.every_s, "does": one.does} for one in SWEEPS]
         print_json({"schedules": [document(row, now) for row in rows], "sweeps": sweeps})
@@ -225,8 +225,8 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
     with store_there(settings) as store:
 
         def write(operation: Operation[Any]) -> Any:
-            with store.begin() as conn:
-                return operation(conn, conn.now)
+            with store.begin() as tx:
+                return operation(tx)
 
         begun = schedule_actions.act(store, which, ScheduleAction.RUN, person())
         made = {
@@ -234,9 +234,9 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
             for row in begun
             if row.kind != ScheduleKind.RECRAWL
         }
-        with store.read() as conn:
-            now = conn.now
-            done = [schedules.find(conn, str(row.id)) for row in begun]
+        with store.read() as tx:
+            now = tx.now
+            done = [schedules.find(tx, str(row.id)) for row in begun]
     problems = {number: problem for number, of in made.items() for _, problem in of if problem}
     if as_json:
         print_json({"schedules": [document(row, now) for row in done]})

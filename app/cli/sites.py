@@ -116,10 +116,10 @@ def _stored(settings: Settings, catalog: Catalog) -> tuple[dict[str, Permission]
     urls = {url for site in catalog.sites for url in addresses(catalog, site)}
     path = sqlite_file(settings.database_url)
     if path is None or path.is_file():
-        with store_there(settings) as store, store.read() as conn:
+        with store_there(settings) as store, store.read() as tx:
             hosts = {urlsplit(url).netloc.lower() for url in urls}
-            kept = load_robots(conn, hosts, conn.now - _ROBOTS_OF_ANY_AGE)
-            had = queue_queries.count_by_site(conn)
+            kept = load_robots(tx, hosts, tx.now - _ROBOTS_OF_ANY_AGE)
+            had = queue_queries.count_by_site(tx)
         for url in urls:
             robots = kept.get(urlsplit(url).netloc.lower())
             if robots is not None:

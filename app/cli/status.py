@@ -38,23 +38,23 @@ def status(db: str | None, as_json: bool) -> None:
     settings = settings_of(db)
     catalog = settings.catalog()
     rule = settings.buffer()
-    with store_there(settings) as store, store.read() as conn:
-        now = conn.now
+    with store_there(settings) as store, store.read() as tx:
+        now = tx.now
         silent_after = timedelta(seconds=rule.silent_after_s)
-        waits = host_waits(conn, HostCatalog(catalog).of_site, silent_after)
+        waits = host_waits(tx, HostCatalog(catalog).of_site, silent_after)
         queues, load, totals = (
-            transitions.count_queues(conn),
-            queue_queries.waiting_summary(conn),
-            queue_queries.totals(conn),
+            transitions.count_queues(tx),
+            queue_queries.waiting_summary(tx),
+            queue_queries.totals(tx),
         )
-        left = time_left(conn, now, queues, waits)
-        refused = links.refusals_by_reason(conn)
-        rows, unrendered = nodes.list_nodes(conn), nodes.count_unrendered(conn)
-        unplanned = tasks.list_late_sites(conn)
+        left = time_left(tx, queues, waits)
+        refused = links.refusals_by_reason(tx)
+        rows, unrendered = nodes.list_nodes(tx), nodes.count_unrendered(tx)
+        unplanned = tasks.list_late_sites(tx)
         covered = sum(
-            product_queries.product_coverages(conn, catalog.most_hits).values(), product_queries.Coverage()
+            product_queries.product_coverages(tx, catalog.most_hits).values(), product_queries.Coverage()
         )
-        relaxed = sum(len(of) for of in product_queries.list_relaxed(conn).values())
+        relaxed = sum(len(of) for of in product_queries.list_relaxed(tx).values())
     if as_json:
         print_json(
             {
@@ -151,8 +151,8 @@ def verify(db: str | None, as_json: bool) -> None:
     Example:
       reviewloop verify --json
     """
-    with store_there(settings_of(db)) as store, store.read() as conn:
-        found = check_invariants(conn, conn.now)
+    with store_there(settings_of(db)) as store, store.read() as tx:
+        found = check_invariants(tx)
     if as_json:
         told = {"violations": [asdict(v) for v in found.violations], "counts": dict(found.counts)}
         live = {kind: asdict(one) for kind, one in found.live.overdue.items()}

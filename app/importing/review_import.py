@@ -99,15 +99,14 @@ class Saving:
 
     def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
         """Store reviews; of each, whether it was known."""
-        with self._store.begin() as conn:
-            now = conn.now
+        with self._store.begin() as tx:
             if not self._is_recorded:
-                record_import(conn, now, self._source, self._file, self._who)
+                record_import(tx, self._source, self._file, self._who)
             new = list(self._names.added.values())
-            added = [one.name for one in new[self._stored_products :] if products.add(conn, now, one)]
-            record_added(conn, now, added, self._who)
-            ids = products.ids(conn, {one.product for one in came})
-            repeated = imports.save(conn, self._source, came, ids)
+            added = [one.name for one in new[self._stored_products :] if products.add(tx, one)]
+            record_added(tx, added, self._who)
+            ids = products.ids(tx, {one.product for one in came})
+            repeated = imports.save(tx, self._source, came, ids)
         self._stored_products, self._is_recorded = len(new), True
         return repeated
 
@@ -130,8 +129,8 @@ class Trying:
         if self._store is None:
             stored = [False] * len(came)
         else:
-            with self._store.read() as conn:
-                stored = imports.are_known(conn, came)
+            with self._store.read() as tx:
+                stored = imports.are_known(tx, came)
         repeated = []
         for one, is_stored in zip(came, stored, strict=True):
             digest = int.from_bytes(one.page[:8], "big") ^ int(one.review.key[:16], 16)

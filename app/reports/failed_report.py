@@ -52,9 +52,9 @@ class FailedAttempt:
     last_head: str | None = None
 
 
-def failed_attempts(conn: Transaction) -> Iterator[FailedAttempt]:
+def failed_attempts(tx: Transaction) -> Iterator[FailedAttempt]:
     """Every attempt of every subtask that waits for a person, by cause."""
-    for row in sorted(manual.list_manual(conn), key=cause_of):
+    for row in sorted(manual.list_manual(tx), key=cause_of):
         untried = FailedAttempt(
             reason=row.reason,
             site=row.site,
@@ -63,7 +63,7 @@ def failed_attempts(conn: Transaction) -> Iterator[FailedAttempt]:
             why=row.why,
             suggestion=row.suggestion,
         )
-        attempts = subtask_queries.attempts_of(conn, row.subtask_id)
+        attempts = subtask_queries.attempts_of(tx, row.subtask_id)
         if not attempts:
             yield untried
         for one in attempts:
@@ -84,13 +84,13 @@ def failed_attempts(conn: Transaction) -> Iterator[FailedAttempt]:
             )
 
 
-def write_failed_report(conn: Transaction, form: str, out: IO[bytes]) -> int:
+def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
     """Write the report; returns how many subtasks wait.
 
     Args:
         form: one of the values of `FORMATS`.
     """
-    rows, waiting = list(failed_attempts(conn)), manual.list_manual(conn)
+    rows, waiting = list(failed_attempts(tx)), manual.list_manual(tx)
     if form in ("csv", "xlsx"):
         write_rows(rows, FailedAttempt, form, out)
         return len(waiting)
@@ -98,7 +98,7 @@ def write_failed_report(conn: Transaction, form: str, out: IO[bytes]) -> int:
         (reason, site, of[0].suggestion, [(one, _of(rows, one.subtask_id)) for one in of])
         for reason, site, of in by_cause(waiting)
     ]
-    at = f"{conn.now:%Y-%m-%d %H:%M} UTC"
+    at = f"{tx.now:%Y-%m-%d %H:%M} UTC"
     if form == "html":
         text = page("failed_report.html", at=at, causes=causes, total=len(waiting))
     else:

@@ -55,7 +55,7 @@ def page(template: str, **values: object) -> str:
     return environment.get_template(template).render(values)
 
 
-def report(conn: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> str:
+def report(tx: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> str:
     """The report as HTML.
 
     Args:
@@ -65,10 +65,10 @@ def report(conn: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> st
         InputError: there is no product of a name.
     """
     wanted = ReviewFilter(products=tuple(names))
-    check_products(conn, wanted.products)
-    counts = count_reviews(conn, wanted)
-    listed = [row for row in product_rows(conn) if not names or row.name in names]
-    covered = product_queries.product_coverages(conn, catalog.most_hits)
+    check_products(tx, wanted.products)
+    counts = count_reviews(tx, wanted)
+    listed = [row for row in product_rows(tx) if not names or row.name in names]
+    covered = product_queries.product_coverages(tx, catalog.most_hits)
     label = _period(counts.by_day)
     by_period = _by_period(counts.by_day, label)
     complaints = _by_period(counts.complaints, label)
@@ -80,7 +80,7 @@ def report(conn: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> st
     told = sorted(listed, key=lambda row: (-counts.by_product[row.name], row.name))
     return page(
         "report.html",
-        at=conn.now.astimezone(CHINA),
+        at=tx.now.astimezone(CHINA),
         names=names,
         total=sum(counts.by_product.values()),
         dated=sum(counts.by_day.values()),
@@ -96,16 +96,14 @@ def report(conn: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> st
             "Reviews by voice",
         ),
         complaint_chart=_heat(complaints, sites, periods, f"Complaints by site and {label}"),
-        by_voice=[(_VOICES[one], _of_voice(conn, wanted, one)) for one in Voice if counts.by_voice[one]],
-        samples=[
-            one for row in told[:_SHOWN] for one in _samples(conn, row.name, counts.by_product[row.name])
-        ],
+        by_voice=[(_VOICES[one], _of_voice(tx, wanted, one)) for one in Voice if counts.by_voice[one]],
+        samples=[one for row in told[:_SHOWN] for one in _samples(tx, row.name, counts.by_product[row.name])],
     )
 
 
-def _samples(conn: Transaction, name: str, n: int) -> Sequence[ReviewRow]:
+def _samples(tx: Transaction, name: str, n: int) -> Sequence[ReviewRow]:
     """Some reviews of a product: the first that are long enough to be worth reading, and no reposts."""
-    return _readable(review_rows(conn, ReviewFilter(products=(name,)))) if n else ()
+    return _readable(review_rows(tx, ReviewFilter(products=(name,)))) if n else ()
 
 
 def _readable(rows: Iterable[ReviewRow]) -> Sequence[ReviewRow]:
@@ -115,9 +113,9 @@ def _readable(rows: Iterable[ReviewRow]) -> Sequence[ReviewRow]:
     return list(islice(found, _SAMPLES))
 
 
-def _of_voice(conn: Transaction, wanted: ReviewFilter, voice: Voice) -> Sequence[ReviewRow]:
+def _of_voice(tx: Transaction, wanted: ReviewFilter, voice: Voice) -> Sequence[ReviewRow]:
     """Some reviews of one voice, as `_samples`."""
-    return _readable(review_rows(conn, replace(wanted, voices=(voice,))))
+    return _readable(review_rows(tx, replace(wanted, voices=(voice,))))
 
 
 def _heat(

@@ -68,7 +68,7 @@ def deliver_due(
         Those it took, each with why it failed, or an empty text.
     """
     done: list[tuple[Schedule, str]] = []
-    while goes_on() and (taken := write(lambda conn, now: schedules.claim_due(conn, now, only))) is not None:
+    while goes_on() and (taken := write(lambda tx: schedules.claim_due(tx, only))) is not None:
         problem = ""
         try:
             _deliver(tools, store, taken, goes_on)
@@ -84,8 +84,8 @@ def deliver_due(
     return done
 
 
-def _ended(conn: Transaction, now: Any, *, taken: Schedule, problem: str) -> None:
-    schedules.end_run(conn, now, taken, problem)
+def _ended(tx: Transaction, *, taken: Schedule, problem: str) -> None:
+    schedules.end_run(tx, taken, problem)
 
 
 def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Callable[[], bool]) -> None:
@@ -95,11 +95,11 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
         folder = folder_of(to)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        with store.read() as conn:
-            now = conn.now
+        with store.read() as tx:
+            now = tx.now
             path = (folder or Path(own)) / f"{kind}-{taken.id}-{now:%Y%m%d-%H%M%S}.{form}"
             with whole_file(path) as out:
-                said = _write(conn, tools, taken, out)
+                said = _write(tx, tools, taken, out)
         if folder is not None:
             return
         of = ", ".join(taken.options.get("products", ())) or "all products"
@@ -113,17 +113,17 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
         send(parcel, to, tools.sender(), private=bool(taken.options.get("private")), goes_on=goes_on)
 
 
-def _write(conn: Transaction, tools: DeliveryTools, taken: Schedule, out: IO[bytes]) -> str:
+def _write(tx: Transaction, tools: DeliveryTools, taken: Schedule, out: IO[bytes]) -> str:
     """Write the file; returns what to say of it."""
     names, form = tuple(taken.options.get("products", ())), taken.options["format"]
     if taken.kind is ScheduleKind.EXPORT:
-        rows = pseudonymised(review_rows(conn, ReviewFilter(products=names)), tools.pseudonyms())
+        rows = pseudonymised(review_rows(tx, ReviewFilter(products=names)), tools.pseudonyms())
         return f"{write_rows(rows, ReviewRow, form, out):,} rows"
     if taken.kind is ScheduleKind.FAILED_REPORT:
         from app.reports.failed_report import write_failed_report  # brings Jinja2
 
-        return f"{write_failed_report(conn, form, out):,} subtasks wait"
+        return f"{write_failed_report(tx, form, out):,} subtasks wait"
     from app.reports.report import report
 
-    out.write(report(conn, tools.catalog(), names).encode(errors="replace"))
+    out.write(report(tx, tools.catalog(), names).encode(errors="replace"))
     return "the file is attached"

@@ -63,9 +63,9 @@ class Summary:
 
 def mark(store: Store) -> Stored:
     """Marks where a run begins, for `summary`."""
-    with store.read() as conn:
-        begin = queue_queries.count_stored_since(conn, Stored())
-        return Stored(page_id=begin.page_id, review_id=begin.review_id, attempt_id=pairs.newest_attempt(conn))
+    with store.read() as tx:
+        begin = queue_queries.count_stored_since(tx, Stored())
+        return Stored(page_id=begin.page_id, review_id=begin.review_id, attempt_id=pairs.newest_attempt(tx))
 
 
 def summary(
@@ -76,22 +76,22 @@ def summary(
     hosts_of: HostsOf = lambda site: (site, site),
 ) -> Summary:
     """The store now, at the end of a run that began at `begin`."""
-    with store.read() as conn:
-        now = conn.now
+    with store.read() as tx:
+        now = tx.now
         return Summary(
-            queues=transitions.count_queues(conn),
-            pairs=tuple(pairs.pairs(conn)),
-            totals=queue_queries.totals(conn),
-            added=queue_queries.count_stored_since(conn, begin),
-            manual=tuple(sorted(manual.list_manual(conn), key=cause_of)),
+            queues=transitions.count_queues(tx),
+            pairs=tuple(pairs.pairs(tx)),
+            totals=queue_queries.totals(tx),
+            added=queue_queries.count_stored_since(tx, begin),
+            manual=tuple(sorted(manual.list_manual(tx), key=cause_of)),
             seconds=round(seconds, 2),
             settings=settings,
-            waits=tuple(host_waits(conn, hosts_of, timedelta(seconds=15))),
+            waits=tuple(host_waits(tx, hosts_of, timedelta(seconds=15))),
             at=now,
-            unplanned=tuple(tasks.list_late_sites(conn)),
-            products=tuple(sorted((row for row in product_rows(conn) if row.reviews), key=_most_first)),
-            samples=samples(review_rows(conn, ReviewFilter(after=begin.review_id))),
-            statistics=pairs.run_attempts(conn, begin.attempt_id),
+            unplanned=tuple(tasks.list_late_sites(tx)),
+            products=tuple(sorted((row for row in product_rows(tx) if row.reviews), key=_most_first)),
+            samples=samples(review_rows(tx, ReviewFilter(after=begin.review_id))),
+            statistics=pairs.run_attempts(tx, begin.attempt_id),
         )
 
 
@@ -175,8 +175,8 @@ def write_report(store: Store, file: str | None) -> None:
     """Write the report of what waits for a person to a file, whole or not at all; None: nowhere."""
     if not file:
         return
-    with store.read() as conn:
-        text = _report(manual.list_manual(conn), conn.now.isoformat(timespec="seconds"))
+    with store.read() as tx:
+        text = _report(manual.list_manual(tx), tx.now.isoformat(timespec="seconds"))
     path = Path(file)
     draft = path.with_name(path.name + ".new")
     draft.write_text(text, encoding="utf-8")

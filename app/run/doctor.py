@@ -176,8 +176,8 @@ def _check_database(settings: Settings, now: Callable[[], datetime]) -> Iterator
 
 def _revisions(settings: Settings) -> tuple[str | None, str, datetime]:
     """Return the revision of the store's schema, this version's, and the database's time."""
-    with closing(Store.open(settings.database_url)) as store, store.read() as conn:
-        return schema.upgradable_revision(conn, MIGRATIONS), schema.newest(MIGRATIONS), conn.now
+    with closing(Store.open(settings.database_url)) as store, store.read() as tx:
+        return schema.upgradable_revision(tx, MIGRATIONS), schema.newest(MIGRATIONS), tx.now
 
 
 def _find_read_only(path: Path) -> Path | None:

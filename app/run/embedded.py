@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from threading import Event
 
@@ -161,14 +160,14 @@ class EmbeddedRunner:
         self._loop.call_soon_threadsafe(self._end.set)
         return True
 
-    def _register(self, conn: Transaction, now: datetime) -> int:
+    def _register(self, tx: Transaction) -> int:
         """Register the nodes. Return the number of leases that the last run left behind if it was killed."""
         # A SQLite file has one run at a time, so an open lease belongs to a dead run.
         entries = wiring.entries_of_node(self._settings, self._catalog)
-        back = closing.release_leases(conn, None, "its run was killed") if self._store.is_sqlite else 0
+        back = closing.release_leases(tx, None, "its run was killed") if self._store.is_sqlite else 0
         for node in self._node_rows:
             machine = wiring.machine(own_settings(self._settings, node))
-            nodes.register(conn, now, replace(node, machine=machine), entries)
+            nodes.register(tx, replace(node, machine=machine), entries)
         return back
 
     async def _open_nodes(self, stack: AsyncExitStack) -> None:
@@ -221,9 +220,9 @@ class EmbeddedRunner:
         """Run a sweep in the scheduler's transaction and notify the nodes. Return its CPU seconds."""
         self._context.state.grants = await self._permits.granted(self._context.host_names)
 
-        def run(conn: Transaction, now: datetime) -> tuple[list[Lease], float]:
+        def run(tx: Transaction) -> tuple[list[Lease], float]:
             begin_s = time.thread_time()
-            return tick(conn, now, self._context, (name,)), time.thread_time() - begin_s
+            return tick(tx, self._context, (name,)), time.thread_time() - begin_s
 
         leases, took_s = await self._writer.run(run)
         # Nodes of other processes get no message. If they start a lease late, it is released.
@@ -259,7 +258,7 @@ class EmbeddedRunner:
                     await self._plan()
                     planned = True
                 took_s = await self._tick("turn")
-                if self._until.done and await self._writer.run(lambda conn, _: snapshot.all_settled(conn)):
+                if self._until.done and await self._writer.run(lambda tx: snapshot.all_settled(tx)):
                     self._end.set()
             except Exception:
                 log.exception("a turn of the loop failed; the next one comes")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 
 from tasks.store.queries import queues as queue_queries
@@ -43,9 +42,7 @@ class TimeLeft:
     next_s: float | None = None
 
 
-def time_left(
-    conn: Transaction, now: datetime, queues: Mapping[str, int], waits: Sequence[HostQueue]
-) -> TimeLeft:
+def time_left(tx: Transaction, queues: Mapping[str, int], waits: Sequence[HostQueue]) -> TimeLeft:
     """Estimate the time left as hits left / pages per second of the last 5 minutes, if no work is added.
 
     Args:
@@ -54,18 +51,18 @@ def time_left(
     """
     unsettled, waiting = queue_queries.open_subtasks(queues), sum(one.subtasks for one in waits)
     if not unsettled:
-        planned = sum(queues.values()) and snapshot.all_settled(conn)
+        planned = sum(queues.values()) and snapshot.all_settled(tx)
         return TimeLeft(Ending.NOTHING_LEFT if planned else Ending.NO_WORK)
     silent = [one for one in waits if one.unreachable]
     silent_subtasks = sum(one.subtasks for one in silent)
     next_s = None
     if waits and unsettled <= waiting:
-        next_s = max(0.0, min((one.until - now).total_seconds() for one in waits))
-    pace = queue_queries.pace(conn, _WINDOW_S)
+        next_s = max(0.0, min((one.until - tx.now).total_seconds() for one in waits))
+    pace = queue_queries.pace(tx, _WINDOW_S)
     if next_s is not None and (silent or not pace.pages):
         return TimeLeft(Ending.HOSTS, next_s, waiting, silent_subtasks, next_s)
     if not pace.pages:
         return TimeLeft(Ending.UNKNOWN, 0.0, waiting, silent_subtasks)
-    hits = max(0, queue_queries.open_left(conn) - sum(one.left for one in silent))
+    hits = max(0, queue_queries.open_left(tx) - sum(one.left for one in silent))
     seconds = max(next_s or 0.0, hits * pace.seconds / pace.pages)
     return TimeLeft(Ending.DONE_IN, seconds, waiting, silent_subtasks, next_s)

@@ -53,8 +53,8 @@ def numbered_nodes(count: int, slots: int, *, lab: bool) -> list[Node]:
 
 def list_nodes(settings: Settings, store: Store, count: int | None, default: int) -> list[Node]:
     """Return the nodes of a run on this store, as `choose_nodes` does. Raises InputError."""
-    with store.read() as conn:
-        added = nodes.list_added(conn, settings.slots)
+    with store.read() as tx:
+        added = nodes.list_added(tx, settings.slots)
     return choose_nodes(settings, added, count, default)
 
 
@@ -170,8 +170,8 @@ def _route(family: socket.AddressFamily) -> str:
 
 def browser_obstacle(store: Store, settings: Settings) -> Obstacle | None:
     """Return the obstacle to pages made by script, or None if a live node has a browser or no node is there yet."""
-    with store.read() as conn:
-        none = nodes.lacks_browser(conn, conn.now, settings.node_silent_after())
+    with store.read() as tx:
+        none = nodes.lacks_browser(tx, settings.node_silent_after())
     return NO_NODE_HAS_BROWSER if none else None
 
 
@@ -181,8 +181,8 @@ def count_browsers(settings: Settings) -> tuple[int, int] | None:
     if not settings.redis_url or (path is not None and not path.is_file()):
         return None
     try:
-        with closing(Store.open(settings.database_url)) as store, store.read() as conn:
-            live, rendering = nodes.count_browsers(conn, conn.now, settings.node_silent_after())
+        with closing(Store.open(settings.database_url)) as store, store.read() as tx:
+            live, rendering = nodes.count_browsers(tx, settings.node_silent_after())
     except (ReviewloopError, OSError):
         return None  # another check reports the database
     return (live, rendering) if live else None

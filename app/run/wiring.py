@@ -305,7 +305,7 @@ def delivery_tools(settings: Settings) -> DeliveryTools:
 async def describe(writer: Writer, names: Sequence[str]) -> None:
     """Store the parameters of this machine for its nodes, which crawl meanwhile: timing the disk takes a while."""
     parameters = await asyncio.to_thread(this_machine)
-    await writer.run(lambda conn, _now: nodes.describe(conn, names, parameters))
+    await writer.run(lambda tx: nodes.describe(tx, names, parameters))
 
 
 async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, askable: Askable) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tasks.domain.pair_stats import HALF_LIFE_S
@@ -31,14 +30,14 @@ class PermitWorth:
     slot_worth: float | None = None
 
 
-def permit_worths(conn: Transaction, now: datetime) -> Mapping[tuple[str, str], PermitWorth]:
+def permit_worths(tx: Transaction) -> Mapping[tuple[str, str], PermitWorth]:
     """Of every (site, node); one that tried nothing has what its site and its node make one expect."""
     from tasks.scheduling.posterior import posterior  # it takes scipy half a second: only for who asks
 
-    now_s = now.timestamp()
-    knowledge = _knowledge(conn, now)
+    now_s = tx.now.timestamp()
+    knowledge = _knowledge(tx)
     chances = posterior(knowledge, now_s, knowledge.sites, knowledge.nodes).mean().page_chance
-    prices = pairs.last_prices(conn)
+    prices = pairs.last_prices(tx)
     return {
         (site, node): PermitWorth(
             page_chance=float(chances[knowledge.sites[site], knowledge.nodes[node]]),
@@ -50,13 +49,13 @@ def permit_worths(conn: Transaction, now: datetime) -> Mapping[tuple[str, str], 
     }
 
 
-def _knowledge(conn: Transaction, now: datetime) -> Knowledge:
+def _knowledge(tx: Transaction) -> Knowledge:
     """Return the statistics of every pair as a decision would have them now, with what runs."""
     from tasks.scheduling.statistics import Knowledge  # it takes numpy: only for who asks
 
     known = Knowledge()
-    for row in stats.list_changed(conn, None):
-        age_s = (now - row.faded_at).total_seconds()
-        known.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), now.timestamp())
-    known.set_running(stats.running(conn))
+    for row in stats.list_changed(tx, None):
+        age_s = (tx.now - row.faded_at).total_seconds()
+        known.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), tx.now.timestamp())
+    known.set_running(stats.running(tx))
     return known

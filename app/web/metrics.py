@@ -52,20 +52,20 @@ class _Reader:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def __call__(self, conn: Transaction, now: datetime) -> list[Metric]:
+    def __call__(self, tx: Transaction) -> list[Metric]:
         return [
             _gauge(
                 "reviewloop_info", "Version of the dashboard that tells this.", {(VERSION,): 1.0}, "version"
             ),
-            *_of_queues(conn, now),
-            *_of_pairs(pairs.pairs(conn)),
-            *_of_nodes(conn, now),
-            *_measure_hosts(conn),
-            *_of_scheduler(load_measurements(conn), now),
+            *_of_queues(tx),
+            *_of_pairs(pairs.pairs(tx)),
+            *_of_nodes(tx),
+            *_measure_hosts(tx),
+            *_of_scheduler(load_measurements(tx), tx.now),
             _gauge(
                 "reviewloop_alert",
                 "1: an alert that is on.",
-                {(row.rule, row.subject): 1.0 for row in notices.list_alerts(conn) if row.firing},
+                {(row.rule, row.subject): 1.0 for row in notices.list_alerts(tx) if row.firing},
                 "rule",
                 "subject",
             ),
@@ -86,16 +86,16 @@ def _counter(name: str, said: str, values: Mapping[Any, float], *labels: str) ->
     return family
 
 
-def _of_queues(conn: Transaction, now: datetime) -> Iterator[Metric]:
-    queues = transitions.count_queues(conn)
+def _of_queues(tx: Transaction) -> Iterator[Metric]:
+    queues = transitions.count_queues(tx)
     yield _gauge(
         "reviewloop_subtasks",
         "Subtasks by queue.",
         {(name,): float(n) for name, n in queues.items()},
         "queue",
     )
-    load = queue_queries.waiting_summary(conn)
-    age_s = (now - load.oldest_at).total_seconds() if load.oldest_at is not None else 0.0
+    load = queue_queries.waiting_summary(tx)
+    age_s = (tx.now - load.oldest_at).total_seconds() if load.oldest_at is not None else 0.0
     yield _gauge(
         "reviewloop_oldest_waiting_seconds", "Age of the oldest in PRIORITY or WAIT.", {(): max(0.0, age_s)}
     )
@@ -104,7 +104,7 @@ def _of_queues(conn: Transaction, now: datetime) -> Iterator[Metric]:
         "Subtasks in WAIT whose time has not come.",
         {(): float(load.delayed)},
     )
-    sizes, pace = queue_queries.sizes(conn), queue_queries.pace(conn, _PACE_S)
+    sizes, pace = queue_queries.sizes(tx), queue_queries.pace(tx, _PACE_S)
     yield _counter("reviewloop_pages", "Pages stored so far (highest number).", {(): float(sizes.pages)})
     yield _counter(
         "reviewloop_reviews", "Reviews stored so far (highest number).", {(): float(sizes.reviews)}
@@ -114,14 +114,14 @@ def _of_queues(conn: Transaction, now: datetime) -> Iterator[Metric]:
         "reviewloop_reviews_per_second", "Stored in the last 120 s.", {(): pace.reviews / pace.seconds}
     )
 
-    latest = pairs.recent_traffic(conn, _PACE_S)
+    latest = pairs.recent_traffic(tx, _PACE_S)
     said = "Of attempts that ended in the last 120 s."
     yield _gauge("reviewloop_requests_per_second", said, {(): latest.requests / _PACE_S})
     yield _gauge("reviewloop_received_bytes_per_second", said, {(): latest.bytes / _PACE_S})
     yield _gauge(
         "reviewloop_recent_failures",
         f"Attempts that failed among the newest {NEWEST_ATTEMPTS:,}.",
-        _failures(pairs.recent_attempts(conn)),
+        _failures(pairs.recent_attempts(tx)),
         "site",
         "reason",
     )
@@ -173,22 +173,22 @@ _NODE_GAUGES: Sequence[tuple[str, str, Callable[[NodeRow], float]]] = (
 )
 
 
-def _of_nodes(conn: Transaction, now: datetime) -> Iterator[Metric]:
-    rows = nodes.list_nodes(conn)
+def _of_nodes(tx: Transaction) -> Iterator[Metric]:
+    rows = nodes.list_nodes(tx)
     for name, said, value in _NODE_GAUGES:
         yield _gauge(
             f"reviewloop_node_{name}", said, {(row.name,): float(value(row)) for row in rows}, "node"
         )
-    silent = {(row.name,): (now - row.seen_at).total_seconds() for row in rows if row.seen_at is not None}
+    silent = {(row.name,): (tx.now - row.seen_at).total_seconds() for row in rows if row.seen_at is not None}
     yield _gauge(
         "reviewloop_node_silent_seconds", "Since its last heartbeat; none: it has ended.", silent, "node"
     )
 
 
-def _measure_hosts(conn: Transaction) -> Iterator[Metric]:
+def _measure_hosts(tx: Transaction) -> Iterator[Metric]:
     open_now = {
         (one.host, one.node, one.cause): 1.0 if one.state is BreakerState.OPEN else 0.5
-        for one in hosts.list_rests(conn)
+        for one in hosts.list_rests(tx)
     }
     yield _gauge(
         "reviewloop_breaker", "1: open, 0.5: half-open; none: closed.", open_now, "host", "node", "cause"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import exists, func, or_, select
@@ -27,9 +26,9 @@ from tasks.store.sql.transaction import Transaction
 _ALWAYS_GO_ON = (State.PRIORITY, State.SLEEP, State.FAILED)
 
 
-def movement(conn: Transaction) -> tuple[Any, ...]:
+def movement(tx: Transaction) -> tuple[Any, ...]:
     """Return the numbers of the newest page and transition: one of them grows whenever the loop gets on."""
-    return tuple(conn.engine_connection.execute(_NEWEST).one())
+    return tuple(tx.engine_connection.execute(_NEWEST).one())
 
 
 _NEWEST = select(
@@ -37,18 +36,18 @@ _NEWEST = select(
 )
 
 
-def can_go_on(conn: Transaction, now: datetime, without: Collection[str] = ()) -> bool:
+def can_go_on(tx: Transaction, without: Collection[str] = ()) -> bool:
     """Whether there is work that needs none of these nodes and waits for no time to come.
 
     Args:
         without: nodes that are out of order; what is leased to them must run out first.
     """
     s = subtasks.c
-    waits = exists().where(s.state == State.WAIT, or_(s.not_before.is_(None), s.not_before <= now))
+    waits = exists().where(s.state == State.WAIT, or_(s.not_before.is_(None), s.not_before <= tx.now))
     runs = exists().where(s.state == State.CRAWL, s.lease_node.not_in(without))
     moves = exists().where(s.state.in_(_ALWAYS_GO_ON))
     unplanned = exists().where(virtual_tasks.c.planned_at.is_(None))
-    return bool(conn.engine_connection.execute(select(or_(waits, runs, moves, unplanned))).scalar_one())
+    return bool(tx.engine_connection.execute(select(or_(waits, runs, moves, unplanned))).scalar_one())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +67,10 @@ class Contents:
     partitions: Counter[tuple[str, ...]]
 
 
-def contents(conn: Transaction) -> Contents:
+def contents(tx: Transaction) -> Contents:
     """All pages and reviews; held in memory."""
     return Contents(
-        *(Counter(tuple(map(str, row)) for row in conn.engine_connection.execute(of)) for of in _CONTENTS)
+        *(Counter(tuple(map(str, row)) for row in tx.engine_connection.execute(of)) for of in _CONTENTS)
     )
 
 

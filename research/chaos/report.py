@@ -128,10 +128,10 @@ def make_report(
         compared: with a calm run; `None` if the run did not get that far.
         to_a_person: by subtask that came to a person, why. There was nothing a person could mend.
     """
-    with store.read() as conn:
-        found = verify(conn, conn.now)
-        queues = transitions.count_queues(conn)
-        recalls = queue_queries.totals(conn).recalls
+    with store.read() as tx:
+        found = verify(tx)
+        queues = transitions.count_queues(tx)
+        recalls = queue_queries.totals(tx).recalls
     violations = [asdict(one) for one in found.violations]
     violations += [_violation("to a person", why, number) for number, why in to_a_person.items()]
     if compared is not None:

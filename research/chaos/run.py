@@ -186,8 +186,8 @@ class ChaosRun:
         """Return True if something moved since a time, or nothing is there that could."""
         if self._watch.moved_s > asked_s:
             return True
-        with self._store.read() as conn:
-            return not can_go_on(conn, conn.now, without)
+        with self._store.read() as tx:
+            return not can_go_on(tx, without)
 
     def _is_back(self, fault: Fault, undone_s: float) -> bool:
         """Return True if the server that a fault took away answers again."""
@@ -206,8 +206,8 @@ class ChaosRun:
 
         def done() -> bool:
             self._retry()
-            with self._store.read() as conn:
-                settled = snapshot.all_settled(conn) and not transitions.count_queues(conn)["MANUAL"]
+            with self._store.read() as tx:
+                settled = snapshot.all_settled(tx) and not transitions.count_queues(tx)["MANUAL"]
             return settled or time.monotonic() > max(begin_s, self._watch.moved_s) + _GIVE_UP_S
 
         self._until(done, _CALM_S)
@@ -275,13 +275,12 @@ class ChaosRun:
 
     def _retry(self) -> None:
         """Retry what came to a person, and note it: nothing was wrong that a person could have mended."""
-        with self._store.begin() as conn:
-            now = conn.now
-            for row in manual.list_manual(conn):
+        with self._store.begin() as tx:
+            for row in manual.list_manual(tx):
                 self.to_a_person[row.subtask_id] = (
                     f"{row.reason} at {row.site} on {', '.join(row.nodes)}: {row.why}"
                 )
-                manual.retry(conn, now, row.subtask_id)
+                manual.retry(tx, row.subtask_id)
 
 
 def _never() -> bool:

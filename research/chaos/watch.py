@@ -55,8 +55,8 @@ class Watch:
         before: tuple[Any, ...] | None = None
         while not self._stop.wait(_EVERY_S):
             try:
-                with self._store.read() as conn:
-                    now = movement(conn)
+                with self._store.read() as tx:
+                    now = movement(tx)
             except StoreFailed as error:
                 log.debug("no answer: %s", error)
                 continue
@@ -104,13 +104,13 @@ class StallWatch:
         quiet_s = max(self.free_s, self._moved_s())
         if now_s - quiet_s < _QUIET_S:
             return
-        with self._store.read() as conn:
-            if not can_go_on(conn, conn.now, self._without):
+        with self._store.read() as tx:
+            if not can_go_on(tx, self._without):
                 self._idle_s = now_s
             elif now_s - max(quiet_s, self._idle_s) > STALL_S:
-                queues = [f"{n} in {state}" for state, n in transitions.count_queues(conn).items() if n]
+                queues = [f"{n} in {state}" for state, n in transitions.count_queues(tx).items() if n]
                 sessions = [
                     f"{state}, waits for {waits or 'nothing'}, {seconds:.0f} s: {' '.join(query.split())}"
-                    for state, waits, seconds, query in open_transactions(conn)
+                    for state, waits, seconds, query in open_transactions(tx)
                 ]
                 self.stalled = f"{', '.join(queues)}; transactions: {'; '.join(sessions) or 'none'}"

@@ -90,15 +90,15 @@ class Products:
     def __init__(self, store: Store, supply: Supply) -> None:
         self._store = store
         self._supply = supply
-        with store.read() as conn:  # a folder may hold an earlier run
-            self.added = queue_queries.totals(conn).products
+        with store.read() as tx:  # a folder may hold an earlier run
+            self.added = queue_queries.totals(tx).products
 
     def feed(self) -> None:
         """Add the next product where there is little left to do. Raises what the database raises."""
-        with self._store.read() as conn:
-            queues = transitions.count_queues(conn)
+        with self._store.read() as tx:
+            queues = transitions.count_queues(tx)
             waiting = queues["PRIORITY"] + queues["WAIT"]
-            if queue_queries.open_left(conn) >= self._supply.left and waiting >= self._supply.subtasks:
+            if queue_queries.open_left(tx) >= self._supply.left and waiting >= self._supply.subtasks:
                 return
         self.add()
 
@@ -106,7 +106,7 @@ class Products:
         """Add the next product."""
         name = next(islice(names(), self.added, None))
         product = new_product(name)  # which loads a dictionary: not within a transaction
-        with self._store.begin() as conn:
-            products.add(conn, conn.now, product)
+        with self._store.begin() as tx:
+            products.add(tx, product)
         # Once it is committed: an answer that is lost lets it be added again, which changes nothing.
         self.added += 1

@@ -210,5 +210,5 @@ def _of_run(database: str, sites: str | None) -> Scenario:
     from research.simulator.recorded import scenario_of_run
 
     settings = settings_of(database, sites)
-    with store_there(settings) as store, store.read() as conn:
-        return scenario_of_run(conn, settings.catalog() if sites is not None else None)
+    with store_there(settings) as store, store.read() as tx:
+        return scenario_of_run(tx, settings.catalog() if sites is not None else None)

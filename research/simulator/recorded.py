@@ -29,7 +29,7 @@ from tasks.store.queue import nodes
 from tasks.store.sql.transaction import Transaction
 
 
-def scenario_of_run(conn: Transaction, catalog: Catalog | None) -> Scenario:
+def scenario_of_run(tx: Transaction, catalog: Catalog | None) -> Scenario:
     """The scenario of the run in a store.
 
     Args:
@@ -40,9 +40,9 @@ def scenario_of_run(conn: Transaction, catalog: Catalog | None) -> Scenario:
     """
     known = [
         NodeSpec(name=row.name, kinds=tuple(map(Kind, sorted(row.kinds))), slots=row.slots)
-        for row in nodes.list_nodes(conn)
+        for row in nodes.list_nodes(tx)
     ]
-    return recorded_scenario(known, recorded_tasks(conn), recorded_attempts(conn), catalog)
+    return recorded_scenario(known, recorded_tasks(tx), recorded_attempts(tx), catalog)
 
 
 def recorded_scenario(

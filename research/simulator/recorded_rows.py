@@ -53,9 +53,9 @@ class RecordedTask:
 _COLUMNS = [attempts.c[one.name] for one in fields(RecordedAttempt) if one.name in attempts.c]
 
 
-def recorded_attempts(conn: Transaction) -> list[RecordedAttempt]:
+def recorded_attempts(tx: Transaction) -> list[RecordedAttempt]:
     """Every attempt that was closed, the oldest first; those given back only where they tried pages."""
-    rows = conn.engine_connection.execute(
+    rows = tx.engine_connection.execute(
         select(*_COLUMNS, attempts.c.allocated_at.label("begun_at"))
         .where(
             attempts.c.outcome.in_(("succeeded", "failed", "silent"))
@@ -67,34 +67,34 @@ def recorded_attempts(conn: Transaction) -> list[RecordedAttempt]:
     return [RecordedAttempt(**row._mapping) for row in rows]
 
 
-def recorded_tasks(conn: Transaction) -> Sequence[RecordedTask]:
+def recorded_tasks(tx: Transaction) -> Sequence[RecordedTask]:
     """Every task, in the order they were made, but for those with nothing to do. A page is fetched once: it is of the
     first task that lists it.
     """
     first = select(func.min(targets.c.id)).where(targets.c.kind == "hit").group_by(targets.c.url_key)
-    hits = _by_task(select(targets.c.task_id, func.count()).where(targets.c.id.in_(first)), conn)
+    hits = _by_task(select(targets.c.task_id, func.count()).where(targets.c.id.in_(first)), tx)
     vain = _by_task(
         select(subtasks.c.task_id, func.count())
         .join(attempts, attempts.c.subtask_id == subtasks.c.id)
         .where(attempts.c.outcome == "succeeded", attempts.c.offered == 0, attempts.c.requests > 0),
-        conn,
+        tx,
     )
-    listed = _by_task(select(targets.c.task_id, func.count()).where(targets.c.kind == "hit"), conn)
+    listed = _by_task(select(targets.c.task_id, func.count()).where(targets.c.kind == "hit"), tx)
     settled = [state for state in State if state.settled]
     is_open = _by_task(
         select(subtasks.c.task_id, func.count()).where(subtasks.c.state.not_in(settled)),
-        conn,
+        tx,
     )
     found = [
         RecordedTask(site, kind, hits.get(id_, 0), vain.get(id_, 0), id_ in listed or id_ not in is_open)
-        for id_, site, kind in conn.engine_connection.execute(
+        for id_, site, kind in tx.engine_connection.execute(
             select(tasks.c.id, tasks.c.site, tasks.c.kind).order_by(tasks.c.id)
         )
     ]
     return [one for one in found if one.hits or one.vain or not one.read]
 
 
-def _by_task(counted: Select[int, int], conn: Transaction) -> dict[int, int]:
+def _by_task(counted: Select[int, int], tx: Transaction) -> dict[int, int]:
     """Rows of (task, count), one for each task."""
-    rows = conn.engine_connection.execute(counted.group_by(counted.selected_columns[0]))
+    rows = tx.engine_connection.execute(counted.group_by(counted.selected_columns[0]))
     return {row[0]: row[1] for row in rows}

@@ -164,23 +164,23 @@ class _Loop:
             conn.engine_connection.execute(update(tables.nodes).where(open_ones).values(drained=False))
         server_s, begin_cpu_s, begin_s = self._server.cpu_s(), time.process_time(), time.perf_counter()
         with self._store.begin() as conn:
-            given = tick(conn, conn.now, self._context, ("admit", "allocate"))
+            given = tick(conn, self._context, ("admit", "allocate"))
         clock_s, used_s = time.perf_counter() - begin_s, time.process_time() - begin_cpu_s
         return _Turn(clock_s, used_s + self._server.cpu_s() - server_s, len(given))
 
-    def _queue(self, conn: Transaction, count: int) -> None:
+    def _queue(self, tx: Transaction, count: int) -> None:
         """So many more subtasks in PRIORITY."""
         sqlite = self._store.is_sqlite
-        numbers = _NUMBERS["sqlite" if conn.is_sqlite else "postgresql"]
+        numbers = _NUMBERS["sqlite" if tx.is_sqlite else "postgresql"]
         statement = f"{numbers} {_SUBTASKS}"
         if sqlite:  # WITH may not come before INSERT ... SELECT there, but within it may
             head, tail = _SUBTASKS.split("SELECT", 1)
             statement = f"{head} {numbers} SELECT {tail}"
-        now = conn.now
+        now = tx.now
         told = now.replace(tzinfo=None).isoformat(" ") if sqlite else now.isoformat(" ")
         told_by = {"sites": self._sites, "least": self._made, "size": self._made + count, "now": told}
         if count:
-            conn.engine_connection.execute(text(statement), told_by)
+            tx.engine_connection.execute(text(statement), told_by)
         self._made += count
 
 
@@ -192,15 +192,15 @@ def _context(sites: Sequence[str]) -> Context:
     return Context(catalog, settings, HostCatalog(catalog), Random(1), SchedulerState(settings.strategy))
 
 
-def _begin(conn: Transaction, sites: Sequence[str], names: Sequence[str], slots: int) -> None:
+def _begin(tx: Transaction, sites: Sequence[str], names: Sequence[str], slots: int) -> None:
     """Nodes, one product with a task a site, and statistics."""
-    rng, now = Random(1), conn.now
+    rng, now = Random(1), tx.now
     for name in names:
-        nodes.register(conn, now, Node(name, frozenset({Kind.META}), slots))
+        nodes.register(tx, Node(name, frozenset({Kind.META}), slots))
     row: Mapping[str, object] = {"keywords": [], "aliases": [], "created_at": now}
-    conn.engine_connection.execute(insert(products), [{"name": "scale", **row}])
-    conn.engine_connection.execute(insert(virtual_tasks), [{"product_id": 1, "planned_at": now, **row}])
-    conn.engine_connection.execute(
+    tx.engine_connection.execute(insert(products), [{"name": "scale", **row}])
+    tx.engine_connection.execute(insert(virtual_tasks), [{"product_id": 1, "planned_at": now, **row}])
+    tx.engine_connection.execute(
         insert(tasks),
         [
             {
@@ -214,7 +214,7 @@ def _begin(conn: Transaction, sites: Sequence[str], names: Sequence[str], slots:
             for n, site in enumerate(sites)
         ],
     )
-    conn.engine_connection.execute(
+    tx.engine_connection.execute(
         insert(pair_stats),
         [
             {

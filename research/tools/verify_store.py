@@ -82,49 +82,49 @@ def settle(store: Store) -> None:
         conn.exec_driver_sql("VACUUM ANALYZE")
 
 
-def _story(conn: Transaction) -> None:
+def _story(tx: Transaction) -> None:
     words = ("光明", "牛奶")
-    products.add(conn, _NOW, NewProduct(name="光明牛奶", keywords=words))
-    (wanted,) = tasks.list_unplanned(conn, 1)
+    products.add(tx, NewProduct(name="光明牛奶", keywords=words))
+    (wanted,) = tasks.list_unplanned(tx, 1)
     planned = [NewTask(f"site{n}.cn", "baidu", "meta", (NewPartition(words, 1, 1),)) for n in range(_SITES)]
-    tasks.plan(conn, wanted, planned, lambda query, _pages: [f"http://engine/{query.site}"])
-    ids = list(conn.engine_connection.scalars(select(subtasks.c.id).order_by(subtasks.c.id)))
-    transitions.move(conn, Transition.ADMIT, [Move(one) for one in ids])
+    tasks.plan(tx, wanted, planned, lambda query, _pages: [f"http://engine/{query.site}"])
+    ids = list(tx.engine_connection.scalars(select(subtasks.c.id).order_by(subtasks.c.id)))
+    transitions.move(tx, Transition.ADMIT, [Move(one) for one in ids])
     for subtask_id in ids:
         if subtask_id % _FAILS == 0:
-            lease = _begun(conn, subtask_id)
+            lease = _begun(tx, subtask_id)
             report = AttemptReport(counters=Counters(requests=1), reason=FailureReason.BLOCKED)
-            closing.close_many(conn, _NOW, [Close(lease, report)])
+            closing.close_many(tx, [Close(lease, report)])
             values = {"recalls": 1, "not_before": _NOW}
             detail = {"delay_s": 0.0}
             again = Move(subtask_id, values, None, None, lease.node, FailureReason.BLOCKED, detail)
-            transitions.move(conn, Transition.RECALL, [again])
-        _collected(conn, subtask_id)
+            transitions.move(tx, Transition.RECALL, [again])
+        _collected(tx, subtask_id)
 
 
-def _begun(conn: Transaction, subtask_id: int) -> Lease:
+def _begun(tx: Transaction, subtask_id: int) -> Lease:
     grant = Grant(subtask_id, f"n{subtask_id % 4}", 20, 30.0, {"why": "bench"})
-    (lease,) = leases.grant(conn, [grant], _LEASE)
+    (lease,) = leases.grant(tx, [grant], _LEASE)
     return lease
 
 
-def _collected(conn: Transaction, subtask_id: int) -> None:
-    lease = _begun(conn, subtask_id)
-    (work,) = leases.start_many(conn, _NOW, [Renewal(lease, _LEASE)])
+def _collected(tx: Transaction, subtask_id: int) -> None:
+    lease = _begun(tx, subtask_id)
+    (work,) = leases.start_many(tx, [Renewal(lease, _LEASE)])
     assert work is not None
     urls = [f"http://{lease.site}/{subtask_id}/{n}" for n in range(_HITS)]
     page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), empty=False, more=False)
     hits = [FoundHit(url, page_key(url)) for url in urls]
     read = ResultPageToStore(lease=lease, target=work.targets[0], page=page, hits=hits)
-    (stored,) = pages.save_result_pages(conn, _NOW, [read])
+    (stored,) = pages.save_result_pages(tx, [read])
     assert stored is not None
     saved = [PageToStore(lease, _page(one.id, one.url, one.key)) for one in stored.todo]
-    pages.save_pages(conn, _NOW, saved)
+    pages.save_pages(tx, saved)
     counters = Counters(offered=_HITS, tried=_HITS, collected=_HITS, requests=_HITS + 1, active_s=1.0)
-    closing.close_many(conn, _NOW, [Close(lease, AttemptReport(counters=counters))])
+    closing.close_many(tx, [Close(lease, AttemptReport(counters=counters))])
     done = Move(subtask_id, {"left": 0}, node=lease.node, detail={"left": 0})
-    assert not tasks.more_after(conn, [])
-    transitions.move(conn, Transition.WAKE, [done])
+    assert not tasks.more_after(tx, [])
+    transitions.move(tx, Transition.WAKE, [done])
 
 
 def _page(target_id: int, url: str, key: bytes) -> NewPage:
@@ -141,23 +141,23 @@ def _page(target_id: int, url: str, key: bytes) -> NewPage:
     )
 
 
-def _copy(conn: Transaction, doubled: int) -> None:
+def _copy(tx: Transaction, doubled: int) -> None:
     """All rows once more, with numbers behind those that there are, for the so-manieth time."""
     most = {
-        name: conn.engine_connection.execute(select(func.max(metadata.tables[name].c.id))).scalar_one()
+        name: tx.engine_connection.execute(select(func.max(metadata.tables[name].c.id))).scalar_one()
         for name in _COPIED
         if "id" in metadata.tables[name].c
     }
     for name in _COPIED:
         table = metadata.tables[name]
-        columns = {column.name: _copied(conn, table, column, most, doubled) for column in table.columns}
+        columns = {column.name: _copied(tx, table, column, most, doubled) for column in table.columns}
         named = ", ".join(f'"{column}"' for column in columns)
-        conn.engine_connection.execute(
+        tx.engine_connection.execute(
             text(f"INSERT INTO {name} ({named}) SELECT {', '.join(columns.values())} FROM {name}")
         )
 
 
-def _copied(conn: Transaction, table: Table, column: Column[Any], most: dict[str, int], doubled: int) -> str:
+def _copied(tx: Transaction, table: Table, column: Column[Any], most: dict[str, int], doubled: int) -> str:
     """The SQL of a column of a copy."""
     name = column.name
     if name == "id":
@@ -168,7 +168,7 @@ def _copied(conn: Transaction, table: Table, column: Column[Any], most: dict[str
     step = most["products"]
     if name == "url_key":  # one more byte of its tail is another one
         of = f"substr(url_key, 1, {15 - doubled}) || {{}} || substr(url_key, {17 - doubled})"
-        sqlite = conn.is_sqlite
+        sqlite = tx.is_sqlite
         return f"CAST({of.format(_OTHER)} AS BLOB)" if sqlite else of.format(f"{_OTHER}::bytea")
     if name == "url" or (table.name == "products" and name in ("name", "name_key")):
         return f"{name} || '.{step}'"

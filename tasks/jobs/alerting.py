@@ -60,14 +60,14 @@ class Alerting:
         if rows:
             write(partial(_note, rows, self._tell(rows, now)))
 
-    def _claimed(self, conn: Transaction, now: datetime) -> tuple[list[AlertRow], datetime]:
-        self._looking_since = self._looking_since or now
-        if not try_lock(conn, "alerts", _LOCK_S):
-            return [], now  # another scheduler looks
-        before = notices.open_alerts(notices.list_alerts(conn))
-        facts = find_facts(conn, self._rules, self._looking_since, self._engines)
-        notices.keep_alerts(conn, now, alerts_on(self._rules, facts, now, before))
-        return notices.claim_alerts(conn, now), now
+    def _claimed(self, tx: Transaction) -> tuple[list[AlertRow], datetime]:
+        self._looking_since = self._looking_since or tx.now
+        if not try_lock(tx, "alerts", _LOCK_S):
+            return [], tx.now  # another scheduler looks
+        before = notices.open_alerts(notices.list_alerts(tx))
+        facts = find_facts(tx, self._rules, self._looking_since, self._engines)
+        notices.keep_alerts(tx, alerts_on(self._rules, facts, tx.now, before))
+        return notices.claim_alerts(tx), tx.now
 
 
 def find_facts(
@@ -102,5 +102,5 @@ def _find_refusals(tx: Transaction, engines: Mapping[str, str]) -> list[Refusal]
     ]
 
 
-def _note(rows: Sequence[AlertRow], done: SendOutcome, conn: Transaction, now: datetime) -> None:
-    notices.note_sent_alerts(conn, now, rows, told=done.told, trouble=done.trouble)
+def _note(rows: Sequence[AlertRow], done: SendOutcome, tx: Transaction) -> None:
+    notices.note_sent_alerts(tx, rows, told=done.told, trouble=done.trouble)

@@ -81,8 +81,8 @@ def _tick(name: str) -> None:
             return
         control.context.state.grants = runtime.opened.grants()
         try:
-            with control.store.begin() as conn:
-                given = ticks.tick(conn, conn.now, control.context, (name,))
+            with control.store.begin() as tx:
+                given = ticks.tick(tx, control.context, (name,))
         except Exception as error:
             control.context.state.forget()  # its COMMIT may have failed
             if not isinstance(error, StoreConflict):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 
 from splitter.catalog.model import Catalog
@@ -135,7 +134,7 @@ def judge(
         after = batch[-1].row.id if batch else 0
         if not dry_run and (batch or again):
             with store.begin() as tx:
-                links.save(tx, tx.now, found)
+                links.save(tx, found)
                 set_mark(tx, sweep, after)
         for one in found:
             done.add(one)
@@ -166,8 +165,8 @@ def judge_links(
         write(partial(_save, [of_page(page) for page in batch]))
 
 
-def _save(found: Sequence[JudgedPage], tx: Transaction, now: datetime) -> None:
-    links.save(tx, now, found)
+def _save(found: Sequence[JudgedPage], tx: Transaction) -> None:
+    links.save(tx, found)
 
 
 JudgeVoice = Callable[[Review, Group | None], VoiceJudgement]

@@ -46,9 +46,7 @@ class Measured:
     grants: Grants
 
 
-def save_measurements(
-    tx: Transaction, now: datetime, sweeps: Mapping[str, SweepTimes], grants: Grants
-) -> None:
+def save_measurements(tx: Transaction, sweeps: Mapping[str, SweepTimes], grants: Grants) -> None:
     """Store the measurements in place of the earlier ones."""
     data = {
         "sweeps": {name: asdict(times) for name, times in sweeps.items()},
@@ -58,7 +56,7 @@ def save_measurements(
             if one.share < 1.0 or one.next_s or one.addresses
         },
     }
-    upkeep.store_value(tx, _NAME, now, data)
+    upkeep.store_value(tx, _NAME, tx.now, data)
     for times in sweeps.values():
         times.longest_s = 0.0
 

@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -86,8 +85,8 @@ async def plan(
         unasked: the sites that can't be asked now, and why; may take seconds, and is called in a thread.
         late: also make tasks on sites noted earlier that can be asked now.
     """
-    wanted = await writer.run(lambda tx, _now: tasks.list_unplanned(tx, _BATCH))
-    noted = await writer.run(lambda tx, _now: tasks.late_sites(tx)) if late else []
+    wanted = await writer.run(lambda tx: tasks.list_unplanned(tx, _BATCH))
+    noted = await writer.run(lambda tx: tasks.late_sites(tx)) if late else []
     if not wanted and not noted:
         return 0
     blocked = await asyncio.to_thread(unasked)
@@ -113,7 +112,6 @@ def _wanted(catalog: Catalog, virtual_tasks: Sequence[VirtualTask]) -> set[str]:
 
 def _plan_one(
     tx: Transaction,
-    _now: datetime,
     *,
     catalog: Catalog,
     virtual_task: VirtualTask,
@@ -127,7 +125,7 @@ def _plan_one(
     return made
 
 
-def _plan_late(tx: Transaction, _now: datetime, *, catalog: Catalog, askable: Sequence[str]) -> int:
+def _plan_late(tx: Transaction, *, catalog: Catalog, askable: Sequence[str]) -> int:
     urls = partial(search_urls, catalog)
     return sum(
         tasks.plan_late(tx, virtual_task, planned_tasks(catalog, virtual_task, sites), urls)

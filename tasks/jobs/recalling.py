@@ -19,27 +19,27 @@ from tasks.store.sql.transaction import Transaction
 _BATCH = 1000
 
 
-def recall(conn: Transaction, now: datetime, context: Context) -> None:
+def recall(tx: Transaction, context: Context) -> None:
     """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
     silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
     # A turn under way while a node stops may give it leases that nobody is there to give back.
-    late = dict.fromkeys(leases.list_unstarted(conn, None), "its node had stopped in order")
+    late = dict.fromkeys(leases.list_unstarted(tx, None), "its node had stopped in order")
     silent: dict[Lease, FailureReason] = {}
-    overdue = leases.list_overdue(conn, _BATCH)
-    alive = {name: nodes.is_alive(conn, now, name, silent_after) for name in {one.node for one, _ in overdue}}
+    overdue = leases.list_overdue(tx, _BATCH)
+    alive = {name: nodes.is_alive(tx, name, silent_after) for name in {one.node for one, _ in overdue}}
     for lease, started in overdue:
         if not started and alive[lease.node]:
             late[lease] = "a live node did not start it in time"
         elif lease not in late:
             silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
     if late:
-        closing.release(conn, late, skip_locked=True)
+        closing.release(tx, late, skip_locked=True)
     if silent:
-        closing.silence(conn, silent)
+        closing.silence(tx, silent)
     again, given_up = [], []
-    failed = snapshot.lock_failed(conn, _BATCH)
+    failed = snapshot.lock_failed(tx, _BATCH)
     unreachable = {view.site for view in failed if view.reason is FailureReason.HOST_UNREACHABLE}
-    dead = _of_dead_hosts(conn, now, context, unreachable) if unreachable else {}
+    dead = _of_dead_hosts(tx, context, unreachable) if unreachable else {}
     for view in failed:
         least_unanswered = context.settings.recall.most_unanswered if view.site in dead else 0
         decision = after_failure(
@@ -53,25 +53,23 @@ def recall(conn: Transaction, now: datetime, context: Context) -> None:
             unanswered=max(least_unanswered, view.idle_releases),
         )
         if isinstance(decision, Recall):
-            again.append(_recalled(now, view, decision))
+            again.append(_recalled(tx.now, view, decision))
         else:
             given_up.append(_given_up(view, decision))
-    transitions.move(conn, Transition.RECALL, again)
-    transitions.move(conn, Transition.GIVE_UP, given_up)
-    manual.set_aside_unanswered(conn, dead)
+    transitions.move(tx, Transition.RECALL, again)
+    transitions.move(tx, Transition.GIVE_UP, given_up)
+    manual.set_aside_unanswered(tx, dead)
 
 
-def _of_dead_hosts(
-    conn: Transaction, now: datetime, context: Context, failed: Collection[str]
-) -> dict[str, str]:
+def _of_dead_hosts(tx: Transaction, context: Context, failed: Collection[str]) -> dict[str, str]:
     """Sites whose host answers no live node of their kind, with that host.
 
     Args:
         failed: sites of which something failed because a host did not answer: only their hosts are looked at.
     """
     names = {host for site in failed for host in context.hosts_of(site)}
-    unanswered = {(one.host, one.node): one.unanswered for one in hosts.list_rests(conn)}
-    live = nodes.list_live(conn, now, timedelta(seconds=context.settings.recall.node_silent_after_s))
+    unanswered = {(one.host, one.node): one.unanswered for one in hosts.list_rests(tx)}
+    live = nodes.list_live(tx, timedelta(seconds=context.settings.recall.node_silent_after_s))
     dead: dict[str, str] = {}
     for name in context.catalog.sites:
         kind = context.catalog.kind_of(name)

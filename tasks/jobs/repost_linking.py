@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -52,19 +51,19 @@ def link_reposts(store: Store, write: Callable[[Operation[bool]], bool], cpu_s: 
     end_s = cpu_s() + SHARE_S
     looked = 0
     while cpu_s() < end_s:
-        with store.read() as conn:
-            step = find(conn, conn.now, COMPARED_AT_ONCE)
+        with store.read() as tx:
+            step = find(tx, COMPARED_AT_ONCE)
         if step is None or not write(partial(_save, step)):
             break
         looked += step.looked
     return looked
 
 
-def _save(step: reposts.Step, conn: Transaction, _now: object) -> bool:
-    return reposts.save(conn, step)
+def _save(step: reposts.Step, tx: Transaction) -> bool:
+    return reposts.save(tx, step)
 
 
-def find(conn: Transaction, now: datetime, most: int) -> reposts.Step | None:
+def find(tx: Transaction, most: int) -> reposts.Step | None:
     """Compare the next reviews, in the order of their numbers, with earlier ones; changes nothing.
 
     If several earlier texts are near enough it is the nearest, of equally near ones the earliest.
@@ -75,20 +74,20 @@ def find(conn: Transaction, now: datetime, most: int) -> reposts.Step | None:
     Returns:
         None where there are no more for now.
     """
-    after = reposts.mark(conn)
-    rows = reposts.following(conn, now, after, most)
+    after = reposts.mark(tx)
+    rows = reposts.following(tx, after, most)
     if not rows:
         return None
     texts = [_text(row.id, row.body) for row in rows if row.same_as is None]
-    links, keys = _compare(conn, [text for text in texts if text.bands])
+    links, keys = _compare(tx, [text for text in texts if text.bands])
     return reposts.Step(after, rows[-1].id, len(rows), links, keys)
 
 
-def compare_again(conn: Transaction, numbers: Collection[int]) -> None:
+def compare_again(tx: Transaction, numbers: Collection[int]) -> None:
     """Link reviews that are no reposts any more to other originals, or make them originals."""
-    found = reposts.bodies(conn, numbers)
-    links, keys = _compare(conn, [_text(number, found[number]) for number in sorted(found)])
-    reposts.add(conn, links, keys)
+    found = reposts.bodies(tx, numbers)
+    links, keys = _compare(tx, [_text(number, found[number]) for number in sorted(found)])
+    reposts.add(tx, links, keys)
 
 
 def _text(review_id: int, body: str) -> _Text:
@@ -96,10 +95,10 @@ def _text(review_id: int, body: str) -> _Text:
     return _Text(review_id, found, bands(found))
 
 
-def _compare(conn: Transaction, texts: Sequence[_Text]) -> tuple[list[reposts.Link], list[tuple[int, int]]]:
+def _compare(tx: Transaction, texts: Sequence[_Text]) -> tuple[list[reposts.Link], list[tuple[int, int]]]:
     """Links, and the open bands of the texts that are originals."""
-    members = reposts.members(conn, {band for text in texts for band in text.bands})
-    known = _shingles_of(conn, {one for text in texts for one in _candidates(text, members)})
+    members = reposts.members(tx, {band for text in texts for band in text.bands})
+    known = _shingles_of(tx, {one for text in texts for one in _candidates(text, members)})
     links: list[reposts.Link] = []
     keys: list[tuple[int, int]] = []
     for text in texts:
@@ -128,8 +127,8 @@ def _candidates(text: _Text, members: Mapping[int, Sequence[int]]) -> list[int]:
     return sorted(times, key=lambda one: (-times[one], one))[:_MOST_CANDIDATES]
 
 
-def _shingles_of(conn: Transaction, ids: Collection[int]) -> dict[int, tuple[int, ...]]:
-    return {review_id: shingles(plain(body)) for review_id, body in reposts.bodies(conn, ids).items()}
+def _shingles_of(tx: Transaction, ids: Collection[int]) -> dict[int, tuple[int, ...]]:
+    return {review_id: shingles(plain(body)) for review_id, body in reposts.bodies(tx, ids).items()}
 
 
 def _nearest(

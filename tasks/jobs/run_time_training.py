@@ -49,8 +49,8 @@ def train_run_times(
     Returns:
         On how many attempts it was trained; 0 where it was not.
     """
-    with store.read() as conn:
-        found = training_set(conn, conn.now)
+    with store.read() as tx:
+        found = training_set(tx)
     if found is None:
         return 0
     try:
@@ -58,20 +58,20 @@ def train_run_times(
     except TrainingEnded:
         return 0
     data = {"newest_attempt": found.newest_attempt, "network": trained.as_json()}
-    write(lambda tx, _now: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, found.read_at, data))
+    write(lambda tx: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, found.read_at, data))
     return trained.runs
 
 
-def training_set(conn: Transaction, now: datetime) -> TrainingSet | None:
+def training_set(tx: Transaction) -> TrainingSet | None:
     """The newest attempts; None where training is not due: it was done lately, there are too few, or no new ones."""
-    before = upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
-    if before is not None and abs(now - before.at) < TRAIN_EVERY:
+    before = upkeep.load_value(tx, upkeep.RUN_TIME_MODEL)
+    if before is not None and abs(tx.now - before.at) < TRAIN_EVERY:
         return None
-    machines = {node: NodeParameters.of(of) for node, of in list_node_parameters(conn).items()}
-    runs = list_runs(conn, machines, MOST_RUNS)
+    machines = {node: NodeParameters.of(of) for node, of in list_node_parameters(tx).items()}
+    runs = list_runs(tx, machines, MOST_RUNS)
     if len(runs) < LEAST_RUNS or (
         before is not None and runs[-1].attempt_id == before.data["newest_attempt"]
     ):
         return None
     samples = [Sample(machines[run.node], run.urls, run.seconds) for run in runs]
-    return TrainingSet(samples, runs[-1].attempt_id, now)
+    return TrainingSet(samples, runs[-1].attempt_id, tx.now)

@@ -137,13 +137,13 @@ class SchedulerState:
         """A new strategy, with the distances of the last `measure` and the run times read last."""
         return self._make(self._distances, self._run_times)
 
-    def measure(self, conn: Transaction, now: datetime) -> None:
+    def measure(self, tx: Transaction) -> None:
         """Bring the distances of sites and nodes up to date, where that is due; not within a decision."""
         every = _MEASURE_FIRST if self._distances is None else _MEASURE_EVERY
-        if self._measured is not None and abs(now - self._measured) < every:
+        if self._measured is not None and abs(tx.now - self._measured) < every:
             return
-        self._measured = now
-        round_trips = stats.round_trips(conn)
+        self._measured = tx.now
+        round_trips = stats.round_trips(tx)
         if round_trips == self._round_trips:
             return
         self._round_trips = round_trips
@@ -151,15 +151,15 @@ class SchedulerState:
         if before is not None or self._distances is not None:
             self._begin_anew()
 
-    def read_run_times(self, conn: Transaction, now: datetime) -> None:
+    def read_run_times(self, tx: Transaction) -> None:
         """Bring the trained run times of nodes up to date, where that is due; not within a decision."""
-        if self._run_times_read is not None and abs(now - self._run_times_read) < _RUN_TIMES_EVERY:
+        if self._run_times_read is not None and abs(tx.now - self._run_times_read) < _RUN_TIMES_EVERY:
             return
-        self._run_times_read = now
-        model = upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
+        self._run_times_read = tx.now
+        model = upkeep.load_value(tx, upkeep.RUN_TIME_MODEL)
         if model is None:
             return
-        machines = list_node_parameters(conn)
+        machines = list_node_parameters(tx)
         made_of = model.at, machines
         if made_of == self._run_times_of:
             return
@@ -181,21 +181,21 @@ class SchedulerState:
         self.next_turn_at: datetime | None = None
         self.empty_decision: EmptyDecision | None = None
 
-    def learn(self, conn: Transaction, now: datetime) -> Knowledge:
+    def learn(self, tx: Transaction) -> Knowledge:
         """Bring the statistics up to date, once in a transaction."""
-        if conn is self._learned_in:
+        if tx is self._learned_in:
             return self.knowledge
-        self._learned_in = conn
+        self._learned_in = tx
         sites: set[str] = set()
-        now_s = now.timestamp()
-        for row in stats.list_changed(conn, self._since(now)):
-            age_s = (now - row.faded_at).total_seconds()
+        now_s = tx.now.timestamp()
+        for row in stats.list_changed(tx, self._since(tx.now)):
+            age_s = (tx.now - row.faded_at).total_seconds()
             self.knowledge.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), now_s)
             self._count_requests(row)
             sites.add(row.site)
         for site in sites:
             self._time_requests(site, now_s)
-        self.knowledge.set_running(stats.running(conn))
+        self.knowledge.set_running(stats.running(tx))
         return self.knowledge
 
     def _since(self, now: datetime) -> datetime | None:
@@ -210,7 +210,7 @@ class SchedulerState:
         self._looked_far = now
         return begin - _LONG
 
-    def lacks(self, conn: Transaction, entries: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    def lacks(self, tx: Transaction, entries: Mapping[str, str]) -> dict[str, frozenset[str]]:
         """By node that told other entries than these: the sites that it has not, has otherwise, or has no browser for.
 
         Args:
@@ -218,23 +218,23 @@ class SchedulerState:
         """
         if self._catalog is None:
             self._catalog = catalog_hash(entries)
-        told = nodes.list_catalogs(conn)
+        told = nodes.list_catalogs(tx)
         known = {
             name: self._lacks[name] for name, of in told.items() if self._lacks.get(name, ("",))[0] == of
         }
         for name, of in told.items():
             if name not in known and of != self._catalog:
-                has = nodes.get_entries(conn, name)
+                has = nodes.get_entries(tx, name)
                 known[name] = of, frozenset(site for site in entries if has.get(site) != entries[site])
         self._lacks = known
         return {name: sites for name, (_, sites) in known.items()}
 
-    def count_queued(self, conn: Transaction) -> None:
+    def count_queued(self, tx: Transaction) -> None:
         """Count for the ready queue what is in PRIORITY: every 30 s, less often where counting takes long."""
         begin_s = self._clock()
         if self._count_at_s is not None and begin_s < self._count_at_s:
             return
-        self.ready.set_pending(snapshot.count_pending(conn))
+        self.ready.set_pending(snapshot.count_pending(tx))
         end_s = self._clock()
         self._count_at_s = end_s + max(_COUNT_EVERY_S, (end_s - begin_s) / _COUNT_SHARE)
 

@@ -32,64 +32,60 @@ from tasks.store.sql.transaction import Transaction
 _BATCH = 1000
 
 
-def admit(conn: Transaction, _now: datetime, context: Context) -> int:
+def admit(tx: Transaction, context: Context) -> int:
     """PRIORITY to WAIT: of every site a few, higher priority first; returns how many."""
-    heads = snapshot.list_heads(conn)
+    heads = snapshot.list_heads(tx)
     if not heads:
         return 0
-    waiting = snapshot.count_waiting(conn)
+    waiting = snapshot.count_waiting(tx)
     limit = context.settings.wait_limit
-    found = snapshot.list_entrants(conn, admission.openings(heads, waiting, limit))
+    found = snapshot.list_entrants(tx, admission.openings(heads, waiting, limit))
     chosen = admission.admitted(found, heads, waiting, limit)
-    moves = [Move(subtask_id) for subtask_id in transitions.lock(conn, State.PRIORITY, chosen[:_BATCH])]
-    transitions.move(conn, Transition.ADMIT, moves)
+    moves = [Move(subtask_id) for subtask_id in transitions.lock(tx, State.PRIORITY, chosen[:_BATCH])]
+    transitions.move(tx, Transition.ADMIT, moves)
     return len(moves)
 
 
-def allocate(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
+def allocate(tx: Transaction, context: Context) -> list[Lease]:
     """WAIT to CRAWL: which node gets what; returns the leases given, for the notifications."""
-    nodes_now = open_nodes(conn, now, context)
+    nodes_now = open_nodes(tx, context)
     if not any(node.free for node in nodes_now):
         return []
-    return allocate_to(conn, now, context, nodes_now)
+    return allocate_to(tx, context, nodes_now)
 
 
-def open_nodes(conn: Transaction, now: datetime, context: Context) -> list[NodeView]:
+def open_nodes(tx: Transaction, context: Context) -> list[NodeView]:
     """Nodes that are alive and not drained, with what each can be given now."""
-    lacks = context.state.lacks(conn, context.entries)
-    loads = snapshot.list_node_loads(conn, now, context.settings.buffer)
+    lacks = context.state.lacks(tx, context.entries)
+    loads = snapshot.list_node_loads(tx, context.settings.buffer)
     return [
         NodeView(one.name, one.kinds, one.free, one.slots, lacks.get(one.name, frozenset())) for one in loads
     ]
 
 
-def allocate_to(
-    conn: Transaction, now: datetime, context: Context, open_nodes: Sequence[NodeView]
-) -> list[Lease]:
+def allocate_to(tx: Transaction, context: Context, open_nodes: Sequence[NodeView]) -> list[Lease]:
     """Give what waits to these nodes; returns the leases given."""
-    return _grant_leases(conn, now, context, _allocation(conn, now, context, open_nodes))
+    return _grant_leases(tx, context, _allocation(tx, context, open_nodes))
 
 
 def _allocation(
-    conn: Transaction, now: datetime, context: Context, open_nodes: Sequence[NodeView], *, keep: bool = False
+    tx: Transaction, context: Context, open_nodes: Sequence[NodeView], *, keep: bool = False
 ) -> list[Assignment]:
     state = context.state
-    state.measure(conn, now)
+    state.measure(tx)
     if context.settings.uses_run_times:
-        state.read_run_times(conn, now)
-    state.count_queued(conn)
-    return _decide(conn, now, context, state.ready, state.strategy, open_nodes, keep=keep)
+        state.read_run_times(tx)
+    state.count_queued(tx)
+    return _decide(tx, context, state.ready, state.strategy, open_nodes, keep=keep)
 
 
-def _grant_leases(
-    conn: Transaction, now: datetime, context: Context, assignments: Sequence[Assignment]
-) -> list[Lease]:
-    now_s = now.timestamp()
+def _grant_leases(tx: Transaction, context: Context, assignments: Sequence[Assignment]) -> list[Lease]:
+    now_s = tx.now.timestamp()
     grants = [_grant(context, now_s, assignment) for assignment in assignments]
-    return leases.grant(conn, grants, timedelta(seconds=context.settings.recall.silent_after_s))
+    return leases.grant(tx, grants, timedelta(seconds=context.settings.recall.silent_after_s))
 
 
-def rebalance(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
+def rebalance(tx: Transaction, context: Context) -> list[Lease]:
     """Move leases that were not begun to where they begin sooner; returns the leases given, for the notifications.
 
     `tasks.scheduling.rebalancing` decides which leases go back, and how many each other node takes. Allocation decides
@@ -97,17 +93,17 @@ def rebalance(conn: Transaction, now: datetime, context: Context) -> list[Lease]
     so that nothing waits for them. What it gives to nobody stays. A new strategy and ready queue decide, for this case
     alone.
     """
-    loads = snapshot.list_node_loads(conn, now, context.settings.buffer)
+    loads = snapshot.list_node_loads(tx, context.settings.buffer)
     if not rebalancing.unbalanced(loads):
         return []
-    prefetched = snapshot.list_unstarted(conn, now, context.hosts_of)
-    context.state.learn(conn, now)
-    hosts = _hosts(conn, now, context, {one.subtask.site for one in prefetched})
+    prefetched = snapshot.list_unstarted(tx, context.hosts_of)
+    context.state.learn(tx)
+    hosts = _hosts(tx, context, {one.subtask.site for one in prefetched})
     moves = rebalancing.rebalance(loads, prefetched, hosts)
     if not moves.returned:
         return []
     givers = {one.lease.node for one in moves.returned}
-    lacks = context.state.lacks(conn, context.entries)
+    lacks = context.state.lacks(tx, context.entries)
     takers = [
         NodeView(
             one.name,
@@ -121,18 +117,18 @@ def rebalance(conn: Transaction, now: datetime, context: Context) -> list[Lease]
     ready = ReadyQueue()
     ready.set_pending(context.state.ready.pending)
     returned = [one.lease.subtask for one in moves.returned]
-    assignments = _decide(conn, now, context, ready, context.state.new_strategy(), takers, returned)
+    assignments = _decide(tx, context, ready, context.state.new_strategy(), takers, returned)
     # A lease that has begun meanwhile is not among the unstarted: it stays, and is granted to nobody.
     why = {one.lease.attempt_id: one.why for one in moves.returned}
     chosen = {one.subtask.id for one in assignments}
     released = {
         lease: why[lease.attempt_id]
         for node in sorted(givers)
-        for lease in leases.list_unstarted(conn, node)
+        for lease in leases.list_unstarted(tx, node)
         if lease.attempt_id in why and lease.subtask_id in chosen
     }
-    closing.release(conn, released, skip_locked=True)
-    return _grant_leases(conn, now, context, assignments)
+    closing.release(tx, released, skip_locked=True)
+    return _grant_leases(tx, context, assignments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +139,15 @@ class Preview:
     waiting: tuple[Waiting, ...]
 
 
-def preview(conn: Transaction, now: datetime, context: Context) -> Preview:
+def preview(tx: Transaction, context: Context) -> Preview:
     """The decision that `allocate` would make now, for `explain`; changes nothing in the store."""
-    nodes_now = open_nodes(conn, now, context)
-    assignments = _allocation(conn, now, context, nodes_now, keep=True)
+    nodes_now = open_nodes(tx, context)
+    assignments = _allocation(tx, context, nodes_now, keep=True)
     return Preview(tuple(assignments), still_waiting(context.state.ready, context.state.strategy))
 
 
 def _decide(
-    conn: Transaction,
-    now: datetime,
+    tx: Transaction,
     context: Context,
     ready: ReadyQueue,
     strategy: AllocationStrategy,
@@ -164,7 +159,7 @@ def _decide(
     """Load what waits and what is known of it, and let the strategy decide.
 
     Args:
-        conn, now, context: of the sweep.
+        tx, now, context: of the sweep.
         ready: is brought up to date.
         strategy: decides.
         open_nodes: nodes that are alive and not drained.
@@ -172,17 +167,17 @@ def _decide(
         keep: True leaves what waits of sites that left the catalog where it is; else it is set aside.
     """
     ready.clear()
-    waiting = snapshot.list_waiting(conn, now, context.most_waiting, context.hosts_of)
+    waiting = snapshot.list_waiting(tx, context.most_waiting, context.hosts_of)
     if returned:
         waiting = sorted([*waiting, *returned], key=lambda one: (-one.priority, one.id))
     gone = {view.id: view.site for view in waiting if view.site not in context.catalog.sites}
     if gone and not keep:
-        _set_aside_unknown_sites(conn, context, gone)
+        _set_aside_unknown_sites(tx, context, gone)
     waiting = [view for view in waiting if view.id not in gone]
     if not waiting:
         return []
-    knowledge = context.state.learn(conn, now)
-    hosts = _hosts(conn, now, context, {view.site for view in waiting})
+    knowledge = context.state.learn(tx)
+    hosts = _hosts(tx, context, {view.site for view in waiting})
     for host, n in Counter(host for view in returned for host in set(view.hosts)).items():
         hosts[host] = replace(hosts[host], room=max(n, hosts[host].room))  # their attempts still run there
     _bring_up_to_date(ready, open_nodes, hosts)
@@ -191,7 +186,7 @@ def _decide(
     refused = any(view.resting - view.unanswered for view in hosts.values())
     if not (keep or refused or ready.any_able()):
         return []  # nothing can be given, and there is no refusal that the strategy has to note
-    return strategy.decide(ready, knowledge, now.timestamp(), context.rng, explain=True)
+    return strategy.decide(ready, knowledge, tx.now.timestamp(), context.rng, explain=True)
 
 
 def _set_aside_unknown_sites(tx: Transaction, context: Context, gone: Mapping[int, str]) -> None:
@@ -214,9 +209,9 @@ def _bring_up_to_date(
         ready.set_host(view)
 
 
-def _hosts(conn: Transaction, now: datetime, context: Context, sites: Collection[str]) -> dict[str, HostView]:
+def _hosts(tx: Transaction, context: Context, sites: Collection[str]) -> dict[str, HostView]:
     limits, state = context.hosts.limits, context.state
-    crawled = snapshot.load_crawled(conn, now, sites, state.grants)
+    crawled = snapshot.load_crawled(tx, sites, state.grants)
     return capacity.host_views(crawled, context.hosts_of, limits, state.request_s, LANES, HITS_UNREAD)
 
 
@@ -261,7 +256,7 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
     )
 
 
-def wake(conn: Transaction, now: datetime, context: Context) -> int:
+def wake(tx: Transaction, context: Context) -> int:
     """SLEEP to DONE: what is left over becomes a follow-up subtask, and the next chunk is released if there is more.
 
     A query with more hits than its engine lists, or with none, is split or relaxed (`tasks.jobs.partitioning`).
@@ -269,36 +264,36 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
     Modification takes effect here: the event shows quota and budget of what is left, before and after. The follow-up
     gets them anew for the node it goes to.
     """
-    sleeping = snapshot.lock_sleeping(conn, _BATCH)
+    sleeping = snapshot.lock_sleeping(tx, _BATCH)
     if not sleeping:
         return 0
-    context.state.learn(conn, now)
-    refined = refine(conn, context, sleeping)
-    go_on = tasks.more_after(conn, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
+    context.state.learn(tx)
+    refined = refine(tx, context, sleeping)
+    go_on = tasks.more_after(tx, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
     # Without its site's entry the search URLs of the next chunk are unknown.
     gone = {
         view.id: view.site
         for view in sleeping
         if (view.part_id, view.chunk) in go_on and view.site not in context.catalog.sites
     }
-    _set_aside_unknown_sites(conn, context, gone)
+    _set_aside_unknown_sites(tx, context, gone)
     sleeping = [view for view in sleeping if view.id not in gone]
-    left = tasks.count_left(conn, [view.id for view in sleeping])
-    tries = tasks.get_max_tries(conn, [view.id for view in sleeping if left[view.id]])
+    left = tasks.count_left(tx, [view.id for view in sleeping])
+    tries = tasks.get_max_tries(tx, [view.id for view in sleeping if left[view.id]])
     follow_ups = tasks.follow_ups(
-        conn,
+        tx,
         [
-            LeftOver(view.id, left[view.id], _retry_at(now, context, view.site, tries[view.id]))
+            LeftOver(view.id, left[view.id], _retry_at(tx.now, context, view.site, tries[view.id]))
             for view in sleeping
             if left[view.id]
         ],
     )
     next_ones = [(view.part_id, view.chunk + 1) for view in sleeping if (view.part_id, view.chunk) in go_on]
     urls = partial(search_urls, context.catalog)
-    released = tasks.release_chunks(conn, [*next_ones, *refined.begin], urls)
+    released = tasks.release_chunks(tx, [*next_ones, *refined.begin], urls)
     moves = []
     for view in sleeping:
-        limits = modification(context, now.timestamp(), view.site, view.node, max(1, left[view.id]))
+        limits = modification(context, tx.now.timestamp(), view.site, view.node, max(1, left[view.id]))
         detail = {
             "left": left[view.id],
             "follow_up": follow_ups.get(view.id),
@@ -309,7 +304,7 @@ def wake(conn: Transaction, now: datetime, context: Context) -> int:
             **refined.details.get(view.id, {}),
         }
         moves.append(Move(view.id, {"left": 0}, node=view.node, detail=detail))
-    transitions.move(conn, Transition.WAKE, moves)
+    transitions.move(tx, Transition.WAKE, moves)
     return len(moves)
 
 

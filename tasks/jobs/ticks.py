@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
@@ -15,22 +15,22 @@ from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
 
 
-def _measure(conn: Transaction, now: datetime, context: Context) -> None:
+def _measure(tx: Transaction, context: Context) -> None:
     """Keep what people look at, and is cheap only here."""
-    save_measurements(conn, now, dict(context.state.sweep_times), context.state.grants)
-    transitions.add_up_queues(conn)
+    save_measurements(tx, dict(context.state.sweep_times), context.state.grants)
+    transitions.add_up_queues(tx)
 
 
-_SWEEPS: dict[str, Callable[[Transaction, datetime, Context], object]] = {
+_SWEEPS: dict[str, Callable[[Transaction, Context], object]] = {
     "admit": sweeps.admit,
     "recall": recalling.recall,
     "wake": sweeps.wake,
     "measure": _measure,
-    "recrawl_due": lambda conn, now, _: schedules.recrawl_due(conn, now),
+    "recrawl_due": lambda tx, _: schedules.recrawl_due(tx),
 }
 """Sweeps that give no leases, by name."""
 
-_LEASING: dict[str, Callable[[Transaction, datetime, Context], list[Lease]]] = {
+_LEASING: dict[str, Callable[[Transaction, Context], list[Lease]]] = {
     "allocate": sweeps.allocate,
     "rebalance": sweeps.rebalance,
     "turn": turn.turn,
@@ -41,29 +41,29 @@ _LOCK_S = 2.0
 """The most a sweep waits for a row that another process holds; the next sweep tries again."""
 
 
-def tick(conn: Transaction, now: datetime, context: Context, names: Sequence[str]) -> list[Lease]:
+def tick(tx: Transaction, context: Context, names: Sequence[str]) -> list[Lease]:
     """Run sweeps in this order under the scheduler's lock.
 
     Returns:
         Leases that were given: notify their nodes once the transaction is committed. Nothing happens where another
         scheduler holds the lock: it does the same work.
     """
-    if not try_lock(conn, "scheduler", _LOCK_S):
+    if not try_lock(tx, "scheduler", _LOCK_S):
         return []
     given: list[Lease] = []
     state, silent_after = context.state, timedelta(seconds=context.settings.recall.silent_after_s)
     try:
-        upkeep.bridge_lapse(conn, now, state.looked_at, silent_after)
-        state.looked_at = now
-        if state.marked_at is None or abs(now - state.marked_at) >= upkeep.longest_lapse(silent_after) / 3:
-            upkeep.mark_look(conn, now)
-            state.marked_at = now
+        upkeep.bridge_lapse(tx, state.looked_at, silent_after)
+        state.looked_at = tx.now
+        if state.marked_at is None or abs(tx.now - state.marked_at) >= upkeep.longest_lapse(silent_after) / 3:
+            upkeep.mark_look(tx)
+            state.marked_at = tx.now
         for name in names:
             began_s = time.monotonic()
             if name in _LEASING:
-                given += _LEASING[name](conn, now, context)
+                given += _LEASING[name](tx, context)
             else:
-                _SWEEPS[name](conn, now, context)
+                _SWEEPS[name](tx, context)
             state.sweep_times[name].add(time.monotonic() - began_s)
     except BaseException:
         state.forget()  # it read what is now rolled back

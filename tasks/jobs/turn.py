@@ -9,7 +9,6 @@ decides again after a while, which grows as long as nothing comes of it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from datetime import datetime
 
 from tasks.domain.grants import LONGEST_QUEUE_S, AddressGrants, Grants
 from tasks.domain.views import NodeView
@@ -22,34 +21,34 @@ from tasks.store.queue.snapshot import Todo, todo
 from tasks.store.sql.transaction import Transaction
 
 
-def turn(conn: Transaction, now: datetime, context: Context) -> list[Lease]:
+def turn(tx: Transaction, context: Context) -> list[Lease]:
     """Run the sweeps that there is something for; returns the leases given, for the notifications."""
     state = context.state
-    there = todo(conn, now)
+    there = todo(tx)
     if there.overdue or there.failed:
-        recalling.recall(conn, now, context)
+        recalling.recall(tx, context)
     if there.sleeping:
-        sweeps.wake(conn, now, context)
+        sweeps.wake(tx, context)
     if (there.queued or there.sleeping) and there.last_event != state.turned_at_event:
-        sweeps.admit(conn, now, context)
+        sweeps.admit(tx, context)
     if there.overdue or there.failed or there.queued or there.sleeping:
-        there = todo(conn, now)  # after what these did
-    given = _allocated(conn, now, context, there) if there.due else []
+        there = todo(tx)  # after what these did
+    given = _allocated(tx, context, there) if there.due else []
     state.turned_at_event = there.last_event  # what was given makes room in WAIT: the next turn admits
     state.next_turn_at = there.next_at
     return given
 
 
-def _allocated(conn: Transaction, now: datetime, context: Context, there: Todo) -> list[Lease]:
+def _allocated(tx: Transaction, context: Context, there: Todo) -> list[Lease]:
     state = context.state
-    open_nodes = sweeps.open_nodes(conn, now, context)
+    open_nodes = sweeps.open_nodes(tx, context)
     if not any(node.free for node in open_nodes):
         return []
     facts = _facts(there, open_nodes, state.grants)
-    if state.empty_decision is not None and state.empty_decision.still_holds(facts, now):
+    if state.empty_decision is not None and state.empty_decision.still_holds(facts, tx.now):
         return []
-    given = sweeps.allocate_to(conn, now, context, open_nodes)
-    state.empty_decision = None if given else EmptyDecision.of(facts, now, state.empty_decision)
+    given = sweeps.allocate_to(tx, context, open_nodes)
+    state.empty_decision = None if given else EmptyDecision.of(facts, tx.now, state.empty_decision)
     return given
 
 

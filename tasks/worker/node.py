@@ -141,7 +141,7 @@ class CrawlNode:
 
     async def _refuse(self, lease: Lease, why: str) -> None:
         try:
-            await self._writer.run(lambda conn, _: closing.release(conn, {lease: why}))
+            await self._writer.run(lambda tx: closing.release(tx, {lease: why}))
         except Exception:
             log.exception("node %s: giving back attempt %s", self.node.name, lease.attempt_id)
         self._refused.discard(lease.token)
@@ -158,7 +158,7 @@ class CrawlNode:
             self._pulse.cancel()
             await asyncio.gather(self._pulse, return_exceptions=True)
         # Before anything is given back: allocation would give it to this node again.
-        await self._writer.run(lambda conn, _now: nodes.leave(conn, self.node.name))
+        await self._writer.run(lambda tx: nodes.leave(tx, self.node.name))
         await self._give_all_back(why)
         for attempt in list(self._running.values()):
             attempt.interrupt(why)
@@ -257,11 +257,9 @@ class CrawlNode:
         self._reported_idle = len(waiting)
         load = Heartbeat(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
 
-        def beat(conn: Transaction, now: datetime) -> tuple[bool, list[Lease]]:
-            load_now = replace(load, clock_s=self._clock_off(now))
-            return nodes.heartbeat(conn, now, self.node.name, load_now), leases.list_unstarted(
-                conn, self.node.name
-            )
+        def beat(tx: Transaction) -> tuple[bool, list[Lease]]:
+            load_now = replace(load, clock_s=self._clock_off(tx.now))
+            return nodes.heartbeat(tx, self.node.name, load_now), leases.list_unstarted(tx, self.node.name)
 
         asked = set(self._waiting)
         try:
@@ -298,8 +296,8 @@ class CrawlNode:
         """Give back every lease that was not started, those included whose notification has not come."""
         self._waiting.clear()
 
-        def release(conn: Transaction, _now: datetime) -> None:
-            closing.release(conn, dict.fromkeys(leases.list_unstarted(conn, self.node.name), why))
+        def release(tx: Transaction) -> None:
+            closing.release(tx, dict.fromkeys(leases.list_unstarted(tx, self.node.name), why))
 
         await self._writer.run(release)
 

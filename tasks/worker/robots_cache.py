@@ -94,14 +94,14 @@ class RobotsCache:
         return robots
 
 
-def _load(conn: Transaction, now: datetime, hosts: Sequence[str]) -> list[tuple[datetime, Robots | None]]:
-    stored = load_robots(conn, hosts, now - KEEP)
-    return [(now, stored.get(host)) for host in hosts]
+def _load(tx: Transaction, hosts: Sequence[str]) -> list[tuple[datetime, Robots | None]]:
+    stored = load_robots(tx, hosts, tx.now - KEEP)
+    return [(tx.now, stored.get(host)) for host in hosts]
 
 
-def _save(conn: Transaction, _now: datetime, files: Sequence[Robots]) -> list[None]:
+def _save(tx: Transaction, files: Sequence[Robots]) -> list[None]:
     for file in files:
-        save_robots(conn, file)
+        save_robots(tx, file)
     return [None] * len(files)
 
 

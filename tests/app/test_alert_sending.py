@@ -249,8 +249,8 @@ def test_the_test_message_says_of_each_receiver_whether_it_took_it(hook: Hook, r
 
 def test_what_is_on_is_listed_with_since_when(sqlite_url: str, reviewloop: Any) -> None:
     store = Store.open(sqlite_url)
-    with store.begin() as conn:
-        notices.keep_alerts(conn, conn.now, [Alert("silent", "n1", "node n1 is away")])
+    with store.begin() as tx:
+        notices.keep_alerts(tx, [Alert("silent", "n1", "node n1 is away")])
     store.close()
     listed = json.loads(reviewloop("alerts", "list", "--db", sqlite_url, "--json").stdout)
     assert [(one["rule"], one["subject"]) for one in listed["on"]] == [("silent", "n1")]

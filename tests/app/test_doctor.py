@@ -109,11 +109,11 @@ def test_of_a_cluster_the_live_nodes_are_asked_for_a_browser(checks, monkeypatch
     schema.upgrade(store, MIGRATIONS)
     with store.begin() as conn:
         assert "there is no Chromium" in texts(checks(**cluster)["browser"])[0], "no node has told yet"
-        nodes.register(conn, conn.now, Node("a", frozenset(), 4), {"cca.org.cn": NO_BROWSER})
+        nodes.register(conn, Node("a", frozenset(), 4), {"cca.org.cn": NO_BROWSER})
     told = checks(**cluster)["browser"]
     assert (told.state, "no node has one" in texts(told)[0]) == (CheckState.WARNING, True)
     with store.begin() as conn:
-        nodes.register(conn, conn.now, Node("b", frozenset(), 4), {"cca.org.cn": "1a"})
+        nodes.register(conn, Node("b", frozenset(), 4), {"cca.org.cn": "1a"})
     told = checks(**cluster)["browser"]
     assert (told.state, texts(told)[0].startswith("1 of 2 live nodes have one")) == (CheckState.OK, True)
     store.close()

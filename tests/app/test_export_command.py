@@ -126,8 +126,8 @@ def test_a_failed_export_leaves_what_was_there(crawled, reviewloop, tmp_path):
 @pytest.fixture
 def one_row(crawled):
     store = Store.open(crawled.url)
-    with store.read() as conn:
-        row = next(iter(review_rows(conn)))
+    with store.read() as tx:
+        row = next(iter(review_rows(tx)))
     store.close()
     return row
 

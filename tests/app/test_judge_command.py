@@ -20,8 +20,8 @@ UNTOLD = "UPDATE reviews SET voice = NULL, voice_probability = NULL, buyer = NUL
 def of_an_older_version(crawled):
     """The store as a version without voices left it."""
     store = Store.open(crawled.url)
-    with store.begin() as conn:
-        conn.engine_connection.exec_driver_sql(UNTOLD)
+    with store.begin() as tx:
+        tx.engine_connection.exec_driver_sql(UNTOLD)
     store.close()
 
 

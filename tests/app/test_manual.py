@@ -30,94 +30,90 @@ URLS = tuple(f"http://www.baidu.com/s?wd=%E7%89%B9%E4%BB%91%E8%8B%8F&pn={n}" for
 
 
 @pytest.fixture
-def conn(store):
+def tx(store):
     """A store in which one subtask waits for a person after a failure on node1."""
-    with store.begin() as conn:
-        now = conn.now
-        products.add(conn, now, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
+    with store.begin() as tx:
+        products.add(tx, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
         for name, kind in (("node1", Kind.META), ("node2", Kind.MICROBLOG)):
-            nodes.register(conn, now, Node(name, frozenset({kind}), 2))
-        [wanted] = tasks.list_unplanned(conn, 10)
+            nodes.register(tx, Node(name, frozenset({kind}), 2))
+        [wanted] = tasks.list_unplanned(tx, 10)
         tasks.plan(
-            conn,
+            tx,
             wanted,
             [NewTask("12315.com", "baidu", "meta", (NewPartition(("蒙牛", "特仑苏"), 2, 2),))],
             lambda *_: URLS,
         )
-        number = conn.engine_connection.scalar(select(subtasks.c.id))
-        transitions.move_one(conn, Transition.ADMIT, transitions.Move(number))
-        [lease] = leases.grant(conn, [Grant(number, "node1", 10, 20.0, {})], LEASE)
-        leases.start_many(conn, now, [leases.Renewal(lease, LEASE)])
+        number = tx.engine_connection.scalar(select(subtasks.c.id))
+        transitions.move_one(tx, Transition.ADMIT, transitions.Move(number))
+        [lease] = leases.grant(tx, [Grant(number, "node1", 10, 20.0, {})], LEASE)
+        leases.start_many(tx, [leases.Renewal(lease, LEASE)])
         report = AttemptReport(counters=Counters(tried=1, offered=1), reason=FailureReason.BLOCKED)
-        closing.close_many(conn, now, [closing.Close(lease, report)])
+        closing.close_many(tx, [closing.Close(lease, report)])
         detail = {"why": "blocked", "suggestion": "wait"}
         one = transitions.Move(number, node="node1", reason=FailureReason.BLOCKED, detail=detail)
-        transitions.move_one(conn, Transition.GIVE_UP, one)
-        conn.engine_connection.execute(
+        transitions.move_one(tx, Transition.GIVE_UP, one)
+        tx.engine_connection.execute(
             update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3)
         )
-        yield conn
+        yield tx
 
 
 @pytest.fixture
-def number(conn):
-    return conn.engine_connection.scalar(select(subtasks.c.id))
+def number(tx):
+    return tx.engine_connection.scalar(select(subtasks.c.id))
 
 
-def test_retry_begins_anew(conn, number):
-    assert manual.retry(conn, conn.now, number) == 2 * leases.HITS_UNREAD
-    row = subtask_queries.subtask(conn, number)
+def test_retry_begins_anew(tx, number):
+    assert manual.retry(tx, number) == 2 * leases.HITS_UNREAD
+    row = subtask_queries.subtask(tx, number)
     assert (row["state"], row["round"], row["recalls"], row["failed_on"]) == ("WAIT", 2, 0, [])
     assert (row["reason"], row["not_before"], row["assigned_node"]) == (None, None, None)
-    assert [(t["state"], t["tries"]) for t in subtask_queries.targets_of(conn, number)] == [("todo", 0)] * 2
-    assert verify(conn, conn.now).violations == ()
+    assert [(t["state"], t["tries"]) for t in subtask_queries.targets_of(tx, number)] == [("todo", 0)] * 2
+    assert verify(tx).violations == ()
     with pytest.raises(IllegalTransition, match="is in WAIT"):
-        manual.retry(conn, conn.now, number)
+        manual.retry(tx, number)
     with pytest.raises(UnknownSubtask):
-        manual.retry(conn, conn.now, number + 1)
+        manual.retry(tx, number + 1)
 
 
-def test_only_the_first_result_pages_are_asked_for(conn, number):
-    assert manual.retry(conn, conn.now, number, edit=manual.Edit(pages=1)) == leases.HITS_UNREAD
-    told = [(one["url"], one["state"], one["reason"]) for one in subtask_queries.targets_of(conn, number)]
+def test_only_the_first_result_pages_are_asked_for(tx, number):
+    assert manual.retry(tx, number, edit=manual.Edit(pages=1)) == leases.HITS_UNREAD
+    told = [(one["url"], one["state"], one["reason"]) for one in subtask_queries.targets_of(tx, number)]
     assert told == [(URLS[0], "todo", None), (URLS[1], "refused", "left_out")]
-    assert verify(conn, conn.now).violations == ()
+    assert verify(tx).violations == ()
 
 
-def test_a_node_must_exist_and_be_of_the_kind(conn, number):
+def test_a_node_must_exist_and_be_of_the_kind(tx, number):
     with pytest.raises(UnknownNode):
-        manual.retry(conn, conn.now, number, node="node3")
+        manual.retry(tx, number, node="node3")
     with pytest.raises(InputError, match="node2 takes microblog"):
-        manual.retry(conn, conn.now, number, node="node2")
-    assert subtask_queries.subtask(conn, number)["state"] == "MANUAL"
-    manual.retry(conn, conn.now, number, node="node1")
-    assert subtask_queries.subtask(conn, number)["assigned_node"] == "node1"
+        manual.retry(tx, number, node="node2")
+    assert subtask_queries.subtask(tx, number)["state"] == "MANUAL"
+    manual.retry(tx, number, node="node1")
+    assert subtask_queries.subtask(tx, number)["assigned_node"] == "node1"
 
 
-def test_abandon(conn, number):
-    closing.cancel(conn, conn.now, number, "gone")
-    assert subtask_queries.subtask(conn, number)["state"] == "CANCELLED"
-    assert subtask_queries.events_of(conn, number)[-1]["detail"] == {"why": "gone"}
+def test_abandon(tx, number):
+    closing.cancel(tx, number, "gone")
+    assert subtask_queries.subtask(tx, number)["state"] == "CANCELLED"
+    assert subtask_queries.events_of(tx, number)[-1]["detail"] == {"why": "gone"}
     with pytest.raises(IllegalTransition):
-        closing.cancel(conn, conn.now, number, "again")
+        closing.cancel(tx, number, "again")
 
 
-def test_chosen(conn, number):
-    assert manual.list_ids(conn) == manual.list_ids(conn, reason="blocked", site="12315.com") == [number]
-    assert manual.list_ids(conn, reason="silent") == manual.list_ids(conn, site="cca.org.cn") == []
+def test_chosen(tx, number):
+    assert manual.list_ids(tx) == manual.list_ids(tx, reason="blocked", site="12315.com") == [number]
+    assert manual.list_ids(tx, reason="silent") == manual.list_ids(tx, site="cca.org.cn") == []
 
 
-def test_what_people_ask(conn, number):
-    [row] = pair_queries.pairs_by_product(conn, "12315.com", "node1")
+def test_what_people_ask(tx, number):
+    [row] = pair_queries.pairs_by_product(tx, "12315.com", "node1")
     assert (row.product, row.attempts, row.failed, row.tried) == ("特仑苏", 1, 1, 1)
-    assert pair_queries.pairs_by_product(conn, None, "node2") == []
-    assert queue_queries.count_by_site(conn) == {
+    assert pair_queries.pairs_by_product(tx, None, "node2") == []
+    assert queue_queries.count_by_site(tx) == {
         "12315.com": queue_queries.SiteRow(site="12315.com", tasks=1, manual=1)
     }
-    assert schedules.list_schedules(conn) == []
-    assert queue_queries.waiting_summary(conn).oldest_at is None
-    assert queue_queries.count_stored_since(conn, queue_queries.Stored()) == queue_queries.Stored()
-    assert (
-        list(review_rows(conn, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=conn.now)))
-        == []
-    )
+    assert schedules.list_schedules(tx) == []
+    assert queue_queries.waiting_summary(tx).oldest_at is None
+    assert queue_queries.count_stored_since(tx, queue_queries.Stored()) == queue_queries.Stored()
+    assert list(review_rows(tx, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=tx.now))) == []

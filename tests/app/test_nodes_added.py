@@ -219,12 +219,12 @@ def test_what_runs_is_not_removed(reviewloop, db):
     store = Store.open(f"sqlite:///{db}")
     with store.begin() as conn:
         [node] = nodes.list_added(conn, 2)
-        nodes.register(conn, conn.now, node)
+        nodes.register(conn, node)
     refused = reviewloop("nodes", "remove", "second", "--db", db)
     assert (refused.exit_code, "runs" in refused.stderr) == (2, True)
     with store.begin() as conn:
         nodes.leave(conn, "second")
-        nodes.remove(conn, conn.now, "second", timedelta(seconds=1))
+        nodes.remove(conn, "second", timedelta(seconds=1))
         assert nodes.find(conn, "second") is None
     store.close()
 
@@ -232,7 +232,7 @@ def test_what_runs_is_not_removed(reviewloop, db):
 def test_a_node_about_to_start_forgets_the_address_of_an_earlier_run(sqlite_url):
     store = Store.open(sqlite_url)
     with store.begin() as conn:
-        nodes.register(conn, conn.now, Node("node1", frozenset(Kind), 4, "127.0.0.2"))
+        nodes.register(conn, Node("node1", frozenset(Kind), 4, "127.0.0.2"))
         nodes.set_addresses(conn, [Node("node1", frozenset(Kind), 4)])
         assert nodes.get(conn, "node1").address is None
     store.close()

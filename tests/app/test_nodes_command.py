@@ -27,13 +27,13 @@ from tasks.store.sql.database import Store
 def refused(sqlite_url):
     """node1 rests at one host after two refusals in a row, and may probe another."""
     store = Store.open(sqlite_url)
-    with store.begin() as conn:
-        now = conn.now
+    with store.begin() as tx:
+        now = tx.now
         for number in (1, 2):
-            nodes.register(conn, now, Node(f"node{number}", frozenset(Kind), 4, f"127.0.0.{number + 1}"))
-        for earlier_s, host in ((900, "open.cn"), (0, "open.cn"), (900, "half.cn")):
-            rest = Rest(host, "captcha", lambda times: 600.0 * times)
-            hosts.rest_host(conn, now - timedelta(seconds=earlier_s), "node1", rest)
+            nodes.register(tx, Node(f"node{number}", frozenset(Kind), 4, f"127.0.0.{number + 1}"))
+    for earlier_s, host in ((900, "open.cn"), (0, "open.cn"), (900, "half.cn")):
+        with store.begin(now=now - timedelta(seconds=earlier_s)) as tx:
+            hosts.rest_host(tx, "node1", Rest(host, "captcha", lambda times: 600.0 * times))
     store.close()
     return sqlite_url
 
@@ -61,13 +61,12 @@ def test_people_read_how_long_a_host_still_rests(refused, reviewloop):
 def test_how_soon_a_node_begins_what_it_holds(sqlite_url, reviewloop):
     """Of 3 slots all are taken; 6 leases at 0.5 attempts a second are begun within 12 s."""
     store = Store.open(sqlite_url)
-    with store.begin() as conn:
-        now = conn.now
-        nodes.register(conn, now, Node("node1", frozenset(Kind), 3))
-        nodes.register(conn, now, Node("node2", frozenset(Kind), 3))
-        nodes.leave(conn, "node2")
-        nodes.heartbeat(conn, now, "node1", Heartbeat(0.5, backlog=6, idle=1))
-        _lease(conn, now, "node1", started=4, held=6)
+    with store.begin() as tx:
+        nodes.register(tx, Node("node1", frozenset(Kind), 3))
+        nodes.register(tx, Node("node2", frozenset(Kind), 3))
+        nodes.leave(tx, "node2")
+        nodes.heartbeat(tx, "node1", Heartbeat(0.5, backlog=6, idle=1))
+        _lease(tx, "node1", started=4, held=6)
     store.close()
     one, two = json.loads(reviewloop("nodes", "list", "--db", sqlite_url, "--json").stdout)["nodes"]
     told = ("attempts_per_s", "backlog", "idle", "running", "waiting", "expected_wait_s")
@@ -80,32 +79,32 @@ def test_how_soon_a_node_begins_what_it_holds(sqlite_url, reviewloop):
 def test_what_a_node_told_of_its_machine_is_listed(refused, reviewloop):
     store = Store.open(refused)
     told = NodeParameters(cpu_cores=8.0, cpu_ghz=2.5, memory_gb=32.0, net_mbps=None, disk_mbps=900.0)
-    with store.begin() as conn:
-        nodes.describe(conn, ["node2"], told)
-        nodes.register(conn, conn.now, Node("node2", frozenset(Kind), 4))
+    with store.begin() as tx:
+        nodes.describe(tx, ["node2"], told)
+        nodes.register(tx, Node("node2", frozenset(Kind), 4))
     store.close()
     one, two = json.loads(reviewloop("nodes", "list", "--db", refused, "--json").stdout)["nodes"]
     assert one["parameters"] is None
     assert two["parameters"] == asdict(told), "it keeps them when it starts again"
 
 
-def _lease(conn, now, node, *, started, held):
+def _lease(tx, node, *, started, held):
     """Give a node leases, some of which it begins."""
-    products.add(conn, now, NewProduct(name="特仑苏", keywords=("特仑苏",)))
-    (wanted,) = tasks.list_unplanned(conn, 1)
+    products.add(tx, NewProduct(name="特仑苏", keywords=("特仑苏",)))
+    (wanted,) = tasks.list_unplanned(tx, 1)
     sites = [f"s{n}.cn" for n in range(started + held)]
     planned = [NewTask(site, "baidu", "meta", (NewPartition(("蒙牛",), 1, 1),)) for site in sites]
-    tasks.plan(conn, wanted, planned, lambda query, _pages: [f"http://s/{query.site}"])
+    tasks.plan(tx, wanted, planned, lambda query, _pages: [f"http://s/{query.site}"])
     within = timedelta(seconds=60)
-    ids = [view.id for view in _admitted(conn, now)]
-    given = leases.grant(conn, [Grant(i, node, 20, 30.0, {}) for i in ids], within)
-    leases.start_many(conn, now, [Renewal(lease, within) for lease in given[:started]])
+    ids = [view.id for view in _admitted(tx)]
+    given = leases.grant(tx, [Grant(i, node, 20, 30.0, {}) for i in ids], within)
+    leases.start_many(tx, [Renewal(lease, within) for lease in given[:started]])
 
 
-def _admitted(conn, now):
-    for entrant in snapshot.list_entrants(conn, dict.fromkeys(snapshot.list_heads(conn), 100)):
-        transitions.move_one(conn, Transition.ADMIT, transitions.Move(entrant.id))
-    return snapshot.list_waiting(conn, now, 100, lambda site: (site, site))
+def _admitted(tx):
+    for entrant in snapshot.list_entrants(tx, dict.fromkeys(snapshot.list_heads(tx), 100)):
+        transitions.move_one(tx, Transition.ADMIT, transitions.Move(entrant.id))
+    return snapshot.list_waiting(tx, 100, lambda site: (site, site))
 
 
 def test_a_node_without_a_browser_has_no_other_catalog():

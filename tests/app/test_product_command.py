@@ -229,11 +229,11 @@ def test_a_renamed_product_keeps_everything(reviewloop, url):
     assert (taken.exit_code, "there is a product '蒙牛 特仑苏' already" in taken.stderr) == (2, True)
     assert reviewloop("product", "edit", "光明牛奶", "--name", "250ml", "--db", url).exit_code == 2
     store = Store.open(url)
-    with store.read() as conn:
-        rows = conn.engine_connection.execute(
+    with store.read() as tx:
+        rows = tx.engine_connection.execute(
             select(products.c.name, products.c.id).order_by(products.c.id)
         ).all()
-        noted = conn.engine_connection.execute(
+        noted = tx.engine_connection.execute(
             select(audit_log.c.subject, audit_log.c.detail).order_by(audit_log.c.id)
         ).all()
     store.close()
@@ -300,12 +300,12 @@ def sites_and_pages(url):
     """Sites and pages of the one product, and how many rounds it had."""
     store = Store.open(url)
     try:
-        with store.read() as conn:
-            row = conn.engine_connection.execute(select(products)).one()
+        with store.read() as tx:
+            row = tx.engine_connection.execute(select(products)).one()
             return (
                 row.sites,
                 row.pages,
-                conn.engine_connection.scalar(select(func.max(virtual_tasks.c.round))),
+                tx.engine_connection.scalar(select(func.max(virtual_tasks.c.round))),
             )
     finally:
         store.close()

@@ -34,8 +34,8 @@ def test_the_report_tells_what_is_stored(crawled, tmp_path):
 
 def test_what_strangers_wrote_stays_text(crawled, tmp_path):
     store = Store.open(crawled.url)
-    with store.begin() as conn:
-        conn.engine_connection.execute(
+    with store.begin() as tx:
+        tx.engine_connection.execute(
             update(reviews).values(body=NASTY, author=NASTY, title=NASTY, same_as=None)
         )
     store.close()
@@ -80,8 +80,8 @@ def test_what_waits_for_a_person_in_every_format(crawled, reviewloop, tmp_path):
 def test_a_response_of_a_stranger_stays_text(crawled, tmp_path):
     store = Store.open(crawled.url)
     last = {"url": "http://x.cn/<b>", "status": 200, "error": "blocked", "detail": "", "head": NASTY}
-    with store.begin() as conn:
-        conn.engine_connection.execute(update(attempts).values(last_response=last))
+    with store.begin() as tx:
+        tx.engine_connection.execute(update(attempts).values(last_response=last))
     store.close()
     html = failed_report(crawled, tmp_path, "html").decode()
     assert "&lt;script&gt;alert(1)" in html

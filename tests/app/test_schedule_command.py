@@ -50,8 +50,8 @@ def test_pause_resume_run_and_remove(crawled):
     assert crawled.ask("schedule", "remove", FIRST) == {"removed": [1]}
     assert listed(crawled) == []
     store = Store.open(crawled.url)
-    with store.read() as conn:
-        done = [(row.action, row.subject) for row in notices.list_audit_rows(conn, most=9)]
+    with store.read() as tx:
+        done = [(row.action, row.subject) for row in notices.list_audit_rows(tx, most=9)]
     store.close()
     words = ["remove", "resume", "run", "pause", "set"]
     assert done[:5] == [(f"{word} schedule", f"1: {FIRST}") for word in words]
@@ -121,15 +121,13 @@ def test_a_runner_does_what_was_missed_once_and_goes_on_where_one_fails(crawled,
     store = Store.open(crawled.url)
 
     def write(operation):
-        with store.begin() as conn:
-            return operation(conn, conn.now)
+        with store.begin() as tx:
+            return operation(tx)
 
     tools = delivery_tools(load_settings({}, database_url=crawled.url))
     assert deliver_due(tools, store, write) == [], "not yet due"
     write(
-        lambda conn, now: conn.engine_connection.execute(
-            update(schedules).values(next_at=now - timedelta(days=9))
-        )
+        lambda tx: tx.engine_connection.execute(update(schedules).values(next_at=tx.now - timedelta(days=9)))
     )
     (first, problem), (second, none) = deliver_due(tools, store, write)
     assert (first.id, second.id, none) == (1, 2, "")

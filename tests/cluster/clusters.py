@@ -33,23 +33,23 @@ Pages = frozenset[tuple[str, str]]
 
 
 def stored_pages(store: Store) -> Pages:
-    with store.read() as conn:
+    with store.read() as tx:
         return frozenset(
             (url, str(key))
-            for url, key in conn.engine_connection.execute(select(pages.c.url, pages.c.content_hash))
+            for url, key in tx.engine_connection.execute(select(pages.c.url, pages.c.content_hash))
         )
 
 
 def violations(store: Store) -> tuple[Any, ...]:
-    with store.read() as conn:
-        return verify(conn, conn.now).violations
+    with store.read() as tx:
+        return verify(tx).violations
 
 
 def add_products(store: Store) -> None:
     wanted = [new_product(name) for name in PRODUCTS]  # which loads a dictionary: not within a transaction
-    with store.begin() as conn:
+    with store.begin() as tx:
         for one in wanted:
-            assert products.add(conn, conn.now, one)
+            assert products.add(tx, one)
 
 
 @contextmanager

@@ -131,8 +131,8 @@ def test_every_service_starts_from_the_image_and_its_health_check_passes(
         ]
         check, checked = start(f"{name}-check", words[1:])
         assert check.wait(timeout=PATIENCE_S) == 0, checked.read_text()
-    with opened(postgres_url) as store, store.read() as conn:
-        until(lambda: [row.name for row in nodes.list_nodes(conn) if row.seen_at] == ["node1"])
+    with opened(postgres_url) as store, store.read() as tx:
+        until(lambda: [row.name for row in nodes.list_nodes(tx) if row.seen_at] == ["node1"])
     status, log = start("status", ["reviewloop", "status", "--json"])
     assert status.wait(timeout=PATIENCE_S) == 0, log.read_text()
     assert json.loads(log.read_text())["queues"]

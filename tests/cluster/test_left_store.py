@@ -31,8 +31,8 @@ def left() -> Iterator[Path]:
         with serve_store(folder, lambda _text: None) as address:
             store = Store.open(address)
             schema.upgrade(store, MIGRATIONS)
-            with store.begin() as conn:
-                products.add(conn, conn.now, NewProduct(name="光明", keywords=("光明",)))
+            with store.begin() as tx:
+                products.add(tx, NewProduct(name="光明", keywords=("光明",)))
             store.close()
         yield folder
 

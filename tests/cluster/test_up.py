@@ -28,8 +28,8 @@ def up(launch, settings, *words):
 
 
 def running_on(store, node):
-    with store.read() as conn:
-        return conn.engine_connection.execute(
+    with store.read() as tx:
+        return tx.engine_connection.execute(
             select(subtasks.c.id).where(subtasks.c.lease_node == node, subtasks.c.lease_started).limit(1)
         ).scalar_one_or_none()
 
@@ -66,15 +66,15 @@ def test_three_nodes_collect_what_an_embedded_run_collects(web, wanted, launch, 
 def nothing_to_do(store):
     """A product without tasks: a cluster wants one to start."""
     product = new_product("牛奶")
-    with store.begin() as conn:
-        products.add(conn, conn.now, product)
-        (wanted,) = tasks.list_unplanned(conn, 1)
-        tasks.plan(conn, wanted, [], lambda *_: [])
+    with store.begin() as tx:
+        products.add(tx, product)
+        (wanted,) = tasks.list_unplanned(tx, 1)
+        tasks.plan(tx, wanted, [], lambda *_: [])
 
 
 def nodes_seen(store):
-    with store.read() as conn:
-        return [row for row in nodes.list_nodes(conn) if row.seen_at is not None]
+    with store.read() as tx:
+        return [row for row in nodes.list_nodes(tx) if row.seen_at is not None]
 
 
 def test_a_worker_killed_at_work_changes_nothing(web, wanted, launch, postgres_url, redis_url):
@@ -88,12 +88,12 @@ def test_a_worker_killed_at_work_changes_nothing(web, wanted, launch, postgres_u
         assert "node1 ended with SIGKILL; started again" in process.told
         assert stored_pages(store) == wanted
         assert not violations(store)
-        with store.read() as conn:
+        with store.read() as tx:
             # By its successor at its start, or by recall where that took longer than the silence.
-            released = conn.engine_connection.scalars(
+            released = tx.engine_connection.scalars(
                 select(events.c.detail).where(events.c.transition == "release")
             ).all()
-            recalled = conn.engine_connection.scalars(
+            recalled = tx.engine_connection.scalars(
                 select(events.c.id).where(events.c.transition == "silent")
             ).all()
             assert {"why": "its process was killed"} in released or recalled
@@ -135,12 +135,12 @@ def test_a_cluster_with_servers_of_its_own_goes_on_where_it_was(web, wanted, lau
 
 def pages_in(store):
     try:
-        with store.read() as conn:
-            return conn.engine_connection.execute(select(func.count()).select_from(pages)).scalar_one()
+        with store.read() as tx:
+            return tx.engine_connection.execute(select(func.count()).select_from(pages)).scalar_one()
     except (StoreFailed, WrongRevision):  # not there yet, or without its tables
         return 0
 
 
 def settled(store):
-    with store.read() as conn:
-        return snapshot.all_settled(conn)
+    with store.read() as tx:
+        return snapshot.all_settled(tx)

@@ -51,8 +51,8 @@ class Scheduler:
     worker: Process
 
     def grant(self, count: int) -> list[Lease]:
-        with self.store.begin() as conn:
-            waiting = conn.engine_connection.scalars(
+        with self.store.begin() as tx:
+            waiting = tx.engine_connection.scalars(
                 select(subtasks.c.id)
                 .where(subtasks.c.state == State.WAIT)
                 .order_by(subtasks.c.id)
@@ -60,36 +60,36 @@ class Scheduler:
             ).all()
             assert len(waiting) == count
             grants = [Grant(subtask_id, NODE, 20, PATIENCE_S, {}) for subtask_id in waiting]
-            return leases.grant(conn, grants, START_WITHIN)
+            return leases.grant(tx, grants, START_WITHIN)
 
     def ring(self, lease: Lease, node: str = NODE) -> None:
         self.app.send_task("crawl", ([lease.as_message()],), queue=crawl_queue(node))
 
     def drain(self, drained: bool) -> None:
-        with self.store.begin() as conn:
-            nodes.set_drained(conn, NODE, drained)
+        with self.store.begin() as tx:
+            nodes.set_drained(tx, NODE, drained)
 
     def row(self) -> nodes.NodeRow:
-        with self.store.read() as conn:
-            return next(row for row in nodes.list_nodes(conn) if row.name == NODE)
+        with self.store.read() as tx:
+            return next(row for row in nodes.list_nodes(tx) if row.name == NODE)
 
     def outcomes(self, given: list[Lease]) -> list[str | None]:
         ids = [lease.attempt_id for lease in given]
-        with self.store.read() as conn:
+        with self.store.read() as tx:
             return list(
-                conn.engine_connection.scalars(
+                tx.engine_connection.scalars(
                     select(attempts.c.outcome).where(attempts.c.id.in_(ids)).order_by(attempts.c.id)
                 )
             )
 
     def states(self, given: list[Lease]) -> set[str]:
         ids = [lease.subtask_id for lease in given]
-        with self.store.read() as conn:
-            return set(conn.engine_connection.scalars(select(subtasks.c.state).where(subtasks.c.id.in_(ids))))
+        with self.store.read() as tx:
+            return set(tx.engine_connection.scalars(select(subtasks.c.state).where(subtasks.c.id.in_(ids))))
 
     def count(self, table) -> int:
-        with self.store.read() as conn:
-            return conn.engine_connection.execute(select(func.count()).select_from(table)).scalar_one()
+        with self.store.read() as tx:
+            return tx.engine_connection.execute(select(func.count()).select_from(table)).scalar_one()
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
         app = make_app(settings)
         with open_control(settings.with_(address=None)) as parts:
             parts.control.plan()
-            with store.begin() as conn:
-                sweeps.admit(conn, conn.now, wiring.context(settings, settings.catalog()))
+            with store.begin() as tx:
+                sweeps.admit(tx, wiring.context(settings, settings.catalog()))
         made = Scheduler(settings, store, app, worker)
         assert made.count(subtasks) == 3 * len(PRODUCTS)
         until(lambda: NODE in worker_names(store), what="the worker registered its node")
@@ -122,8 +122,8 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
 
 
 def worker_names(store: Store) -> set[str]:
-    with store.read() as conn:
-        return {row.name for row in nodes.list_nodes(conn) if row.seen_at is not None}
+    with store.read() as tx:
+        return {row.name for row in nodes.list_nodes(tx) if row.seen_at is not None}
 
 
 def test_a_doubled_or_late_notification_does_nothing(scheduler, redis_url):

@@ -55,21 +55,21 @@ def test_something_urgent_is_let_in_though_wait_is_full(world: World) -> None:
 def test_the_index_answers(world: World) -> None:
     """Neither statement sorts or scans: each is by the index of (state, site, priority, id)."""
     world.add("甲", sites=[SITE, OTHER])
-    with statements(world.store) as asked, world.store.begin() as conn:
-        snapshot.list_heads(conn)
-        snapshot.list_entrants(conn, {SITE: 1})
-    with undone(world.store) as conn:
+    with statements(world.store) as asked, world.store.begin() as tx:
+        snapshot.list_heads(tx)
+        snapshot.list_entrants(tx, {SITE: 1})
+    with undone(world.store) as tx:
         if not world.store.is_sqlite:  # so many that a plan matters, and known to the planner
             others = [one.name for one in subtasks.c if one.name not in ("id", "task_id", "chunk")]
             listed = ", ".join(f'"{name}"' for name in others)
-            conn.engine_connection.exec_driver_sql(
+            tx.engine_connection.exec_driver_sql(
                 f"INSERT INTO subtasks (task_id, chunk, {listed}) "
                 f"SELECT task_id, n, {listed} FROM subtasks, generate_series(1000, 4000) n"
             )
-            conn.engine_connection.exec_driver_sql("ANALYZE subtasks")
+            tx.engine_connection.exec_driver_sql("ANALYZE subtasks")
         explain = "EXPLAIN QUERY PLAN " if world.store.is_sqlite else "EXPLAIN "
         for statement in (one for one in asked if "subtasks" in one):
-            plan = "\n".join(str(tuple(row)) for row in conn.rows(explain + statement))
+            plan = "\n".join(str(tuple(row)) for row in tx.rows(explain + statement))
             assert "ix_subtasks_by_site" in plan
             assert "TEMP B-TREE" not in plan
             assert "Seq Scan on subtasks" not in plan

@@ -69,8 +69,8 @@ def test_an_alert_is_told_once_and_once_when_it_is_over(world: World, receiver: 
 def test_a_node_that_ended_in_order_or_is_drained_is_not_silent(world: World, receiver: Receiver) -> None:
     world.node("n1")
     world.node("n2")
-    world.do(lambda conn, _now: nodes.leave(conn, "n1"))
-    world.do(lambda conn, _now: nodes.set_drained(conn, "n2", True))
+    world.do(lambda tx: nodes.leave(tx, "n1"))
+    world.do(lambda tx: nodes.set_drained(tx, "n2", True))
     world.pass_s(600)
     look(world, looker(receiver))
     assert receiver.got == []
@@ -160,7 +160,7 @@ def test_what_is_over_and_told_leaves_nothing_behind(world: World, receiver: Rec
     world.pass_s(121)
     alerting = looker(receiver)
     look(world, alerting)
-    world.do(lambda conn, _now: nodes.leave(conn, "n1"))
+    world.do(lambda tx: nodes.leave(tx, "n1"))
     look(world, alerting)
     world.pass_s(QUIET.total_seconds() + 1)
     look(world, alerting)
@@ -191,13 +191,13 @@ def test_the_facts_are_those_of_the_store(world: World) -> None:
     world.do(rest_host, "n1", rest)
     world.waiting()
     collect_one(world)
-    found = world.look(lambda conn: find_facts(conn, RULES, START, {"www.baidu.com": "baidu"}))
+    found = world.look(lambda tx: find_facts(tx, RULES, START, {"www.baidu.com": "baidu"}))
     (refusal,) = found.refusals
     assert (refusal.engine, list(refusal.nodes), refusal.times) == ("baidu", ["n1"], 1)
     assert found.completion == {SITE: Completion(1, 1, 0, 0)}
     assert (found.collected_at, found.manual, found.nodes) == (world.now, 0, {"n1": START})
     world.pass_s(3601)
-    later = world.look(lambda conn: find_facts(conn, RULES, START, {}))
+    later = world.look(lambda tx: find_facts(tx, RULES, START, {}))
     assert (later.completion, later.refusals) == ({}, [])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -181,10 +181,10 @@ def _in_one_batch(world: World, items: Sequence[Item]) -> list[Any]:
     """All in one transaction, items of one kind in one call."""
     results: list[Any] = [None] * len(items)
 
-    def write(conn: Transaction, now: datetime) -> None:
+    def write(tx: Transaction) -> None:
         for kind in sorted({kind for kind, _ in items}, key=lambda kind: kind.rank):
             places = [place for place, (other, _) in enumerate(items) if other is kind]
-            done = kind.run(conn, now, [items[place][1] for place in places])
+            done = kind.run(tx, [items[place][1] for place in places])
             for place, result in zip(places, done, strict=True):
                 results[place] = result
 
@@ -213,9 +213,9 @@ def _plain(result: Any) -> Any:
 
 def _content(store: Store) -> dict[str, list[str]]:
     """Every row of every table; pages, reviews and targets by what they are, as their numbers tell nothing."""
-    with store.read() as conn:
+    with store.read() as tx:
         rows = {
-            table.name: conn.engine_connection.execute(select(table).order_by(*table.primary_key))
+            table.name: tx.engine_connection.execute(select(table).order_by(*table.primary_key))
             .mappings()
             .all()
             for table in metadata.sorted_tables
@@ -241,8 +241,8 @@ def _content(store: Store) -> dict[str, list[str]]:
 
 def _linked(store: Store) -> None:
     """Of equal texts, one is the original and all others are linked to it."""
-    with store.read() as conn:
-        stored = conn.engine_connection.execute(
+    with store.read() as tx:
+        stored = tx.engine_connection.execute(
             select(reviews.c.id, reviews.c.text_hash, reviews.c.same_as)
         ).all()
     originals = {bytes(row.text_hash): row.id for row in stored if row.same_as is None}

@@ -117,8 +117,8 @@ def test_while_one_scheduler_ticks_the_others_tick_does_nothing(postgres_world: 
     world.add("特仑苏")
     with world.store.begin() as first:
         assert try_lock(first, "scheduler", 2.0)
-        assert not world.do(lambda conn, _: try_lock(conn, "scheduler", 2.0))
-        assert world.do(lambda conn, _: try_lock(conn, "another", 2.0))
+        assert not world.do(lambda tx: try_lock(tx, "scheduler", 2.0))
+        assert world.do(lambda tx: try_lock(tx, "another", 2.0))
         world.do(tick, world.context, ["admit"])
         assert world.rows(events, events.c.transition == "admit") == []
     world.do(tick, world.context, ["admit"])
@@ -132,11 +132,11 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world:
     in_time = world.now
     world.pass_s(1)
 
-    def sweep(conn: Transaction) -> list[Lease]:
-        ((seen, _),) = leases.list_overdue(conn, 10)
+    def sweep(tx: Transaction) -> list[Lease]:
+        ((seen, _),) = leases.list_overdue(tx, 10)
         with world.store.begin() as node:
             assert leases.progress_many(node, in_time, [leases.Renewal(lease, SILENT, Counters())]) == [True]
-        return closing.silence(conn, {seen: FailureReason.SILENT})
+        return closing.silence(tx, {seen: FailureReason.SILENT})
 
     assert not world.do(sweep)
     assert world.state(lease.subtask_id) is State.CRAWL

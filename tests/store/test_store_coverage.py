@@ -11,8 +11,8 @@ from tasks.store.sql.tables import subtasks, targets, tasks
 
 
 def _store_hits(world, subtask_id: int, stored: int, todo: int) -> None:
-    with world.store.begin() as conn:
-        task_id = conn.engine_connection.scalar(
+    with world.store.begin() as tx:
+        task_id = tx.engine_connection.scalar(
             subtasks.select().with_only_columns(subtasks.c.task_id).where(subtasks.c.id == subtask_id)
         )
         rows = [
@@ -26,22 +26,22 @@ def _store_hits(world, subtask_id: int, stored: int, todo: int) -> None:
             }
             for n in range(stored + todo)
         ]
-        conn.engine_connection.execute(insert(targets), rows)
+        tx.engine_connection.execute(insert(targets), rows)
 
 
 def test_found_is_cut_at_the_engines_cap_and_unknown_found_does_not_count(store):
     world = World(store)
     (first,) = world.add("特仑苏", chunks=(True,))
     _store_hits(world, first, stored=6, todo=2)
-    with store.begin() as conn:
-        assert product_queries.product_coverages(conn, lambda _: 10) == {
+    with store.begin() as tx:
+        assert product_queries.product_coverages(tx, lambda _: 10) == {
             1: Coverage(0, 0, 1, 0, {"unknown": 1})
         }
-        conn.engine_connection.execute(update(tasks).values(found=1000, found_provenance="reported"))
-        (covered,) = product_queries.product_coverages(conn, lambda _: 12).values()
+        tx.engine_connection.execute(update(tasks).values(found=1000, found_provenance="reported"))
+        (covered,) = product_queries.product_coverages(tx, lambda _: 12).values()
         assert covered == Coverage(6, 12, 1, 1, {"reported": 1})
         assert covered.share == 0.5
-        conn.engine_connection.execute(update(tasks).values(found=4))
-        (covered,) = product_queries.product_coverages(conn, lambda _: 12).values()
+        tx.engine_connection.execute(update(tasks).values(found=4))
+        (covered,) = product_queries.product_coverages(tx, lambda _: 12).values()
         assert covered.share == 1.0
     assert Coverage().share is None

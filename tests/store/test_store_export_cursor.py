@@ -57,11 +57,11 @@ class Story:
 
     def link(self, page: int, verdict: Verdict) -> None:
         found = [Link(page, self.other, Verdict.UNJUDGED)]
-        self.world.do(lambda conn, now: links.add(conn, now, found, {page: max(now, START)}))
-        self.world.do(lambda conn, _: links.set_verdicts(conn, [Link(page, self.other, verdict)]))
+        self.world.do(lambda tx: links.add(tx, found, {page: max(tx.now, START)}))
+        self.world.do(lambda tx: links.set_verdicts(tx, [Link(page, self.other, verdict)]))
 
     def judge(self, page: int) -> None:
-        self.world.do(lambda conn, _: links.set_verdicts(conn, [Link(page, self.other, Verdict.REVIEW)]))
+        self.world.do(lambda tx: links.set_verdicts(tx, [Link(page, self.other, Verdict.REVIEW)]))
 
     def every(self, wanted: ReviewFilter = ALL) -> list[Exported]:
         return self.world.look(lambda conn: ids(review_rows(conn, wanted)))
@@ -71,9 +71,9 @@ class Story:
     ) -> tuple[list[Exported], Cursor]:
         """Return the rows of an export at a later time, and its cursor, that was in a file."""
 
-        def both(conn: Transaction) -> tuple[list[Exported], Cursor]:
-            after = next_cursor(conn, wanted, cursor, "file")
-            return ids(new_rows(conn, wanted, cursor, after)), cursor_of(after.text(), "file")
+        def both(tx: Transaction) -> tuple[list[Exported], Cursor]:
+            after = next_cursor(tx, wanted, cursor, "file")
+            return ids(new_rows(tx, wanted, cursor, after)), cursor_of(after.text(), "file")
 
         with self.world.store.read(now=self.world.now + later) as conn:
             return both(conn)
@@ -150,9 +150,9 @@ def test_a_refused_record_that_was_deleted_leaves_the_cursor_valid(story: Story)
     story.page()
     model = story.world.rows(table)[0]._asdict() | {"key": "refused", "refused": "boilerplate"}
     del model["id"]
-    story.world.do(lambda conn, _: conn.engine_connection.execute(insert(table).values(model)))
+    story.world.do(lambda tx: tx.engine_connection.execute(insert(table).values(model)))
     first, cursor = story.export(None)
-    story.world.do(lambda conn, _: conn.run("DELETE FROM reviews WHERE refused IS NOT NULL"))
+    story.world.do(lambda tx: tx.run("DELETE FROM reviews WHERE refused IS NOT NULL"))
     story.page()
     second, _ = story.export(cursor)
     assert sorted(first + second) == sorted(story.every())
@@ -176,7 +176,7 @@ def test_a_cursor_of_another_store_is_refused(story: Story) -> None:
     _, cursor = story.export(empty)
     last = story.world.rows(table)[-1]
     story.world.do(
-        lambda conn, _: conn.engine_connection.execute(
+        lambda tx: tx.engine_connection.execute(
             table.update().where(table.c.id == last.id).values(text_hash=b"x" * 16)
         )
     )

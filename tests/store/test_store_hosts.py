@@ -120,9 +120,7 @@ def test_allocation_sees_who_probes(world: World) -> None:
     world.do(hosts.rest_host, "n1", refusal(host=SITE))
     world.pass_s(600)
     world.begin(world.waiting())
-    seen = world.look(
-        host_views, world.now, world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
-    )
+    seen = world.look(host_views, world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {})
     assert seen[SITE].probing == {"n1"}
     assert seen[SITE].resting == frozenset()
     assert seen[SITE].held == {"n1": 1}
@@ -144,7 +142,6 @@ def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
     def seen(grants: Grants = NOTHING_KNOWN) -> dict[str, HostView]:
         return world.look(
             host_views,
-            world.now,
             lambda site: ("engine.cn", site),
             lambda host: limits.get(host, of_site),
             {SITE: request_s},
@@ -174,7 +171,7 @@ def test_capacity_is_what_hosts_grant_now(world: World) -> None:
     def seen(granted: HostGrants) -> HostView:
         grants = {SITE: granted}
         limits = Limits(per_address_per_s=2, total_per_s=8)
-        of = (world.now, lambda site: (site, site), lambda _: limits, {SITE: 0.2}, 4, [SITE], grants)
+        of = (lambda site: (site, site), lambda _: limits, {SITE: 0.2}, 4, [SITE], grants)
         return world.look(host_views, *of)[SITE]
 
     assert seen(HostGrants(share=0.25)).room == 1
@@ -198,7 +195,6 @@ def test_one_site_that_answers_at_once_holds_back_no_other_of_its_engine(world: 
     def of_one_address(request_s: dict[str, float]) -> int | None:
         seen = world.look(
             host_views,
-            world.now,
             lambda site: ("engine.cn", site),
             lambda _: limits,
             request_s,
@@ -221,20 +217,20 @@ def test_times_count_the_refusals_since_the_last_page(
     sqlite_store: Store, story: list[tuple[str, int]]
 ) -> None:
     now, times, until = START, 0, START
-    with sqlite_store.begin() as conn:
-        conn.engine_connection.execute(host_rests.delete())
+    with sqlite_store.begin() as tx:
+        tx.engine_connection.execute(host_rests.delete())
         for what, passed_s in story:
             now += timedelta(seconds=passed_s)
             if what == "refuse":
                 times += until <= now
                 until = max(until, now + timedelta(seconds=600 * 2 ** (times - 1)))
-                assert hosts.rest_host(conn, now, "n1", refusal()) == (until - now).total_seconds()
+                assert hosts.rest_host(tx, "n1", refusal()) == (until - now).total_seconds()
             else:
                 closes = times > 0 and until <= now
-                hosts.close_breakers(conn, now, [("h.cn", "n1")])
-                assert (hosts.list_rests(conn) == []) == (closes or times == 0)
+                hosts.close_breakers(tx, [("h.cn", "n1")])
+                assert (hosts.list_rests(tx) == []) == (closes or times == 0)
                 times = 0 if closes else times
-        assert [b.times for b in hosts.list_rests(conn)] == ([times] if times else [])
+        assert [b.times for b in hosts.list_rests(tx)] == ([times] if times else [])
 
 
 def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world: World) -> None:
@@ -242,7 +238,7 @@ def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world: Worl
     of = world.context.hosts_of, world.context.hosts.limits, {}, 4, [SITE], {}
 
     def held(host: str) -> int:
-        return sum(world.look(host_views, world.now, *of)[host].held.values())
+        return sum(world.look(host_views, *of)[host].held.values())
 
     lease, work = world.begin(world.waiting())
     assert (held(engine), held(site)) == (1, 1)

@@ -35,7 +35,7 @@ def saved(world: World, *came: ImportedReview) -> list[bool]:
 
 
 def stored(world: World, came: Sequence[ImportedReview], ids: Mapping[str, int]) -> list[bool]:
-    known: list[bool] = world.do(lambda tx, _now: imports.save(tx, "shop", came, ids))
+    known: list[bool] = world.do(lambda tx: imports.save(tx, "shop", came, ids))
     return known
 
 
@@ -73,7 +73,7 @@ def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world: 
     (only,) = Story.read(_Of(world), lease, work.targets[0], ["1"], found=None)  # type: ignore[arg-type]
     world.save(lease, only, [review("a", "结块了")])
     saved(world, imported("结块了", "光明高钙牛奶"), imported("不错", "光明高钙牛奶"))
-    rows = world.look(lambda conn: list(review_rows(conn, ReviewFilter(products=("光明高钙牛奶",)))))
+    rows = world.look(lambda tx: list(review_rows(tx, ReviewFilter(products=("光明高钙牛奶",)))))
     crawled, copy, own = rows
     assert [(r.provenance, r.source, r.attempt is None) for r in rows] == [
         ("crawled", None, False),

@@ -65,7 +65,7 @@ def judged(
 
 
 def exported(world: World) -> list[tuple[str, str, str | None]]:
-    rows = world.look(lambda conn: list(review_rows(conn)))
+    rows = world.look(lambda tx: list(review_rows(tx)))
     return [(row.product, row.body, row.voice) for row in rows]
 
 
@@ -193,7 +193,7 @@ def test_a_site_without_a_verdict_and_an_import_get_voices_alone(world: World) -
     own = Review(review_key("", "", "", "很好", None), "", "很好", "", "", None, None)
     one = ImportedReview("自带", "自带", "jd.com", "", own, page_of_import("jd.com", "", "自带"))
     ids = world.look(products.ids, ["自带"])
-    world.do(lambda tx, _now: imports.save(tx, "shop", [one], ids))
+    world.do(lambda tx: imports.save(tx, "shop", [one], ids))
     sites = {name: site.model_copy(update={"judge": False}) for name, site in CATALOG.sites.items()}
     done = judged(world, catalog=CATALOG.model_copy(update={"sites": sites}))
     assert (done.voices.total(), done.changes) == (2, [])

@@ -65,11 +65,7 @@ def test_verify_sees_result_pages_that_nobody_read(world: World, statement: str)
     world.read_results(lease, work.targets[0], [hit("1")])
     with undone(world.store) as tx:
         assert tx.run(statement) == 1
-        assert (
-            {violation.kind for violation in verify(tx, world.now).violations}
-            <= {"copy", "counters"}
-            != set()
-        )
+        assert {violation.kind for violation in verify(tx).violations} <= {"copy", "counters"} != set()
 
 
 def test_old_result_pages_go_with_the_log(world: World) -> None:
@@ -79,7 +75,7 @@ def test_old_result_pages_go_with_the_log(world: World) -> None:
     again, more = world.begin(world.waiting("乙"))
     world.read_results(again, more.targets[0], [hit("2")])
     keep = timedelta(seconds=50)
-    world.do(lambda tx, now: drop_result_pages(tx, now, timedelta(days=1)))
+    world.do(lambda tx: drop_result_pages(tx, timedelta(days=1)))
     assert len(world.rows(result_pages)) == 2
     assert drop_old(lambda operation: int(world.do(operation)), keep)
     assert [row.node for row in world.rows(result_pages)] == ["n1"]

@@ -68,7 +68,7 @@ class Loop(RuleBasedStateMachine):
         if alive:
             self.world.node(node)
         else:
-            self.world.do(lambda conn, _: nodes.leave(conn, node))
+            self.world.do(lambda tx: nodes.leave(tx, node))
 
     # --- sweeps ---------------------------------------------------------------------------------------------
 

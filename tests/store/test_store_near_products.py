@@ -53,7 +53,7 @@ def verdicts(world: World) -> dict[str, str]:
 
 
 def of(world: World) -> set[str]:
-    return {row.product for row in world.look(lambda conn: list(review_rows(conn)))}
+    return {row.product for row in world.look(lambda tx: list(review_rows(tx)))}
 
 
 @pytest.mark.parametrize("order", list(permutations(CARS)))

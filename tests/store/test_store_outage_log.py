@@ -25,8 +25,8 @@ class Away:
     def begin(self) -> Any:
         if self.away:
             raise StoreUnavailable("connection refused")
-        with self._store.begin() as conn:
-            yield conn
+        with self._store.begin() as tx:
+            yield tx
 
 
 @pytest.fixture

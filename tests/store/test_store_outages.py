@@ -124,7 +124,7 @@ def test_a_commit_without_an_answer_changes_nothing_twice(postgres_world: World,
     writer = Writer(store)
     try:
         page = world.result_page(lease, work.targets[0], [hit("1"), hit("2")])
-        (stored,) = writer.call(lambda conn, now: STORE_RESULT_PAGES.run(conn, now, [page]))
+        (stored,) = writer.call(lambda tx: STORE_RESULT_PAGES.run(tx, [page]))
         assert store.left == 0
     finally:
         writer.close()
@@ -152,9 +152,7 @@ def test_what_is_written_waits_for_a_database_that_is_away(postgres_world: World
     writer = Writer(LosesAnswers(world.store, made=False, times=3))
     try:
         (kept,) = writer.call(
-            lambda conn, _now: RENEW_LEASES.run(
-                conn, START, [Renewal(lease, SILENT, Counters(tried=1, offered=1))]
-            )
+            lambda tx: RENEW_LEASES.run(tx, [Renewal(lease, SILENT, Counters(tried=1, offered=1))])
         )
     finally:
         writer.close()

@@ -56,7 +56,7 @@ def _task(world: World, words: tuple[str, ...] = WORDS, own: tuple[str, ...] = (
     partition = NewPartition(words, 2, 1, own_words=bool(own))
     planned = [NewTask(SITE, "baidu", "meta", (partition,))]
     urls = partial(search_urls, world.context.catalog)
-    assert world.write(tasks.plan, wanted, planned, urls) == 1
+    assert world.do(tasks.plan, wanted, planned, urls) == 1
 
 
 def _read(
@@ -138,13 +138,11 @@ def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small
     _split(small)
     part = small.rows(task_parts)[1]
 
-    def to_an_hour(conn, _now):
+    def to_an_hour(tx):
         parts = task_parts.c
         end = part.start_at + timedelta(hours=1)
-        conn.engine_connection.execute(task_parts.update().where(parts.id == part.id).values(end_at=end))
-        conn.engine_connection.execute(
-            task_parts.update().where(parts.id == part.id + 1).values(start_at=end)
-        )
+        tx.engine_connection.execute(task_parts.update().where(parts.id == part.id).values(end_at=end))
+        tx.engine_connection.execute(task_parts.update().where(parts.id == part.id + 1).values(start_at=end))
 
     small.do(to_an_hour)
     _turn(small, (list(range(10)), 30, True), (list(range(20, 25)), 5, False), ([], 0, False))
@@ -218,7 +216,7 @@ def test_the_chunks_of_a_plan_have_the_search_urls_of_the_splitter(world: World,
     (wanted,) = world.look(tasks.list_unplanned, 10)
     query = ProductQuery("甲", wanted.keywords, wanted.aliases)
     planned = planned_tasks(catalog, wanted, tuple(sites))
-    assert world.write(tasks.plan, wanted, planned, partial(search_urls, catalog)) == len(sites)
+    assert world.do(tasks.plan, wanted, planned, partial(search_urls, catalog)) == len(sites)
     made = _asked(world, catalog)
     scope = SearchScope(catalog, tuple(sites), pages=5)
     for site in sites:
@@ -256,7 +254,7 @@ def test_queries_that_ask_for_the_same_urls_share_them(world: World) -> None:
     (wanted,) = world.look(tasks.list_unplanned, 10)
     partition = NewPartition(WORDS, 2, 2)
     planned = [NewTask(SITE, "baidu", "meta", (partition, partition))]
-    assert world.write(tasks.plan, wanted, planned, partial(search_urls, CATALOG)) == 1
+    assert world.do(tasks.plan, wanted, planned, partial(search_urls, CATALOG)) == 1
     first, second = world.rows(subtasks)
     assert (len(world.targets(first.id)), first.left) == (2, 20)
     assert (len(world.targets(second.id)), second.left) == (0, 0)
@@ -279,6 +277,6 @@ BROKEN = [
 @pytest.mark.parametrize("statement", BROKEN)
 def test_verify_sees_parts_that_do_not_fit(small: World, statement: str) -> None:
     _split(small)
-    with undone(small.store) as conn:
-        assert conn.engine_connection.exec_driver_sql(statement).rowcount > 0
-        assert "partitions" in {violation.kind for violation in verify(conn, small.now).violations}
+    with undone(small.store) as tx:
+        assert tx.engine_connection.exec_driver_sql(statement).rowcount > 0
+        assert "partitions" in {violation.kind for violation in verify(tx).violations}

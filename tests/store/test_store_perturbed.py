@@ -237,11 +237,11 @@ class Story:
 
     def of_hosts_and_nodes(self) -> None:
         world = self.world
-        world.do(lambda conn, now: hosts.save_robots(conn, Robots(SITE, 200, "User-agent: *", now)))
+        world.do(lambda tx: hosts.save_robots(tx, Robots(SITE, 200, "User-agent: *", tx.now)))
         assert world.do(
             products.add, NewProduct(name="每周", keywords=("每周",), recrawl_every=timedelta(days=7))
         )
-        world.do(lambda tx, now: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, now, {"network": {}}))
+        world.do(lambda tx: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, tx.now, {"network": {}}))
         second = Node("second", frozenset(Kind), 4, None, "proxy.cn:80", Proxy("http://proxy.cn:80"))
         world.do(nodes.add, second, 4)
         report = world.do(
@@ -253,7 +253,7 @@ class Story:
         world.do(notices.record_action, notices.AuditEntry("a person", "drain", "node n1", {}))
         world.do(notices.keep_alerts, [Alert("silent", "n1", "node n1 is silent", 1.0)])
         (weekly,) = [one for one in world.look(tasks.list_unplanned, 10) if one.product == "每周"]
-        world.write(tasks.put_off, weekly, {SITE: ("robots", "nobody answered")})
+        world.do(tasks.put_off, weekly, {SITE: ("robots", "nobody answered")})
 
     def imported(self) -> None:
         """A product that came by an import alone, and its review."""
@@ -262,10 +262,10 @@ class Story:
         own = Review(review_key("", "", "", "很好", 4.0), "", "很好", "", "", None, 4.0)
         one = ImportedReview("自带", "自带", "jd.com", "", own, page_of_import("jd.com", "", "自带"))
         ids = world.look(products.ids, ["自带"])
-        assert world.do(lambda tx, _now: imports.save(tx, "shop", [one], ids)) == [False]
+        assert world.do(lambda tx: imports.save(tx, "shop", [one], ids)) == [False]
 
 
-def _perturbed(column: Column[Any], row: Row[Any], conn: Transaction) -> Iterator[Any]:
+def _perturbed(column: Column[Any], row: Row[Any], tx: Transaction) -> Iterator[Any]:
     """Other values for a column of a row."""
     value = row._mapping[column.name]
     of = column.table.name, column.name
@@ -276,7 +276,7 @@ def _perturbed(column: Column[Any], row: Row[Any], conn: Transaction) -> Iterato
         yield legal[(legal.index(value) + 1) % len(legal)]
     elif column.foreign_keys:
         key = next(iter(column.foreign_keys)).column
-        others = conn.engine_connection.scalars(select(key).where(key != (value or 0)).order_by(key)).all()
+        others = tx.engine_connection.scalars(select(key).where(key != (value or 0)).order_by(key)).all()
         yield others[0] if others else 10_000
     elif isinstance(column.type, Boolean):
         yield not value
@@ -305,7 +305,7 @@ _NEW: dict[type, Any] = {
 """Values for columns that have none, by type; numbers get 7."""
 
 
-def _rows(conn: Transaction, column: Column[Any]) -> list[Row[Any]]:
+def _rows(tx: Transaction, column: Column[Any]) -> list[Row[Any]]:
     """A row with a value in this column, and one without, where there are."""
     table = column.table
     assert isinstance(table, Table)
@@ -313,31 +313,25 @@ def _rows(conn: Transaction, column: Column[Any]) -> list[Row[Any]]:
     if condition := PARTLY.get((table.name, column.name)):
         query = query.where(text(f"({condition})"))
     found = [
-        conn.engine_connection.execute(query.where(is_)).first()
+        tx.engine_connection.execute(query.where(is_)).first()
         for is_ in (column.is_not(None), column.is_(None))
     ]
     return [row for row in found if row is not None]
 
 
-def _outcome(conn: Transaction, column: Column[Any], row: Row[Any], value: Any) -> str:
+def _outcome(tx: Transaction, column: Column[Any], row: Row[Any], value: Any) -> str:
     """What a change comes to: refused by the database, seen, or unseen."""
     table = column.table
     assert isinstance(table, Table)
     key = [one == row._mapping[one.name] for one in table.primary_key.columns]
-    step = conn.engine_connection.begin_nested()
+    step = tx.engine_connection.begin_nested()
     try:
-        conn.engine_connection.execute(update(table).where(*key).values({column.name: value}))
-        return "seen" if verify(conn, row_now(conn)).violations else "unseen"
+        tx.engine_connection.execute(update(table).where(*key).values({column.name: value}))
+        return "seen" if verify(tx).violations else "unseen"
     except (Unstorable, IntegrityError, DataError):
         return "refused"
     finally:
         step.rollback()
-
-
-def row_now(conn: Transaction) -> datetime:
-    """The latest event's time."""
-    at: datetime = conn.engine_connection.execute(select(func.max(events.c.at))).scalar_one()
-    return at
 
 
 def _documented() -> dict[tuple[str, str], str]:
@@ -353,15 +347,15 @@ def test_each_column_is_proved_or_said_not_to_be(store: Store) -> None:
     story = Story(store)
     assert story.world.verification().violations == ()
     outcomes: dict[tuple[str, str], set[str]] = {}
-    with undone(store) as conn:
+    with undone(store) as tx:
         for table in metadata.sorted_tables:
             for column in table.columns:
-                rows = _rows(conn, column)
+                rows = _rows(tx, column)
                 assert rows, f"the story leaves no row to change {table.name}.{column.name} in"
                 told = outcomes.setdefault((table.name, column.name), set())
                 for row in rows:
-                    for value in list(_perturbed(column, row, conn)):
-                        told.add(_outcome(conn, column, row, value))
+                    for value in list(_perturbed(column, row, tx)):
+                        told.add(_outcome(tx, column, row, value))
     unseen = {of for of, told in outcomes.items() if "unseen" in told}
     documented = _documented()
     print(Counter("unseen" if of in unseen else "seen" for of in outcomes))
@@ -373,18 +367,18 @@ def test_each_column_is_proved_or_said_not_to_be(store: Store) -> None:
     assert story.world.verification().violations == ()
 
 
-def _delete(conn: Transaction, table: Table, row: Row[Any]) -> None:
-    conn.engine_connection.execute(
+def _delete(tx: Transaction, table: Table, row: Row[Any]) -> None:
+    tx.engine_connection.execute(
         table.delete().where(*(one == row._mapping[one.name] for one in table.primary_key))
     )
 
 
-def _double(conn: Transaction, table: Table, row: Row[Any]) -> None:
+def _double(tx: Transaction, table: Table, row: Row[Any]) -> None:
     """Insert the row again, under a number of its own where rows have numbers."""
     copied = dict(row._mapping)
     if "id" in copied:
-        copied["id"] = conn.engine_connection.execute(select(func.max(table.c.id))).scalar_one() + 1
-    conn.engine_connection.execute(table.insert().values(copied))
+        copied["id"] = tx.engine_connection.execute(select(func.max(table.c.id))).scalar_one() + 1
+    tx.engine_connection.execute(table.insert().values(copied))
 
 
 ROW_CHANGES: dict[str, Callable[[Transaction, Table, Row[Any]], None]] = {
@@ -393,11 +387,11 @@ ROW_CHANGES: dict[str, Callable[[Transaction, Table, Row[Any]], None]] = {
 }
 
 
-def _row_outcome(conn: Transaction, table: Table, row: Row[Any], change: str) -> str:
-    step = conn.engine_connection.begin_nested()
+def _row_outcome(tx: Transaction, table: Table, row: Row[Any], change: str) -> str:
+    step = tx.engine_connection.begin_nested()
     try:
-        ROW_CHANGES[change](conn, table, row)
-        return "seen" if verify(conn, row_now(conn)).violations else "unseen"
+        ROW_CHANGES[change](tx, table, row)
+        return "seen" if verify(tx).violations else "unseen"
     except (Unstorable, IntegrityError, DataError):
         return "refused"
     finally:
@@ -406,14 +400,14 @@ def _row_outcome(conn: Transaction, table: Table, row: Row[Any], change: str) ->
 
 @pytest.mark.slow
 def test_each_row_is_proved_or_said_not_to_be(store: Store) -> None:
-    Story(store)
+    story = Story(store)
     unseen: dict[tuple[str, str], list[Any]] = {}
-    with undone(store) as conn:
+    with undone(store, story.world.now) as tx:
         for table in metadata.sorted_tables:
-            rows = conn.engine_connection.execute(select(table).order_by(*table.primary_key.columns)).all()
+            rows = tx.engine_connection.execute(select(table).order_by(*table.primary_key.columns)).all()
             for change in ROW_CHANGES:
                 for row in rows:
-                    if _row_outcome(conn, table, row, change) == "unseen":
+                    if _row_outcome(tx, table, row, change) == "unseen":
                         unseen.setdefault((table.name, change), []).append(tuple(row))
     for of, rows in unseen.items():
         print(*of, len(rows), rows[:2])

@@ -39,8 +39,8 @@ def test_a_virtual_task_is_planned_once(world: World) -> None:
     (wanted,) = world.look(tasks.list_unplanned, 10)
     partition = NewPartition(("蒙牛", "特仑苏"), 1, 1)
     planned = [NewTask(SITE, "baidu", "meta", (partition,))]
-    assert world.write(tasks.plan, wanted, planned, lambda *_: ["http://search/1"]) == 1
-    assert world.write(tasks.plan, wanted, planned, lambda *_: ["http://search/1"]) == 0
+    assert world.do(tasks.plan, wanted, planned, lambda *_: ["http://search/1"]) == 1
+    assert world.do(tasks.plan, wanted, planned, lambda *_: ["http://search/1"]) == 0
     assert world.look(tasks.list_unplanned, 10) == []
     assert len(world.rows(subtasks)) == 1
 

@@ -21,7 +21,7 @@ def kept(world: World) -> dict[str, int]:
 def rows(world: World) -> int:
     return int(
         world.look(
-            lambda conn: conn.engine_connection.execute(select(func.count()).select_from(table)).scalar_one()
+            lambda tx: tx.engine_connection.execute(select(func.count()).select_from(table)).scalar_one()
         )
     )
 
@@ -67,17 +67,17 @@ def test_rows_are_added_up_to_one_a_queue_and_say_the_same(world: World) -> None
 
 
 def test_a_row_of_a_transaction_under_way_is_neither_lost_nor_waited_for(postgres_store: Store) -> None:
-    def note(conn):
+    def note(tx):
         for _ in range(transitions._MANY_ROWS):
-            transitions.count_moves(conn, None, State.DONE, 1)
+            transitions.count_moves(tx, None, State.DONE, 1)
 
-    with postgres_store.begin() as conn:
-        note(conn)
+    with postgres_store.begin() as tx:
+        note(tx)
     with postgres_store.begin() as late:
         note(late)
-        with postgres_store.begin() as conn:
-            transitions.add_up_queues(conn)
-        with postgres_store.read() as conn:
-            assert transitions.count_queues(conn)["DONE"] == transitions._MANY_ROWS
-    with postgres_store.read() as conn:
-        assert transitions.count_queues(conn)["DONE"] == 2 * transitions._MANY_ROWS
+        with postgres_store.begin() as tx:
+            transitions.add_up_queues(tx)
+        with postgres_store.read() as tx:
+            assert transitions.count_queues(tx)["DONE"] == transitions._MANY_ROWS
+    with postgres_store.read() as tx:
+        assert transitions.count_queues(tx)["DONE"] == 2 * transitions._MANY_ROWS

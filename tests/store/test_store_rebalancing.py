@@ -158,9 +158,9 @@ def test_a_node_that_rests_at_a_host_is_not_given_its_work(stalled) -> None:
 @pytest.mark.parametrize("why_not", ["drained", "silent", "another kind"])
 def test_nobody_there_to_take_it(world: World, stalled, why_not: str) -> None:
     if why_not == "drained":
-        world.do(lambda conn, _now: nodes.set_drained(conn, "n2", True))
+        world.do(lambda tx: nodes.set_drained(tx, "n2", True))
     elif why_not == "silent":
-        world.do(lambda conn, _now: nodes.leave(conn, "n2"))
+        world.do(lambda tx: nodes.leave(tx, "n2"))
     else:
         world.do(nodes.register, Node("n2", frozenset({Kind.MICROBLOG}), 16))
     assert rebalance(world) == []
@@ -174,8 +174,8 @@ def test_it_costs_one_query_where_all_is_balanced(world: World) -> None:
     world.sweep(sweeps.admit)
     for lease in allocated(world):
         world.start(lease) if lease.subtask_id % 2 else None
-    with statements(world.store) as asked, world.store.begin() as conn:
-        assert sweeps.rebalance(conn, world.now, world.context) == []
+    with statements(world.store) as asked, world.store.begin() as tx:
+        assert sweeps.rebalance(tx, world.context) == []
     assert len([one for one in asked if "FROM" in one]) == 1
 
 
@@ -215,10 +215,10 @@ def test_a_lease_that_begins_while_it_is_decided_about_stays(stalled, monkeypatc
     monkeypatch.setattr(rebalancing, "rebalance", decided)
     released = closing.release
 
-    def release(conn, given_back, **named):
+    def release(tx, given_back, **named):
         assert raced[0] in given_back
-        assert leases.start_many(conn, conn.now, [Renewal(raced[0], SILENT)]) != [None]
-        return released(conn, given_back, **named)
+        assert leases.start_many(tx, [Renewal(raced[0], SILENT)]) != [None]
+        return released(tx, given_back, **named)
 
     monkeypatch.setattr(closing, "release", release)
     given = rebalance(world)

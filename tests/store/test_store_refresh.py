@@ -76,7 +76,7 @@ def test_the_next_round_of_a_product_asks_again(world: World) -> None:
         (wanted,) = world.look(tasks.list_unplanned, 10)
         partition = NewPartition(("蒙牛",), 1, 1)
         planned = [tasks.NewTask(SITE, "baidu", "meta", (partition,))]
-        assert world.write(tasks.plan, wanted, planned, lambda *_, n=number: [f"http://search/{n}"]) == 1
+        assert world.do(tasks.plan, wanted, planned, lambda *_, n=number: [f"http://search/{n}"]) == 1
         world.sweep(sweeps.admit)
         lease, work = world.begin(world.rows(subtasks)[-1].id)
         (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo

@@ -95,7 +95,7 @@ def _refused(world: World) -> list[tuple[str, str]]:
 
 
 def _exported(world: World) -> list[tuple[str, str]]:
-    return [(row.product, row.body) for row in world.look(lambda conn: list(review_rows(conn)))]
+    return [(row.product, row.body) for row in world.look(lambda tx: list(review_rows(tx)))]
 
 
 def test_a_page_about_another_product_is_stored_and_its_reviews_are_refused(world: World) -> None:

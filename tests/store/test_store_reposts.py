@@ -41,12 +41,8 @@ def crawled(world: World, *bodies: str) -> None:
 
 def step(world: World, most: int) -> int:
     """One step of the sweep; how many reviews it looked at."""
-    found = world.look(repost_linking.find, world.now, most)
-    return found.looked if found is not None and world.do(save, found) else 0
-
-
-def save(conn, _now, found) -> bool:
-    return reposts.save(conn, found)
+    found = world.look(repost_linking.find, most)
+    return found.looked if found is not None and world.do(reposts.save, found) else 0
 
 
 def linked(world: World) -> dict[str, tuple[str, float]]:
@@ -77,9 +73,9 @@ def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world: Wo
     crawled(world, FIRST, EDITED, FIRST, EDITED)
     step(world, 100)
     assert [(row.review_id, row.original_id) for row in world.rows(review_links)] == [(2, 1)]
-    with world.store.read() as conn:
-        shown = [(row.review, row.same_as, row.near_of) for row in review_rows(conn)]
-        how_near = [row.similarity for row in review_rows(conn)]
+    with world.store.read() as tx:
+        shown = [(row.review, row.same_as, row.near_of) for row in review_rows(tx)]
+        how_near = [row.similarity for row in review_rows(tx)]
     assert shown == [(1, None, None), (2, None, 1), (3, 1, None), (4, 2, 1)]
     assert how_near[0] is None
     assert how_near[1] == how_near[3] > 0.6
@@ -119,30 +115,29 @@ def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
 @given(st.data())
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_store, data) -> None:
-    with undone(sqlite_store) as conn:
+    with undone(sqlite_store) as tx:
         for table in (review_links, review_bands, stored_values):
-            conn.engine_connection.execute(delete(table))
-        conn.engine_connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
-        conn.engine_connection.execute(delete(reviews))
+            tx.engine_connection.execute(delete(table))
+        tx.engine_connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+        tx.engine_connection.execute(delete(reviews))
         bodies = data.draw(
             st.lists(st.sampled_from([FIRST, FORWARD, EDITED, TWICE, OTHER, "好"]), min_size=1, max_size=12)
         )
-        _insert(conn, bodies)
+        _insert(tx, bodies)
         most = data.draw(st.integers(1, 5))
-        now = World(sqlite_store).now
-        while (found := repost_linking.find(conn, now, most)) is not None:
-            assert reposts.save(conn, found)
+        while (found := repost_linking.find(tx, most)) is not None:
+            assert reposts.save(tx, found)
         links = dict(
-            conn.engine_connection.execute(select(review_links.c.review_id, review_links.c.original_id)).all()
+            tx.engine_connection.execute(select(review_links.c.review_id, review_links.c.original_id)).all()
         )
         assert all(links[one] < one and links[one] not in links for one in links)
         texts = [plain(body) for body in bodies]
         again = {n for n, text in enumerate(texts, 1) if len(text) >= SHORTEST and text in texts[: n - 1]}
         assert again <= links.keys()
-        assert conn.engine_connection.scalar(select(func.count()).select_from(reviews)) == len(bodies)
+        assert tx.engine_connection.scalar(select(func.count()).select_from(reviews)) == len(bodies)
 
 
-def _insert(conn, bodies) -> None:
+def _insert(tx, bodies) -> None:
     """Reviews alone, numbered from 1: what the sweep reads; rolled back before their pages are missed."""
     now = World(None).now
     rows = [
@@ -150,4 +145,4 @@ def _insert(conn, bodies) -> None:
         | {"url": "", "site": "", "text_hash": b"", "collected_at": now, "node": "", "attempt_id": 1}
         for n, body in enumerate(bodies, 1)
     ]
-    conn.engine_connection.execute(reviews.insert(), rows)
+    tx.engine_connection.execute(reviews.insert(), rows)

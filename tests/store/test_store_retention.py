@@ -39,7 +39,7 @@ def done(world: World, name: str) -> int:
 def count(world: World, table: Any, *where: Any) -> int:
     return int(
         world.look(
-            lambda conn: conn.engine_connection.scalar(select(func.count()).select_from(table).where(*where))
+            lambda tx: tx.engine_connection.scalar(select(func.count()).select_from(table).where(*where))
         )
     )
 
@@ -110,23 +110,15 @@ def test_what_a_dropped_log_leaves_is_proved(world: World, spoilt: dict[str, Any
     drop_old(writing(world), YEAR)
     own = subtasks.c.id == subtask_id
     (before,) = world.rows(subtasks, own)
-    world.do(lambda conn, _now: conn.engine_connection.execute(update(subtasks).where(own).values(spoilt)))
+    world.do(lambda tx: tx.engine_connection.execute(update(subtasks).where(own).values(spoilt)))
     assert kind in {one.kind for one in world.verification().violations if one.subtask_id == subtask_id}
     given = {name: before._mapping[name] for name in spoilt}
-    world.do(lambda conn, _now: conn.engine_connection.execute(update(subtasks).where(own).values(given)))
+    world.do(lambda tx: tx.engine_connection.execute(update(subtasks).where(own).values(given)))
 
 
 def test_a_log_that_is_said_to_be_dropped_and_is_there_is_told(world: World) -> None:
     subtask_id = done(world, "一")
     own = subtasks.c.id == subtask_id
-    world.do(
-        lambda conn, _now: conn.engine_connection.execute(
-            update(subtasks).where(own).values(log_dropped=True)
-        )
-    )
+    world.do(lambda tx: tx.engine_connection.execute(update(subtasks).where(own).values(log_dropped=True)))
     assert [one.kind for one in world.verification().violations] == ["chain"]
-    world.do(
-        lambda conn, _now: conn.engine_connection.execute(
-            update(subtasks).where(own).values(log_dropped=False)
-        )
-    )
+    world.do(lambda tx: tx.engine_connection.execute(update(subtasks).where(own).values(log_dropped=False)))

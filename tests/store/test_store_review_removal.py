@@ -36,8 +36,8 @@ def crawl(world: World, product: str, texts: dict[str, str]) -> Sequence[WorkTar
 
 
 def rows_of(world: World, product: str) -> list[str]:
-    def read(conn: Transaction) -> list[str]:
-        return [row.body for row in review_rows(conn, ReviewFilter(products=(product,)))]
+    def read(tx: Transaction) -> list[str]:
+        return [row.body for row in review_rows(tx, ReviewFilter(products=(product,)))]
 
     found: list[str] = world.look(read)
     return found
@@ -48,7 +48,7 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     world.pass_s(5)
     crawl(world, THEIRS, {"shared": OTHER, "copy": FIRST, "like": FORWARD, "also": EDITED})
     ids = world.look(products.ids, [OURS])
-    world.do(lambda tx, _now: imports.save(tx, "shop", [imported("我们自己的评价", OURS)], ids))
+    world.do(lambda tx: imports.save(tx, "shop", [imported("我们自己的评价", OURS)], ids))
     world.pass_s(reposts.SETTLED.total_seconds())
     step(world, 100)
     assert linked(world).keys() == {FORWARD, EDITED}
@@ -74,7 +74,7 @@ def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
     (target,) = world.read_results(lease, work.targets[0], [hit("refused")]).todo
     page = world.judged(lease, page_of(target, [review("0", FORWARD)]))
     world.do(pages.save_pages, [PageToStore(lease, page)])
-    world.do(lambda conn, _: set_verdicts(conn, [Link(1, 1, Verdict.WRONG_PRODUCT, ("光明",))]))
+    world.do(lambda tx: set_verdicts(tx, [Link(1, 1, Verdict.WRONG_PRODUCT, ("光明",))]))
     assert [row.refused for row in world.rows(tables.reviews)] == [None, "wrong_product"]
     product_actions.remove(world.store, [OURS, "别的"], "ich", delete_reviews=True)
     assert world.rows(tables.reviews) == []
@@ -113,7 +113,7 @@ def test_the_sweep_looks_at_numbers_that_are_given_again(world: World) -> None:
     world.pass_s(reposts.SETTLED.total_seconds())
     step(world, 100)
     (number,) = world.look(products.ids, [OURS]).values()
-    world.do(lambda conn, _now: review_removal.remove_reviews(conn, number))
+    world.do(lambda tx: review_removal.remove_reviews(tx, number))
     (last,) = world.rows(tables.reviews)
     assert world.look(reposts.mark) == last.id
     crawl(world, "光明牛奶", {"other": OTHER})

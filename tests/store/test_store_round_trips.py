@@ -172,7 +172,7 @@ def test_a_batch_of_any_size_takes_the_same_round_trips(
     with store.begin(now=scene.world.now) as conn:
         sent.clear()
         conn.value("SELECT 1")  # with BEGIN
-        kind.run(conn, scene.world.now, given)
+        kind.run(conn, given)
     # The clock before, COMMIT behind.
     assert len(sent) == 1 + round_trips + 1, sent
     assert scene.world.verification().violations == ()
@@ -210,12 +210,12 @@ class Host(NamedTuple):
     host: str
 
 
-def _add(conn: Transaction, *names: str) -> None:
-    conn.insert("hosts", ("host",), [(name,) for name in names])
+def _add(tx: Transaction, *names: str) -> None:
+    tx.insert("hosts", ("host",), [(name,) for name in names])
 
 
-def _names(conn: Transaction) -> list[str]:
-    return [name for (name,) in conn.rows(NAMES)]
+def _names(tx: Transaction) -> list[str]:
+    return [name for (name,) in tx.rows(NAMES)]
 
 
 def _stored(store: Store) -> list[str]:

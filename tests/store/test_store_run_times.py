@@ -30,11 +30,11 @@ def balanced(store: Store) -> Iterator[World]:
     for name in SECONDS_PER_PAGE:
         world.node(name, slots=40)
     for name, machine in MACHINES.items():
-        world.do(lambda conn, _now, n=name, m=machine: nodes.describe(conn, [n], m))
+        world.do(lambda tx, n=name, m=machine: nodes.describe(tx, [n], m))
     world.waiting(sites=tuple(CATALOG.sites))
     yield world
-    with store.begin() as conn:
-        conn.engine_connection.execute(delete(attempts))  # they were not folded into the statistics
+    with store.begin() as tx:
+        tx.engine_connection.execute(delete(attempts))  # they were not folded into the statistics
     assert world.verification().violations == ()
 
 
@@ -65,14 +65,14 @@ def record(world: World, count: int, *names: str, outcome: str = "succeeded") ->
                 "errors": {},
             }
         )
-    with world.store.begin() as conn:
-        conn.engine_connection.execute(insert(attempts), made)
+    with world.store.begin() as tx:
+        tx.engine_connection.execute(insert(attempts), made)
 
 
 def train(world: World) -> int:
     def write(operation):
-        with world.store.begin() as conn:
-            return operation(conn, conn.now)
+        with world.store.begin() as tx:
+            return operation(tx)
 
     return train_run_times(world.store, write)
 
@@ -107,22 +107,25 @@ def test_after_training_balance_decides_by_the_network(balanced: World) -> None:
 def keep(world: World, at: datetime, newest_attempt: int) -> None:
     """Store a model that was trained then, and see that it is the one that is loaded."""
     data = {"newest_attempt": newest_attempt, "network": {"weights": [0.1]}}
-    world.do(lambda tx, _now: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, at, data))
+    world.do(lambda tx: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, at, data))
     assert world.look(upkeep.load_value, upkeep.RUN_TIME_MODEL) == (at, data)
 
 
 def test_a_network_is_trained_again_after_ten_minutes_if_there_are_new_attempts(balanced: World) -> None:
     record(balanced, LEAST_RUNS, *MACHINES)
-    first = balanced.look(training_set, START)
+    first = balanced.look(training_set)
     assert first is not None
     keep(balanced, START, first.newest_attempt)
     later = START + TRAIN_EVERY
-    assert balanced.look(training_set, later) is None, "nothing is new"
+    balanced.now = later
+    assert balanced.look(training_set) is None, "nothing is new"
     record(balanced, 1, *MACHINES, outcome="failed")
-    assert balanced.look(training_set, later) is None, "it did not succeed"
+    assert balanced.look(training_set) is None, "it did not succeed"
     record(balanced, MOST_RUNS, *MACHINES)
-    assert balanced.look(training_set, later - timedelta(seconds=1)) is None
-    again = balanced.look(training_set, later)
+    balanced.now = later - timedelta(seconds=1)
+    assert balanced.look(training_set) is None
+    balanced.now = later
+    again = balanced.look(training_set)
     assert again is not None
     assert len(again.samples) == MOST_RUNS
     assert again.newest_attempt == balanced.rows(attempts)[-1].id

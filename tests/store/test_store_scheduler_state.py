@@ -39,10 +39,10 @@ def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world: World) -> None:
     for number, name in enumerate("甲乙丙丁"):
         attempt(world, name, f"n{number % 2}")
         world.pass_s(17)
-        world.look(state.learn, world.now)
+        world.look(state.learn)
     now_s = world.now.timestamp()
     fresh = new_state(world)
-    whole = world.look(fresh.learn, world.now).known(now_s)
+    whole = world.look(fresh.learn).known(now_s)
     kept = state.knowledge.known(now_s)
     assert whole.keys() == kept.keys() == {(SITE, "n0"), (SITE, "n1")}
     for pair, one in whole.items():
@@ -57,10 +57,10 @@ def test_a_site_whose_closed_attempts_tried_nothing_is_timed_by_what_runs(world:
     world.close(lease, Counters(offered=5, active_s=1.0), reason=FailureReason.HOST_UNREACHABLE)
     running, _ = world.begin(world.waiting("乙"), "n2")
     world.progress(running, Counters(offered=5, tried=2, collected=2, active_s=3.0))
-    world.look(world.context.state.learn, world.now)  # knows what runs from now on
+    world.look(world.context.state.learn)  # knows what runs from now on
     lease, _ = world.begin(world.waiting("丙"))
     world.close(lease, Counters(offered=5, active_s=1.0), reason=FailureReason.HOST_UNREACHABLE)
-    world.look(world.context.state.learn, world.now)
+    world.look(world.context.state.learn)
     assert world.context.state.request_s[SITE] == pytest.approx((1.0 + 1.0 + 3.0) / 2, rel=0.01)
 
 
@@ -76,37 +76,37 @@ def test_only_what_changed_is_read_again(world: World) -> None:
 def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:
     state = world.context.state
     attempt(world, "甲")
-    world.look(state.learn, world.now)
+    world.look(state.learn)
     world.pass_s(20)
-    world.look(state.learn, world.now)
+    world.look(state.learn)
     late = world.now - timedelta(seconds=15)
     (before,) = world.rows(pair_stats)
 
-    def commit(conn, _now, attempts: float, at: datetime) -> None:
-        conn.engine_connection.execute(update(pair_stats).values(f_attempts=attempts, faded_at=at))
+    def commit(tx, attempts: float, at: datetime) -> None:
+        tx.engine_connection.execute(update(pair_stats).values(f_attempts=attempts, faded_at=at))
 
     world.do(commit, 7.0, late)
-    world.look(state.learn, world.now)
+    world.look(state.learn)
     assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts < 2
     world.pass_s(10)
-    world.look(state.learn, world.now)
+    world.look(state.learn)
     assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts > 6
     world.do(commit, before.f_attempts, before.faded_at)
 
 
 def test_a_clock_set_back_hides_nothing(world: World) -> None:
     state = world.context.state
-    world.look(state.learn, world.now)
+    world.look(state.learn)
     world.pass_s(-3600)
     attempt(world, "甲")
-    world.look(state.learn, world.now)
+    world.look(state.learn)
     assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
 
 
 def test_what_a_tick_read_that_failed_is_read_anew(world: World, monkeypatch) -> None:
     state = world.context.state
     attempt(world, "甲")
-    world.look(state.learn, world.now)
+    world.look(state.learn)
 
     def fail(*_args: object) -> None:
         raise RuntimeError("out of order")
@@ -115,7 +115,7 @@ def test_what_a_tick_read_that_failed_is_read_anew(world: World, monkeypatch) ->
     with pytest.raises(RuntimeError):
         world.do(tick, world.context, ("wake",))
     assert state.knowledge.known(world.now.timestamp()) == {}
-    world.look(state.learn, world.now)
+    world.look(state.learn)
     assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
 
 
@@ -143,9 +143,9 @@ def _measured(world: World, ms: float) -> None:
         for i in range(4)
         for j in range(3)
     ]
-    with world.store.begin() as conn:
-        conn.engine_connection.execute(delete(pair_stats))
-        conn.engine_connection.execute(insert(pair_stats), rows)
+    with world.store.begin() as tx:
+        tx.engine_connection.execute(delete(pair_stats))
+        tx.engine_connection.execute(insert(pair_stats), rows)
 
 
 def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minutes(world: World) -> None:
@@ -183,8 +183,8 @@ def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minut
     strategy = state.strategy
     world.do(state.measure)
     assert state.strategy is strategy, "nothing has changed"
-    with world.store.begin() as conn:
-        conn.engine_connection.execute(delete(pair_stats))
+    with world.store.begin() as tx:
+        tx.engine_connection.execute(delete(pair_stats))
 
 
 def test_a_turn_goes_on_with_distances(world: World) -> None:
@@ -192,5 +192,5 @@ def test_a_turn_goes_on_with_distances(world: World) -> None:
     world.node("n1")
     world.waiting("甲")
     assert len(world.sweep(sweeps.allocate)) == 1
-    with world.store.begin() as conn:
-        conn.engine_connection.execute(delete(pair_stats))
+    with world.store.begin() as tx:
+        tx.engine_connection.execute(delete(pair_stats))

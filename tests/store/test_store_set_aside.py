@@ -62,8 +62,8 @@ class TestSitesThatLeaveTheCatalog:
         gone = world.waiting()
         world.node("n1")
         world.context = without(SITE)
-        with world.store.begin() as conn:
-            assert sweeps.preview(conn, world.now, world.context).assignments == ()
+        with world.store.begin() as tx:
+            assert sweeps.preview(tx, world.context).assignments == ()
         assert world.state(gone) is State.WAIT
 
     def test_the_next_chunk_waits_for_the_site_to_come_back(self, world: World) -> None:
@@ -195,8 +195,8 @@ def test_a_node_of_another_version_ends_no_turn(world: World) -> None:
     world.waiting()
     world.node("n1")
     world.node("n2")
-    with world.store.begin() as conn:
+    with world.store.begin() as tx:
         newer = {"kinds": ["meta", "video"], "parameters": {"new": 1}}
-        conn.engine_connection.execute(update(node_rows).where(node_rows.c.name == "n1").values(newer))
+        tx.engine_connection.execute(update(node_rows).where(node_rows.c.name == "n1").values(newer))
     assert turn(world) == [SITE]
     assert {row.name: row.kinds for row in world.look(nodes.list_nodes)}["n1"] == {Kind.META}

@@ -75,12 +75,12 @@ def test_sums_of_many_attempts_fade_for_decisions_and_stay_for_people(world: Wor
     world.close(_work(world, "乙"), SEEN)
     assert _sums(world) == (2, 0, 0, 10, 8, 2, 16.0)
     first = 0.5 * (1 - 1 / MEMORY)  # it fades with time, and with the attempt after it
-    known = world.look(world.context.state.learn, world.now).pair(SITE, "n1", world.now.timestamp())
+    known = world.look(world.context.state.learn).pair(SITE, "n1", world.now.timestamp())
     assert (known.attempts, known.offered, known.active_s) == pytest.approx(
         (1 + first, 5 * (1 + first), 8.0 * (1 + first)), rel=0.01
     )  # and a little with any attempt, which may show a change
     world.pass_s(HALF_LIFE_S)
-    known = world.look(world.context.state.learn, world.now).pair(SITE, "n1", world.now.timestamp())
+    known = world.look(world.context.state.learn).pair(SITE, "n1", world.now.timestamp())
     assert known.attempts == pytest.approx((1 + first) / 2, rel=0.01)
 
 

@@ -105,7 +105,7 @@ def _fill(store: Store, size: int) -> None:
         driver.patient = False
     with store.begin() as conn:
         for n in range(4):
-            nodes.register(conn, conn.now, Node(f"n{n}", frozenset(Kind), 8, None), {})
+            nodes.register(conn, Node(f"n{n}", frozenset(Kind), 8, None), {})
 
 
 @contextmanager
@@ -187,8 +187,8 @@ def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
             begin_s = time.monotonic()
             with filled.begin() as conn, lift_limits(conn):
                 for n in range(4):
-                    nodes.heartbeat(conn, conn.now, f"n{n}", nodes.Heartbeat(1.0, 0, 0))
-                tick(conn, conn.now, context, (name,))
+                    nodes.heartbeat(conn, f"n{n}", nodes.Heartbeat(1.0, 0, 0))
+                tick(conn, context, (name,))
             print(f"{name}: {time.monotonic() - begin_s:.3f} s")
     assert not found, _told(found)
 
@@ -203,7 +203,7 @@ def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
         manual.list_ids(conn)
         tasks.list_unplanned(conn, 100)
         tasks.late_sites(conn)
-        repost_linking.find(conn, now, 100)
+        repost_linking.find(conn, 100)
         upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
         list_node_parameters(conn)
         # A batch is 2 % of these tables: servers whose disks seek slowly may rather read all of so small a one.

@@ -19,11 +19,10 @@ from tasks.store.queue.leases import Counters
 
 def left(world: World) -> TimeLeft:
     return world.look(
-        lambda conn: time_left(
-            conn,
-            world.now,
-            transitions.count_queues(conn),
-            host_waits(conn, world.context.hosts.of_site, SILENT),
+        lambda tx: time_left(
+            tx,
+            transitions.count_queues(tx),
+            host_waits(tx, world.context.hosts.of_site, SILENT),
         )
     )
 

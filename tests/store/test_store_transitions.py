@@ -81,9 +81,9 @@ def test_an_unknown_subtask_and_one_with_a_lease_are_not_moved(world: World) -> 
 def test_every_transition_is_logged_with_its_note(world: World) -> None:
     subtask_id = world.add("特仑苏")[0]
     note = Move(subtask_id, {}, "token", 7, "n1", "why", {"數": [1, 2.5, None]})
-    with undone(world.store, world.now) as conn:  # no real move says all this
-        transitions.move_one(conn, Transition.ADMIT, note)
-        row = conn.engine_connection.execute(select(events).order_by(events.c.id)).all()[-1]
+    with undone(world.store, world.now) as tx:  # no real move says all this
+        transitions.move_one(tx, Transition.ADMIT, note)
+        row = tx.engine_connection.execute(select(events).order_by(events.c.id)).all()[-1]
     assert (row.token, row.attempt_id, row.node, row.reason, row.detail) == (
         "token",
         7,
@@ -101,10 +101,10 @@ def test_a_batch_of_transitions_is_logged_as_single_ones_are(world: World) -> No
         Move(ids[1], detail={"budget_s": 0.1 + 0.2}),
         Move(ids[2]),
     ]
-    with undone(world.store, world.now) as conn:  # no real move says all this
-        transitions.move(conn, Transition.ADMIT, moves)
+    with undone(world.store, world.now) as tx:  # no real move says all this
+        transitions.move(tx, Transition.ADMIT, moves)
         admitted = select(events).where(events.c.transition == Transition.ADMIT).order_by(events.c.id)
-        logged = conn.engine_connection.execute(admitted).all()
+        logged = tx.engine_connection.execute(admitted).all()
     assert [row.subtask_id for row in logged] == ids
     for row, one in zip(logged, moves, strict=True):
         assert Move(row.subtask_id, {}, row.token, row.attempt_id, row.node, row.reason, row.detail) == one
@@ -120,11 +120,11 @@ def test_a_batch_sets_columns_of_every_type(world: World) -> None:
     ]
     tokens = {one: f"{one:032x}" for one in ids}
     moves = [Move(one, changed, tokens[one], None, "n1") for one, changed in zip(ids, values, strict=True)]
-    with undone(world.store, world.now) as conn:
-        transitions.move(conn, Transition.ALLOCATE, moves)
+    with undone(world.store, world.now) as tx:
+        transitions.move(tx, Transition.ALLOCATE, moves)
         rows = {
             row.id: row
-            for row in conn.engine_connection.execute(select(subtasks).where(subtasks.c.id.in_(ids)))
+            for row in tx.engine_connection.execute(select(subtasks).where(subtasks.c.id.in_(ids)))
         }
     for one, changed in zip(ids, values, strict=True):
         assert {name: getattr(rows[one], name) for name in changed} == changed
@@ -138,11 +138,11 @@ def test_the_compare_and_set_of_a_batch_stands(world: World) -> None:
     ]
     tokens = [leased[0].token, "not-mine", leased[2].token]
     moves = [Move(one.subtask_id, {}, token) for one, token in zip(leased, tokens, strict=True)]
-    with undone(world.store, world.now) as conn:
-        transitions.move(conn, Transition.SUCCEED, moves)
-        transitions.move(conn, Transition.ADMIT, moves)
+    with undone(world.store, world.now) as tx:
+        transitions.move(tx, Transition.SUCCEED, moves)
+        transitions.move(tx, Transition.ADMIT, moves)
         chosen = select(subtasks.c.state).order_by(subtasks.c.id)
-        assert list(conn.engine_connection.scalars(chosen)) == [State.SLEEP, State.CRAWL, State.SLEEP]
+        assert list(tx.engine_connection.scalars(chosen)) == [State.SLEEP, State.CRAWL, State.SLEEP]
 
 
 def _admit(tx: Transaction, subtask_id: int) -> bool:

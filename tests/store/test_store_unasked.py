@@ -132,10 +132,10 @@ def test_where_another_node_could_ask_it_is_a_failure_of_this_one(two: World) ->
 
 
 def test_nodes_that_are_silent_drained_or_of_another_kind_cure_nothing(two: World) -> None:
-    two.do(lambda conn, _now: nodes.set_drained(conn, "n2", True))
+    two.do(lambda tx: nodes.set_drained(tx, "n2", True))
     two.do(nodes.register, Node("n3", frozenset({Kind.MICROBLOG}), 4))
     two.do(nodes.register, Node("n4", frozenset(Kind), 4))
-    two.do(lambda conn, _now: nodes.leave(conn, "n4"))
+    two.do(lambda tx: nodes.leave(tx, "n4"))
     one = two.waiting()
     lease, _ = two.begin(one)
     two.close(lease, **unanswered())
@@ -302,7 +302,7 @@ def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two: World) -
     two.do(hosts.rest_host, "n1", no_answer())
     two.do(hosts.rest_host, "n2", Rest(SITE, "captcha", lambda _: 600.0))
     of = two.context.hosts_of, two.context.hosts.limits
-    view = two.look(host_views, two.now, *of, {}, 4, [SITE], {})[SITE]
+    view = two.look(host_views, *of, {}, 4, [SITE], {})[SITE]
     assert (view.resting, view.unanswered) == ({"n1", "n2"}, {"n1"})
 
 
@@ -343,5 +343,5 @@ def test_what_was_released_waits_for_its_host_until_its_time(alone: World) -> No
 def test_waits_are_told_after_the_nodes_have_left(alone: World) -> None:
     alone.waiting()
     alone.do(hosts.rest_host, "n1", no_answer())
-    alone.do(lambda conn, _now: nodes.leave(conn, "n1"))
+    alone.do(lambda tx: nodes.leave(tx, "n1"))
     assert [one.host for one in waits(alone)] == [SITE]

@@ -81,9 +81,9 @@ def test_a_new_round_waits_instead_of_the_old_one(world: World) -> None:
     world.do(products.add, NewProduct(name="特仑苏", keywords=("特仑苏",)))
     planned(world, {SITES[0]: (DOWN,)})
     (first,) = world.rows(virtual_tasks)
-    with world.store.begin() as conn:
+    with world.store.begin() as tx:
         values = {"product_id": first.product_id, "keywords": ["特仑苏"], "aliases": [], "round": 2}
-        conn.engine_connection.execute(virtual_tasks.insert().values(**values, created_at=world.now))
+        tx.engine_connection.execute(virtual_tasks.insert().values(**values, created_at=world.now))
     planned(world, {SITES[0]: (DOWN,)})
     (waiting,) = world.look(tasks.list_late_sites)
     assert waiting.products == 1

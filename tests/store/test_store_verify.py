@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import event, insert
-from world import START, World, hit, statements, undone
+from world import World, hit, statements, undone
 
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
@@ -161,24 +161,24 @@ def test_what_older_events_set_is_not_known_and_the_rest_is_proved(filled: World
 def test_a_broken_invariant_is_reported(
     filled: World, statement: str, expected: tuple[str, int | None]
 ) -> None:
-    with filled.store.begin() as conn:
-        assert conn.engine_connection.exec_driver_sql(statement).rowcount > 0
+    with filled.store.begin() as tx:
+        assert tx.engine_connection.exec_driver_sql(statement).rowcount > 0
     assert expected in _found(filled)
 
 
-def _stored_again(conn: Transaction) -> None:
+def _stored_again(tx: Transaction) -> None:
     """What the constraints prevent, without them."""
-    if conn.is_sqlite:
+    if tx.is_sqlite:
         for table in ("pages", "reviews"):
-            conn.engine_connection.exec_driver_sql(f"CREATE TABLE copy AS SELECT * FROM {table}")
-            conn.engine_connection.exec_driver_sql(f"DROP TABLE {table}")
-            conn.engine_connection.exec_driver_sql(f"ALTER TABLE copy RENAME TO {table}")
+            tx.engine_connection.exec_driver_sql(f"CREATE TABLE copy AS SELECT * FROM {table}")
+            tx.engine_connection.exec_driver_sql(f"DROP TABLE {table}")
+            tx.engine_connection.exec_driver_sql(f"ALTER TABLE copy RENAME TO {table}")
     else:
-        conn.engine_connection.exec_driver_sql("ALTER TABLE pages DROP CONSTRAINT uq_pages_url_key")
-        conn.engine_connection.exec_driver_sql("ALTER TABLE reviews DROP CONSTRAINT uq_reviews_page_id_key")
+        tx.engine_connection.exec_driver_sql("ALTER TABLE pages DROP CONSTRAINT uq_pages_url_key")
+        tx.engine_connection.exec_driver_sql("ALTER TABLE reviews DROP CONSTRAINT uq_reviews_page_id_key")
     for table in (pages, reviews):
-        row = dict(conn.engine_connection.execute(table.select().limit(1)).one()._mapping)
-        conn.engine_connection.execute(insert(table).values({**row, "id": 100}))
+        row = dict(tx.engine_connection.execute(table.select().limit(1)).one()._mapping)
+        tx.engine_connection.execute(insert(table).values({**row, "id": 100}))
 
 
 def test_what_is_stored_twice_is_seen(store_url: str) -> None:
@@ -188,9 +188,9 @@ def test_what_is_stored_twice_is_seen(store_url: str) -> None:
     world.save(lease, world.read_results(lease, work.targets[0], [hit("1")]).todo[0])
     if store.is_sqlite:
         event.listen(store.engine, "checkout", lambda driver, *_: driver.execute("PRAGMA foreign_keys = OFF"))
-    with undone(store) as conn:
-        _stored_again(conn)
-        twice = [v.message for v in verify(conn, START).violations if v.kind == "twice"]
+    with undone(store) as tx:
+        _stored_again(tx)
+        twice = [v.message for v in verify(tx).violations if v.kind == "twice"]
     store.close()
     assert twice == [f"page {hit('1')} is stored 2 times", "review '1' of page 1 is stored 2 times"]
 
@@ -208,11 +208,9 @@ def test_more_than_five_recalls_in_a_round_are_seen_and_a_retry_begins_another(f
     assert filled.subtask(WAITING).recalls == 1
     assert _found(filled) == []
 
-    def recalled_instead(conn: Transaction, _now: object) -> None:
+    def recalled_instead(tx: Transaction) -> None:
         its = (events.c.subtask_id == WAITING) & (events.c.transition == "give_up")
-        conn.engine_connection.execute(
-            events.update().where(its).values(transition="recall", to_state="WAIT")
-        )
+        tx.engine_connection.execute(events.update().where(its).values(transition="recall", to_state="WAIT"))
 
     filled.do(recalled_instead)
     told = [v.message for v in filled.verification().violations if v.kind == "recalls"]
@@ -243,8 +241,8 @@ def test_the_number_of_statements_does_not_grow_with_the_store(filled: World) ->
 
 def test_a_run_that_was_stopped_is_not_overdue_and_one_that_goes_on_is(filled: World) -> None:
     def told(world: World) -> list[str]:
-        with world.store.read() as conn:
-            return [v.message for v in verify(conn, world.now).violations]
+        with world.store.read() as tx:
+            return [v.message for v in verify(tx).violations]
 
     filled.pass_s(86_400)
     assert told(filled) == [], "nothing has happened since"
@@ -265,9 +263,11 @@ def test_a_run_that_was_stopped_is_not_overdue_and_one_that_goes_on_is(filled: W
 
 def test_a_lease_far_ahead_of_its_last_sign_of_life_is_seen(filled: World) -> None:
     filled.do(
-        lambda conn, now: conn.engine_connection.execute(
-            subtasks.update().where(subtasks.c.id == CRAWLING).values(lease_deadline=now + timedelta(hours=2))
+        lambda tx: tx.engine_connection.execute(
+            subtasks.update()
+            .where(subtasks.c.id == CRAWLING)
+            .values(lease_deadline=tx.now + timedelta(hours=2))
         )
     )
-    with filled.store.read() as conn:
-        assert [(v.kind, v.subtask_id) for v in verify(conn, filled.now).violations] == [("lease", CRAWLING)]
+    with filled.store.read() as tx:
+        assert [(v.kind, v.subtask_id) for v in verify(tx).violations] == [("lease", CRAWLING)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -27,17 +26,17 @@ def writer(store: Store) -> Iterator[Writer]:
     made.close()
 
 
-def _add(host: str) -> Callable[[Transaction, datetime], str]:
-    def add(conn: Transaction, now: datetime) -> str:
-        conn.engine_connection.execute(insert(hosts).values(host=host, robots_at=now))
+def _add(host: str) -> Callable[[Transaction], str]:
+    def add(tx: Transaction) -> str:
+        tx.engine_connection.execute(insert(hosts).values(host=host, robots_at=tx.now))
         return host
 
     return add
 
 
 def _hosts(store: Store) -> list[str]:
-    with store.read() as conn:
-        return list(conn.engine_connection.scalars(select(hosts.c.host).order_by(hosts.c.host)))
+    with store.read() as tx:
+        return list(tx.engine_connection.scalars(select(hosts.c.host).order_by(hosts.c.host)))
 
 
 class _Plug:
@@ -47,7 +46,7 @@ class _Plug:
         self._pulled = threading.Event()
         running = threading.Event()
 
-        def wait(_conn: Transaction, _now: datetime) -> None:
+        def wait(_conn: Transaction) -> None:
             running.set()
             assert self._pulled.wait(timeout=PATIENCE_S)
 
@@ -68,7 +67,7 @@ def test_one_that_fails_takes_no_other_along(writer: Writer, store: Store) -> No
     plug = _Plug(writer)
     first, again, broken, last = (
         writer.submit(operation)
-        for operation in (_add("a"), _add("a"), lambda conn, _: [_add("x")(conn, _), 1 / 0], _add("b"))
+        for operation in (_add("a"), _add("a"), lambda tx: [_add("x")(tx), 1 / 0], _add("b"))
     )
     plug.pull()
     assert (first.result(), last.result()) == ("a", "b")
@@ -170,18 +169,18 @@ def test_a_database_that_was_away_at_the_start_is_no_matter_once_it_is_back(stor
 
 
 def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store: Store) -> None:
-    with postgres_store.begin() as conn:
-        conn.engine_connection.execute(insert(hosts), [{"host": "a"}, {"host": "b"}])
+    with postgres_store.begin() as tx:
+        tx.engine_connection.execute(insert(hosts), [{"host": "a"}, {"host": "b"}])
     both = threading.Barrier(2)
 
-    def note(host: str, text: str, *, first: bool) -> Callable[[Transaction, datetime], str]:
+    def note(host: str, text: str, *, first: bool) -> Callable[[Transaction], str]:
         met = threading.Event()
 
-        def run(conn: Transaction, _now: datetime) -> str:
-            conn.engine_connection.exec_driver_sql("SET LOCAL deadlock_timeout = '20ms'")
+        def run(tx: Transaction) -> str:
+            tx.engine_connection.exec_driver_sql("SET LOCAL deadlock_timeout = '20ms'")
             row = hosts.c.host == host
-            before = conn.engine_connection.scalar(select(hosts.c.robots).where(row).with_for_update()) or ""
-            conn.engine_connection.execute(update(hosts).where(row).values(robots=before + text))
+            before = tx.engine_connection.scalar(select(hosts.c.robots).where(row).with_for_update()) or ""
+            tx.engine_connection.execute(update(hosts).where(row).values(robots=before + text))
             if first and not met.is_set():
                 met.set()
                 both.wait(timeout=PATIENCE_S)
@@ -201,8 +200,8 @@ def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store
     assert [future.result(timeout=PATIENCE_S) for future in futures] == ["1", "1", "2", "2"]
     for writer in writers:
         writer.close()
-    with postgres_store.read() as conn:
-        assert {"".join(sorted(text)) for text in conn.engine_connection.scalars(select(hosts.c.robots))} == {
+    with postgres_store.read() as tx:
+        assert {"".join(sorted(text)) for text in tx.engine_connection.scalars(select(hosts.c.robots))} == {
             "12"
         }
 
@@ -217,12 +216,12 @@ class Recorded:
         self.calls: list[list[str]] = [] if calls is None else calls
         self.kind: BatchOperation[str, str] = BatchOperation(rank, self._run)
 
-    def _run(self, conn: Transaction, now: datetime, names: Sequence[str]) -> list[str]:
+    def _run(self, tx: Transaction, names: Sequence[str]) -> list[str]:
         self.calls.append(list(names))
         if "dropped" in names:
             return ["too few"]
         for name in names:
-            conn.engine_connection.execute(insert(hosts).values(host=name, robots_at=now))
+            tx.engine_connection.execute(insert(hosts).values(host=name, robots_at=tx.now))
         if "broken" in names:
             raise ValueError("broken")
         return [name.upper() for name in names]
@@ -264,7 +263,7 @@ def test_grains_run_by_rank_and_their_items_as_they_came(writer: Writer) -> None
             writer.soon(third.kind, "x"),
             writer.soon(first.kind, "a"),
             writer.soon(third.kind, "y"),
-            writer.run(lambda _conn, _now: calls.append(["an operation"])),
+            writer.run(lambda _tx: calls.append(["an operation"])),
             writer.soon(first.kind, "b"),
         ]
         operation = asyncio.ensure_future(waiting[3])
@@ -290,7 +289,7 @@ def test_what_may_linger_waits_for_whoever_may_not(store: Store, who: str) -> No
             case "soon":
                 waiting.append(writer.soon(kind.kind, "c"))
             case "submit":
-                writer.submit(lambda _conn, _now: None)
+                writer.submit(lambda _tx: None)
             case "close":
                 await asyncio.to_thread(writer.close)
         return list(await asyncio.gather(*waiting))
@@ -379,9 +378,9 @@ def test_an_item_that_loses_deadlocks_is_tried_again_but_not_for_ever(
 ) -> None:
     kind, lost = Recorded(), 0
 
-    def losing(conn: Transaction, now: datetime) -> str:
+    def losing(tx: Transaction) -> str:
         nonlocal lost
-        _add("a")(conn, now)
+        _add("a")(tx)
         if lost < times:
             lost += 1
             raise OperationalError("UPDATE", None, _Deadlock())
@@ -427,10 +426,10 @@ def test_whoever_stops_waiting_too_late_is_written_and_disturbs_nobody(writer: W
     running, go_on = threading.Event(), threading.Event()
     disturbed: list[Any] = []
 
-    def slow(conn: Transaction, now: datetime, names: Sequence[str]) -> list[str]:
+    def slow(tx: Transaction, names: Sequence[str]) -> list[str]:
         running.set()
         assert go_on.wait(timeout=PATIENCE_S)
-        return [_add(name)(conn, now) for name in names]
+        return [_add(name)(tx) for name in names]
 
     async def story() -> str:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: disturbed.append(context))

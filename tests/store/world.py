@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from inspect import signature
 from random import Random
 from typing import Any
 
@@ -101,7 +100,6 @@ def statements(store: Store) -> Iterator[list[str]]:
 
 def host_views(
     tx: Transaction,
-    now: datetime,
     hosts_of: snapshot.HostsOf,
     limits_of: Callable[[str], Limits],
     request_s: Mapping[str, float],
@@ -110,7 +108,7 @@ def host_views(
     grants: Grants,
 ) -> dict[str, HostView]:
     """Return the hosts as a strategy sees them (`tasks.scheduling.capacity.host_views`)."""
-    crawled = snapshot.load_crawled(tx, now, sites, grants)
+    crawled = snapshot.load_crawled(tx, sites, grants)
     return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, leases.HITS_UNREAD)
 
 
@@ -123,13 +121,6 @@ class World:
         self.context = Context(CATALOG, loop, HostCatalog(CATALOG), Random(0), SchedulerState(loop.strategy))
 
     def do(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        """Run `operation(tx, ...)` or `operation(tx, now, ...)` in a transaction of its own."""
-        _, *more = signature(operation).parameters
-        now = (self.now,) if more and more[0] in ("now", "_now", "_") else ()
-        with self.store.begin(now=self.now) as tx:
-            return operation(tx, *now, *args, **named)
-
-    def write(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Run `operation(tx, ...)` in a transaction of its own."""
         with self.store.begin(now=self.now) as tx:
             return operation(tx, *args, **named)
@@ -142,9 +133,9 @@ class World:
             return operation(conn, *args)
 
     def rows(self, table: Table, *where: Any) -> Sequence[Any]:
-        def read(conn: Transaction) -> Sequence[Any]:
+        def read(tx: Transaction) -> Sequence[Any]:
             order = list(table.primary_key.columns)
-            return conn.engine_connection.execute(select(table).where(*where).order_by(*order)).all()
+            return tx.engine_connection.execute(select(table).where(*where).order_by(*order)).all()
 
         return self.look(read)
 
@@ -155,8 +146,8 @@ class World:
         """Without bounds for what is overdue: here no sweep runs by itself."""
         patient = Store(self.store.engine)
         patient.patient = True
-        with patient.read() as conn:
-            return verify(conn, self.now, None)
+        with patient.read(now=self.now) as tx:
+            return verify(tx, None)
 
     # --- what is wanted -------------------------------------------------------------------------------------
 
@@ -183,10 +174,10 @@ class World:
         def urls(query: TaskQuery, pages: Sequence[int]) -> list[str]:
             return [f"http://search/{name}/{query.site}/{query.first_chunk + page - 1}" for page in pages]
 
-        def make(conn: Transaction, now: datetime) -> int:
-            assert products.add(conn, now, NewProduct(name=name, keywords=words, priority=priority))
-            (wanted,) = [v for v in tasks.list_unplanned(conn, 100) if v.product == name]
-            assert tasks.plan(conn, wanted, planned, urls) == len(sites)
+        def make(tx: Transaction) -> int:
+            assert products.add(tx, NewProduct(name=name, keywords=words, priority=priority))
+            (wanted,) = [v for v in tasks.list_unplanned(tx, 100) if v.product == name]
+            assert tasks.plan(tx, wanted, planned, urls) == len(sites)
             return wanted.product_id
 
         return [row.id for row in self.rows(subtasks, subtasks.c.product_id == self.do(make))]

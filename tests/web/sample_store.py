@@ -24,24 +24,24 @@ IMPORTED = 8
 
 def fill(store: Store) -> None:
     """Put the sample into an empty store."""
-    with store.begin() as conn:
-        _products(conn)
-        _nodes(conn)
-        _subtasks(conn)
-        _pages(conn)
-        _import(conn)
-        _schedule(conn)
+    with store.begin() as tx:
+        _products(tx)
+        _nodes(tx)
+        _subtasks(tx)
+        _pages(tx)
+        _import(tx)
+        _schedule(tx)
 
 
-def _insert(conn: Transaction, table: Any, *rows: dict[str, Any]) -> None:
+def _insert(tx: Transaction, table: Any, *rows: dict[str, Any]) -> None:
     for row in rows:
-        conn.engine_connection.execute(table.insert().values(**row))
+        tx.engine_connection.execute(table.insert().values(**row))
 
 
-def _products(conn: Transaction) -> None:
+def _products(tx: Transaction) -> None:
     for number, name in enumerate((PRODUCT, OTHER), 1):
         _insert(
-            conn,
+            tx,
             tables.products,
             {
                 "id": number,
@@ -53,24 +53,24 @@ def _products(conn: Transaction) -> None:
             },
         )
         _insert(
-            conn,
+            tx,
             tables.virtual_tasks,
             {"id": number, "product_id": number, "keywords": ["光明", "牛奶"], "aliases": [], "created_at": BEGIN,
              "planned_at": BEGIN},
         )  # fmt: skip
         for place, site in enumerate((SITE, POOR)):
             _insert(
-                conn,
+                tx,
                 tables.tasks,
                 {"id": 2 * number - 1 + place, "virtual_task_id": number, "product_id": number, "site": site,
                  "engine": "baidu", "kind": "meta", "found": 20, "found_provenance": "reported", "created_at": BEGIN},
             )  # fmt: skip
 
 
-def _nodes(conn: Transaction) -> None:
+def _nodes(tx: Transaction) -> None:
     for name in ("node1", "node2"):
         _insert(
-            conn,
+            tx,
             tables.nodes,
             {"name": name, "kinds": ["meta"], "slots": 4, "registered_at": BEGIN, "seen_at": BEGIN},
         )
@@ -81,12 +81,12 @@ def _nodes(conn: Transaction) -> None:
         (POOR, "node1", 20, 18),
     ):
         _insert(
-            conn,
+            tx,
             tables.pair_stats,
             {"site": site, "node": node, "attempts": 4, "offered": offered, "collected": collected, **sums},
         )
     _insert(
-        conn,
+        tx,
         tables.host_rests,
         {
             "host": SITE,
@@ -98,39 +98,39 @@ def _nodes(conn: Transaction) -> None:
     )
 
 
-def _subtasks(conn: Transaction) -> None:
+def _subtasks(tx: Transaction) -> None:
     states = ("DONE", "WAIT", "MANUAL", "MANUAL", "PRIORITY")
     for state in states:
-        transitions.count_moves(conn, None, State(state), 1)
+        transitions.count_moves(tx, None, State(state), 1)
     for number, state in enumerate(states, 1):
         at = BEGIN + timedelta(minutes=number)
         failed = state == "MANUAL"
         site = SITE if number != 4 else POOR
         _insert(
-            conn,
+            tx,
             tables.subtasks,
             {"id": number, "task_id": 1 if site == SITE else 2, "product_id": 1, "site": site, "kind": "meta",
              "chunk": 1, "state": state, "failed_on": ["node2"] if failed else [], "created_at": at, "changed_at": at,
              "attempts": int(state in ("DONE", "MANUAL")), "reason": "blocked" if failed else None},
         )  # fmt: skip
         _insert(
-            conn,
+            tx,
             tables.targets,
             {"task_id": 1 if site == SITE else 2, "subtask_id": number, "kind": "hit", "state": "todo",
              "url": f"http://{SITE}/{number}?q={HOSTILE}", "url_key": bytes([number] * 16)},
         )  # fmt: skip
-        _event(conn, at, number, "create", None, "PRIORITY")
+        _event(tx, at, number, "create", None, "PRIORITY")
         if state in ("DONE", "MANUAL"):
-            _attempt(conn, at, number, site, failed)
+            _attempt(tx, at, number, site, failed)
         if state == "WAIT":
-            _event(conn, at, number, "admit", "PRIORITY", "WAIT")
+            _event(tx, at, number, "admit", "PRIORITY", "WAIT")
 
 
 def _event(
-    conn: Transaction, at: datetime, subtask: int, transition: str, begin: str | None, end: str, **more: Any
+    tx: Transaction, at: datetime, subtask: int, transition: str, begin: str | None, end: str, **more: Any
 ) -> None:
     _insert(
-        conn,
+        tx,
         tables.events,
         {
             "at": at,
@@ -143,10 +143,10 @@ def _event(
     )
 
 
-def _attempt(conn: Transaction, at: datetime, subtask: int, site: str, failed: bool) -> None:
+def _attempt(tx: Transaction, at: datetime, subtask: int, site: str, failed: bool) -> None:
     node = "node2" if failed else "node1"
     _insert(
-        conn,
+        tx,
         tables.attempts,
         {"id": subtask, "subtask_id": subtask, "product_id": 1, "no": 1, "round": 1, "site": site, "node": node,
          "token": f"t{subtask}", "quota": 10, "budget_s": 60.0, "allocated_at": at, "started_at": at, "ended_at": at,
@@ -171,18 +171,18 @@ def _attempt(conn: Transaction, at: datetime, subtask: int, site: str, failed: b
         "strategy": "feedback", "candidates": candidates, "forgiven": None,
         "modification": {"quota": 10, "budget_s": 60.0, "why": "usual"},
     }  # fmt: skip
-    _event(conn, at, subtask, "admit", "PRIORITY", "WAIT")
-    _event(conn, at, subtask, "allocate", "WAIT", "CRAWL", node=node, attempt_id=subtask, detail=detail)
+    _event(tx, at, subtask, "admit", "PRIORITY", "WAIT")
+    _event(tx, at, subtask, "allocate", "WAIT", "CRAWL", node=node, attempt_id=subtask, detail=detail)
     if failed:
-        _event(conn, at, subtask, "fail", "CRAWL", "FAILED", node=node, reason="blocked")
+        _event(tx, at, subtask, "fail", "CRAWL", "FAILED", node=node, reason="blocked")
         told = {"why": f"blocked: {HOSTILE}", "suggestion": "wait, then retry"}
-        _event(conn, at, subtask, "give_up", "FAILED", "MANUAL", reason="blocked", detail=told)
+        _event(tx, at, subtask, "give_up", "FAILED", "MANUAL", reason="blocked", detail=told)
     else:
-        _event(conn, at, subtask, "succeed", "CRAWL", "SLEEP", node=node)
-        _event(conn, at, subtask, "wake", "SLEEP", "DONE")
+        _event(tx, at, subtask, "succeed", "CRAWL", "SLEEP", node=node)
+        _event(tx, at, subtask, "wake", "SLEEP", "DONE")
 
 
-def _pages(conn: Transaction) -> None:
+def _pages(tx: Transaction) -> None:
     for number in range(1, REVIEWS + 1):
         at = BEGIN + timedelta(days=number)
         of_page = {"site": SITE, "node": "node1", "attempt_id": 1}
@@ -190,43 +190,43 @@ def _pages(conn: Transaction) -> None:
                  "sentiment": -0.5, "voice_model": "m"}  # fmt: skip
         url = f"http://{SITE}/{number}" if number != 2 else "javascript:document.title='owned'"
         _insert(
-            conn,
+            tx,
             tables.pages,
             {"id": number, "url": url, "url_key": bytes([number] * 16), "title": HOSTILE, "content_hash": "h",
              "encoding": "utf-8", "bytes": 1000, "reviews": 1, "fetched_at": at, "confidence": 0.43, **of_page},
         )  # fmt: skip
-        _insert(conn, tables.page_products, {"page_id": number, "product_id": 1, "linked_at": at})
+        _insert(tx, tables.page_products, {"page_id": number, "product_id": 1, "linked_at": at})
         _insert(
-            conn,
+            tx,
             tables.reviews,
             {"id": number, "page_id": number, "key": "#0", "title": HOSTILE if number == 1 else "变质的牛奶",
              "body": f"第{number}次买的牛奶变质了，客服不理。{HOSTILE if number == 1 else ''}", "author": HOSTILE,
              "date_text": "2026-03-01", "published_at": at, "url": url, "text_hash": bytes([number] * 16),
              "collected_at": at, **voice, **of_page},
         )  # fmt: skip
-    _insert(conn, tables.review_links, {"review_id": 7, "original_id": 6, "similarity": 0.93})
+    _insert(tx, tables.review_links, {"review_id": 7, "original_id": 6, "similarity": 0.93})
 
 
-def _import(conn: Transaction) -> None:
+def _import(tx: Transaction) -> None:
     at = BEGIN + timedelta(days=IMPORTED)
     of_page = {"site": SHOP, "node": "", "attempt_id": None, "url": ""}
     _insert(
-        conn,
+        tx,
         tables.pages,
         {"id": IMPORTED, "url_key": bytes([IMPORTED] * 16), "title": "", "content_hash": "", "encoding": "",
          "reviews": 1, "fetched_at": at, "source": SOURCE, **of_page},
     )  # fmt: skip
-    _insert(conn, tables.page_products, {"page_id": IMPORTED, "product_id": 2, "linked_at": at})
+    _insert(tx, tables.page_products, {"page_id": IMPORTED, "product_id": 2, "linked_at": at})
     _insert(
-        conn,
+        tx,
         tables.reviews,
         {"id": IMPORTED, "page_id": IMPORTED, "key": "k", "title": "", "body": "包装破了", "author": "", "rating": 2.0,
          "variant": VARIANT, "date_text": "", "text_hash": bytes([IMPORTED] * 16), "collected_at": at, **of_page},
     )  # fmt: skip
 
 
-def _schedule(conn: Transaction) -> None:
+def _schedule(tx: Transaction) -> None:
     """A report whose receiver answered with what a page would like to have run."""
     to = {"to": "https://hooks.example.cn/T0KEN", "format": "html"}
     row = {"what": "report", "cron": "0 8 * * 1", "zone": "Asia/Shanghai", "options": to, "problem": HOSTILE}
-    _insert(conn, tables.schedules, {**row, "next_at": BEGIN + timedelta(days=3650)})
+    _insert(tx, tables.schedules, {**row, "next_at": BEGIN + timedelta(days=3650)})

@@ -135,15 +135,15 @@ class _Actions:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._seen = 0
-        with store.begin() as conn:
-            conn.engine_connection.execute(
+        with store.begin() as tx:
+            tx.engine_connection.execute(
                 update(subtasks).where(subtasks.c.id == 2).values(state=State.MANUAL)
             )
 
     def new(self) -> list[str]:
         """Return the actions since the last call, the first one first."""
-        with self._store.read() as conn:
-            rows = notices.list_audit_rows(conn, most=100)
+        with self._store.read() as tx:
+            rows = notices.list_audit_rows(tx, most=100)
         fresh = [row.action for row in reversed(rows) if row.id > self._seen]
         self._seen = max((row.id for row in rows), default=0)
         return fresh

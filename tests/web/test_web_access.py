@@ -37,11 +37,9 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def _state(served: Served, number: int) -> str:
-    with served.store.read() as conn:
+    with served.store.read() as tx:
         return str(
-            conn.engine_connection.execute(
-                select(subtasks.c.state).where(subtasks.c.id == number)
-            ).scalar_one()
+            tx.engine_connection.execute(select(subtasks.c.state).where(subtasks.c.id == number)).scalar_one()
         )
 
 

@@ -115,12 +115,12 @@ def test_metrics_of_the_scheduler_and_of_alerts_are_those_it_kept(served: Served
         ),
         "quiet.cn": HostGrants(),
     }
-    with served.store.begin() as conn:
-        now = conn.now
-        save_measurements(conn, now, {"turn": SweepTimes(4, 0.5, 0.3)}, grants)
-        notices.keep_alerts(conn, now, [Alert("silent", "node1", "away")])
-        conn.engine_connection.execute(update(attempts).values(ended_at=now, requests=12, bytes=1200))
-        n = conn.engine_connection.execute(select(func.count()).select_from(attempts)).scalar_one()
+    with served.store.begin() as tx:
+        now = tx.now
+        save_measurements(tx, {"turn": SweepTimes(4, 0.5, 0.3)}, grants)
+        notices.keep_alerts(tx, [Alert("silent", "node1", "away")])
+        tx.engine_connection.execute(update(attempts).values(ended_at=now, requests=12, bytes=1200))
+        n = tx.engine_connection.execute(select(func.count()).select_from(attempts)).scalar_one()
     text = served.get("/metrics").text
     values = {
         (one.name, *sorted(one.labels.values())): one.value

@@ -77,9 +77,9 @@ def test_failed_tasks_are_tried_again_by_keyboard(served: Served, tab: sync_api.
     tab.get_by_role("button", name="Try again", exact=True).focus()
     tab.keyboard.press("Enter")
     tab.get_by_text("Tried again: 1 subtasks.").wait_for()
-    with served.store.read() as conn:
+    with served.store.read() as tx:
         assert (
-            conn.engine_connection.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one()
+            tx.engine_connection.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one()
             == "WAIT"
         )
 
@@ -88,9 +88,9 @@ def test_abandoning_asks_first(served: Served, tab: sync_api.Page) -> None:
     tab.goto(served.address + "failed/3")
     tab.once("dialog", lambda dialog: dialog.dismiss())
     tab.get_by_role("button", name="Abandon").click()
-    with served.store.read() as conn:
+    with served.store.read() as tx:
         assert (
-            conn.engine_connection.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one()
+            tx.engine_connection.execute(select(subtasks.c.state).where(subtasks.c.id == 3)).scalar_one()
             == "MANUAL"
         )
     tab.once("dialog", lambda dialog: dialog.accept())
@@ -102,9 +102,9 @@ def test_the_overview_brings_itself_up_to_date(served: Served, tab: sync_api.Pag
     tab.goto(served.address)
     tile = tab.locator(".queue-manual b")
     assert tile.text_content() == "2"
-    with served.store.begin() as conn:
-        conn.engine_connection.execute(update(subtasks).where(subtasks.c.id == 3).values(state="DONE"))
-        transitions.count_moves(conn, State.MANUAL, State.DONE, 1)
+    with served.store.begin() as tx:
+        tx.engine_connection.execute(update(subtasks).where(subtasks.c.id == 3).values(state="DONE"))
+        transitions.count_moves(tx, State.MANUAL, State.DONE, 1)
     tab.locator(".queue-manual b", has_text="1").wait_for()
 
 

@@ -101,8 +101,8 @@ def test_a_subtasks_story_shows_the_last_response_as_text(sample: Served) -> Non
 
 def test_a_subtask_whose_host_never_answered_has_a_story_too(served: Served) -> None:
     silent = {"url": f"http://{SITE}/", "error": "connect", "detail": "refused"}
-    with served.store.begin() as conn:
-        conn.engine_connection.execute(
+    with served.store.begin() as tx:
+        tx.engine_connection.execute(
             update(attempts).where(attempts.c.subtask_id == 3).values(last_response=silent)
         )
     page = served.get("/failed/3")
@@ -124,12 +124,12 @@ def test_actions_on_failed_tasks_are_done_and_noted(
 ) -> None:
     answer = served.post("/failed", data={**form, "csrf": served.csrf()})
     assert answer.status_code == 200
-    with served.store.read() as conn:
-        rows = conn.engine_connection.execute(
+    with served.store.read() as tx:
+        rows = tx.engine_connection.execute(
             select(subtasks.c.id, subtasks.c.state).where(subtasks.c.id.in_(states))
         )
         assert dict(map(tuple, rows)) == states
-        row = conn.engine_connection.execute(select(audit_log)).one()
+        row = tx.engine_connection.execute(select(audit_log)).one()
     assert (row.action, row.who) == (noted, "on this machine")
     log = served.get("/audit").text
     assert noted in log
@@ -140,9 +140,9 @@ def test_a_failed_subtask_is_changed_and_noted(served: Served) -> None:
     assert 'name="quota"' in served.get("/failed/4").text
     form = {"csrf": served.csrf(), "quota": "7", "pages": ""}
     assert "Changed and tried again: 1 subtasks." in served.post("/failed/4/edit", data=form).text
-    with served.store.read() as conn:
-        row = conn.engine_connection.execute(select(subtasks).where(subtasks.c.id == 4)).one()
-        noted = conn.engine_connection.execute(select(audit_log)).one()
+    with served.store.read() as tx:
+        row = tx.engine_connection.execute(select(subtasks).where(subtasks.c.id == 4)).one()
+        noted = tx.engine_connection.execute(select(audit_log)).one()
     assert (row.state, row.assigned_quota) == ("WAIT", 7)
     assert (noted.action, noted.detail["quota"]) == ("edit", 7)
     wrong = served.post("/failed/4/edit", data={**form, "quota": "many"})
@@ -195,9 +195,9 @@ def test_a_page_is_asked_for_once_where_robots_permit_it(serve: Serve) -> None:
         served = serve(lab=(lab.host, lab.port))
         form = {"csrf": served.csrf(), "url": f"http://{SITE}/tsdh/1.html"}
         assert served.post(f"/sites/{SITE}/try", data=form).status_code == 200
-        with served.store.begin() as conn:
+        with served.store.begin() as tx:
             robots = Robots(SITE, 200, "User-agent: *\nDisallow: /tsdh", datetime.now(UTC))
-            save_robots(conn, robots)
+            save_robots(tx, robots)
         refused = served.post(f"/sites/{SITE}/try", data=form)
     assert refused.status_code == 400
     assert "refuses it" in refused.text
@@ -210,9 +210,9 @@ def test_what_cannot_be_done_is_said_and_not_noted(served: Served) -> None:
     assert "Nothing was chosen." in served.post("/failed", data={"action": "retry", "csrf": csrf}).text
     wrong = served.post("/failed", data={"action": "burn", "subtask": "3", "csrf": csrf})
     assert (wrong.status_code, "there is no action" in wrong.text) == (400, True)
-    with served.store.read() as conn:
-        assert conn.engine_connection.execute(select(audit_log)).all() == []
-        assert conn.engine_connection.execute(select(nodes.c.drained)).scalars().all() == [False, False]
+    with served.store.read() as tx:
+        assert tx.engine_connection.execute(select(audit_log)).all() == []
+        assert tx.engine_connection.execute(select(nodes.c.drained)).scalars().all() == [False, False]
 
 
 def _numbers(text: str) -> list[int]:
@@ -334,9 +334,9 @@ _AS_SHOWN = {
 
 
 def _open_of(served: Served, product: int) -> int:
-    with served.store.read() as conn:
+    with served.store.read() as tx:
         open_ = subtasks.c.state.not_in(["DONE", "CANCELLED"]) & (subtasks.c.product_id == product)
-        return len(conn.engine_connection.scalars(select(subtasks.c.id).where(open_)).all())
+        return len(tx.engine_connection.scalars(select(subtasks.c.id).where(open_)).all())
 
 
 def test_of_a_product_only_what_the_form_changed_is_changed(served: Served) -> None:
@@ -435,8 +435,8 @@ def test_a_node_is_drained_and_resumed(served: Served) -> None:
         "in service" in served.post("/nodes", data={"csrf": csrf, "node": "node1", "action": "resume"}).text
     )
     assert served.post("/nodes", data={"csrf": csrf, "node": "none", "action": "drain"}).status_code == 404
-    with served.store.read() as conn:
-        assert list(conn.engine_connection.scalars(select(audit_log.c.action))) == ["drain", "resume"]
+    with served.store.read() as tx:
+        assert list(tx.engine_connection.scalars(select(audit_log.c.action))) == ["drain", "resume"]
 
 
 def test_every_change_needs_its_token(sample: Served) -> None:

@@ -134,20 +134,20 @@ class World:
         self.catalog = builtin("paper-2014")
         self.crawl = CrawlSettings(**crawl)
         self.floor = NO_FLOOR
-        with self.store.begin(now=NOW) as conn:
-            products.add(conn, NOW, NewProduct(name="牛奶", keywords=("牛奶",)))
-            (wanted,) = tasks.list_unplanned(conn, 1)
+        with self.store.begin(now=NOW) as tx:
+            products.add(tx, NewProduct(name="牛奶", keywords=("牛奶",)))
+            (wanted,) = tasks.list_unplanned(tx, 1)
             planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), len(urls), len(urls)),))
-            tasks.plan(conn, wanted, [planned], lambda *_: urls)
-            self.subtask_id = conn.engine_connection.scalar(select(subtasks.c.id))
-            transitions.move_one(conn, Transition.ADMIT, transitions.Move(self.subtask_id))
-        with self.store.begin() as conn:
-            nodes.register(conn, conn.now, Node("n1", frozenset(Kind), 1))
+            tasks.plan(tx, wanted, [planned], lambda *_: urls)
+            self.subtask_id = tx.engine_connection.scalar(select(subtasks.c.id))
+            transitions.move_one(tx, Transition.ADMIT, transitions.Move(self.subtask_id))
+        with self.store.begin() as tx:
+            nodes.register(tx, Node("n1", frozenset(Kind), 1))
 
     def other_node(self) -> None:
         """A live node that knows nothing against any host."""
-        with self.store.begin() as conn:
-            nodes.register(conn, conn.now, Node("n2", frozenset(Kind), 1))
+        with self.store.begin() as tx:
+            nodes.register(tx, Node("n2", frozenset(Kind), 1))
 
     def run(self, *, quota: int = 100, budget_s: float = 100.0, during=None) -> bool:
         """One attempt, from grant to close; `during(attempt)` runs beside it."""
@@ -160,7 +160,7 @@ class World:
     async def _run(self, writer: Writer, quota: int, budget_s: float, during) -> bool:
         wanted = Grant(self.subtask_id, "n1", quota, budget_s, {}, self.floor)
         within = RecallSettings()
-        (lease,) = await writer.run(lambda conn, _: leases.grant(conn, [wanted], within_s(within)))
+        (lease,) = await writer.run(lambda tx: leases.grant(tx, [wanted], within_s(within)))
         deps = Dependencies(
             downloader=self.web,
             permits=LocalPermits(self.clock),
@@ -182,12 +182,12 @@ class World:
 
     def wake(self) -> None:
         """Back to WAIT by hand, as a recall would."""
-        with self.store.begin(now=NOW) as conn:
-            transitions.move_one(conn, Transition.RECALL, transitions.Move(self.subtask_id))
+        with self.store.begin(now=NOW) as tx:
+            transitions.move_one(tx, Transition.RECALL, transitions.Move(self.subtask_id))
 
     def rows(self, table):
-        with self.store.read() as conn:
-            return conn.engine_connection.execute(select(table).order_by(*table.primary_key)).all()
+        with self.store.read() as tx:
+            return tx.engine_connection.execute(select(table).order_by(*table.primary_key)).all()
 
     @property
     def subtask(self):
@@ -252,9 +252,9 @@ def test_a_captcha_page_is_blocked_not_empty_and_the_host_rests(world):
 
 def test_hosts_that_give_pages_after_a_rest_refuse_the_node_no_more(world):
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
-    with world.store.begin() as conn:
+    with world.store.begin(now=long_ago) as tx:
         for host in ("www.baidu.com", SITE, "elsewhere.cn"):
-            rest_host(conn, long_ago, "n1", Rest(host, "captcha", lambda _times: 600.0))
+            rest_host(tx, "n1", Rest(host, "captcha", lambda _times: 600.0))
     world.web.answers[SEARCH] = result_page(hit(1), found=1)
     world.web.answers[hit(1)] = complaint("一")
     assert world.run()
@@ -508,9 +508,9 @@ def test_pages_that_come_after_the_recall_are_kept_and_marked_late(sqlite_url):
     world.web.answers[hit(1)] = complaint("一")
 
     async def take_back(attempt, writer, lease):
-        def two_minutes_later(conn, now):
-            conn._now = now + timedelta(minutes=2)
-            closing.silence(conn, {lease: FailureReason.SILENT})
+        def two_minutes_later(tx):
+            tx._now = tx.now + timedelta(minutes=2)
+            closing.silence(tx, {lease: FailureReason.SILENT})
 
         async def silence():
             await writer.run(two_minutes_later)

@@ -62,23 +62,23 @@ class Recrawled(World):
         self.answers[SEARCH] = result_page(hit(1), hit(2), hit(3))
         self.answers |= {hit(n): complaint(f"{n}") for n in (1, 2, 3)}
         assert self.run()
-        with self.store.begin(now=NOW) as conn:
+        with self.store.begin(now=NOW) as tx:
             # Long enough ago: all of it.
             for table in metadata.sorted_tables:
                 for name in (one.name for one in table.c if isinstance(one.type, UtcDateTime)):
                     earlier = f"strftime('%Y-%m-%d %H:%M:%f000', {name}, '-1 day')"
-                    conn.engine_connection.execute(text(f"UPDATE {table.name} SET {name} = {earlier}"))
-            (last,) = conn.engine_connection.execute(virtual_tasks.select()).all()
+                    tx.engine_connection.execute(text(f"UPDATE {table.name} SET {name} = {earlier}"))
+            (last,) = tx.engine_connection.execute(virtual_tasks.select()).all()
             again = {"keywords": last.keywords, "aliases": last.aliases, "round": 2, "created_at": NOW}
-            conn.engine_connection.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
-            (wanted,) = tasks.list_unplanned(conn, 1)
+            tx.engine_connection.execute(virtual_tasks.insert().values(product_id=last.product_id, **again))
+            (wanted,) = tasks.list_unplanned(tx, 1)
             partition = NewPartition(("牛奶",), 1, 1)
             planned = [tasks.NewTask(SITE, "baidu", "meta", (partition,))]
-            tasks.plan(conn, wanted, planned, lambda *_: [SEARCH])
+            tasks.plan(tx, wanted, planned, lambda *_: [SEARCH])
             self.subtask_id = max(
-                conn.engine_connection.scalars(subtasks.select().with_only_columns(subtasks.c.id))
+                tx.engine_connection.scalars(subtasks.select().with_only_columns(subtasks.c.id))
             )
-            transitions.move_one(conn, Transition.ADMIT, transitions.Move(self.subtask_id))
+            transitions.move_one(tx, Transition.ADMIT, transitions.Move(self.subtask_id))
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -90,9 +90,9 @@ class Recrawled(World):
 def world(sqlite_url: str) -> Iterator[Recrawled]:
     made = Recrawled(sqlite_url)
     yield made
-    with made.store.begin() as conn:
+    with made.store.begin() as tx:
         # No sweep wakes here what slept a day ago.
-        assert [one for one in verify(conn, NOW).violations if one.kind != "overdue"] == []
+        assert [one for one in verify(tx).violations if one.kind != "overdue"] == []
     made.store.close()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from test_attempt import NOW, SEARCH, SITE, World
+from test_attempt import SEARCH, SITE, World
 
 from splitter.catalog.names import Kind
 from splitter.catalog.rules import PostRules, ResultRules
@@ -84,8 +84,8 @@ def test_posts_are_pages_with_one_review_and_no_request(world):
     a = world.attempt
     assert (a.offered, a.tried, a.collected, a.known, a.requests) == (3, 3, 3, 0, 3)
     assert len(world.rows(page_products)) == 3
-    with world.store.read() as conn:
-        assert verify(conn, NOW).violations == ()
+    with world.store.read() as tx:
+        assert verify(tx).violations == ()
 
 
 def test_headers_of_the_engine_go_with_its_result_pages_only(world):

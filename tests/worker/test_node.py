@@ -186,18 +186,18 @@ class Scene:
     async def lease(self, name: str) -> Lease:
         """A subtask of its own, granted to the node."""
 
-        def grant(conn: Any, now: Any) -> Lease:
-            self.now = now
-            assert products.add(conn, now, NewProduct(name=name, keywords=(name,)))
-            (wanted,) = tasks.list_unplanned(conn, 1)
+        def grant(tx: Any) -> Lease:
+            self.now = tx.now
+            assert products.add(tx, NewProduct(name=name, keywords=(name,)))
+            (wanted,) = tasks.list_unplanned(tx, 1)
             partition = NewPartition((name,), 1, 1)
             planned = [NewTask(SITE, "baidu", "meta", (partition,))]
-            tasks.plan(conn, wanted, planned, lambda *_: [f"http://www.baidu.com/s?wd={name}"])
-            subtask_id = conn.engine_connection.scalar(
+            tasks.plan(tx, wanted, planned, lambda *_: [f"http://www.baidu.com/s?wd={name}"])
+            subtask_id = tx.engine_connection.scalar(
                 select(subtasks.c.id).order_by(subtasks.c.id.desc()).limit(1)
             )
-            transitions.move_one(conn, Transition.ADMIT, transitions.Move(subtask_id))
-            (lease,) = leases.grant(conn, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)
+            transitions.move_one(tx, Transition.ADMIT, transitions.Move(subtask_id))
+            (lease,) = leases.grant(tx, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)
             return lease
 
         return await self.writer.run(grant)
@@ -208,7 +208,7 @@ class Scene:
     async def settled(self) -> None:
         """Whatever could happen now has happened."""
         for _ in range(4):
-            await self.writer.run(lambda _conn, _now: None)
+            await self.writer.run(lambda _tx: None)
             for _ in range(20):
                 await asyncio.sleep(0)
 
@@ -217,8 +217,8 @@ class Scene:
         await self.web.until(lambda: self.gone >= n)
 
     def rows(self, table: Any) -> Any:
-        with self.store.read() as conn:
-            return conn.engine_connection.execute(select(table).order_by(*table.primary_key)).all()
+        with self.store.read() as tx:
+            return tx.engine_connection.execute(select(table).order_by(*table.primary_key)).all()
 
     @property
     def states(self) -> list[str]:
@@ -233,7 +233,7 @@ def run(sqlite_store: Store) -> Iterator[Callable[..., None]]:
     async def scene(slots: int) -> Any:
         made = Scene(sqlite_store, slots)
         try:
-            await made.writer.run(lambda conn, now: nodes.register(conn, now, made.node.node))
+            await made.writer.run(lambda tx: nodes.register(tx, made.node.node))
             yield made
             made.web.let(lambda _url: True)
             made.wake.set()
@@ -249,13 +249,8 @@ def run(sqlite_store: Store) -> Iterator[Callable[..., None]]:
         asyncio.run(on_scene())
 
     yield play
-    with sqlite_store.begin() as conn:
-        assert verify(conn, _now(sqlite_store)).violations == ()
-
-
-def _now(store: Store) -> Any:
-    with store.read() as conn:
-        return conn.engine_connection.scalar(select(node_table.c.registered_at))
+    with sqlite_store.begin() as tx:
+        assert verify(tx).violations == ()
 
 
 # --- slots --------------------------------------------------------------------------------------------------
@@ -343,7 +338,7 @@ def test_a_lease_taken_back_since_is_not_begun(run: Callable[..., None]) -> None
         first, second = await scene.leases(*"ab")
         scene.node.offer([first, second])
         await scene.web.until(lambda: len(scene.web.inside) == 1)
-        assert await scene.writer.run(lambda conn, _: closing.release(conn, {second: "rebalanced"}))
+        assert await scene.writer.run(lambda tx: closing.release(tx, {second: "rebalanced"}))
         await scene.node._heartbeat()
         scene.web.let(lambda _url: True)
         await scene.ended(1)
@@ -414,7 +409,7 @@ def test_a_drained_node_ends_what_runs_and_gives_back_the_rest_until_it_is_resum
         unheard = await scene.lease("c")
         scene.node.offer([first, second])
         await scene.web.until(lambda: len(scene.web.inside) == 1)
-        await scene.writer.run(lambda conn, _now: nodes.set_drained(conn, "n1", True))
+        await scene.writer.run(lambda tx: nodes.set_drained(tx, "n1", True))
         await scene.node._heartbeat()
         assert scene.node.drained
         assert scene.states == [State.CRAWL, State.WAIT, State.WAIT]
@@ -424,7 +419,7 @@ def test_a_drained_node_ends_what_runs_and_gives_back_the_rest_until_it_is_resum
         scene.node.offer([late, unheard])
         await scene.settled()
         assert scene.gone == 1
-        await scene.writer.run(lambda conn, _now: nodes.set_drained(conn, "n1", False))
+        await scene.writer.run(lambda tx: nodes.set_drained(tx, "n1", False))
         await scene.node._heartbeat()
         await scene.ended(2)
         assert scene.states == [State.SLEEP, State.WAIT, State.WAIT, State.SLEEP]
@@ -448,9 +443,9 @@ def test_stopping_gives_back_what_was_not_begun_and_keeps_the_pages_of_what_runs
         assert row.seen_at is None, "nobody is to give it anything now"
 
     run(story)
-    with sqlite_store.read() as conn:
-        told = conn.engine_connection.execute(select(attempts).order_by(attempts.c.id)).all()
-        recalls = conn.engine_connection.scalars(select(subtasks.c.recalls)).all()
+    with sqlite_store.read() as tx:
+        told = tx.engine_connection.execute(select(attempts).order_by(attempts.c.id)).all()
+        recalls = tx.engine_connection.scalars(select(subtasks.c.recalls)).all()
     assert [(row.outcome, row.offered, row.collected) for row in told] == [
         ("released", 1, 1),
         ("released", 0, 0),

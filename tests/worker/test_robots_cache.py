@@ -63,8 +63,8 @@ def test_memory_serves_for_a_day(writer):
     async def scenario():
         book = RobotsCache(writer, clock=lambda: now[0])
         assert (await book.rules(PAGE, host)).allows(PAGE, "reviewloop")
-        writer.call(lambda _conn, _now: None)  # what is queued is stored
-        writer.call(lambda conn, _now: conn.engine_connection.execute(hosts.delete()))
+        writer.call(lambda _tx: None)  # what is queued is stored
+        writer.call(lambda tx: tx.engine_connection.execute(hosts.delete()))
         now[0] = 24 * 3600 - 1
         await book.rules(PAGE, host)
         assert host.asked == 1

@@ -66,8 +66,8 @@ def open_control(settings: Settings) -> Iterator[Opened]:
 
 
 def _write(store: Store, operation: Operation[T]) -> T:
-    with store.begin() as conn:
-        return operation(conn, conn.now)
+    with store.begin() as tx:
+        return operation(tx)
 
 
 async def _fill_seen(settings: Settings, store: Store) -> None:
@@ -102,9 +102,9 @@ def _plan(
     settings: Settings, store: Store, writer: Writer, askable: Askable, catalog: Catalog, ending: Event
 ) -> None:
     """Make the tasks of new products; then let the loop turn at once."""
-    with store.read() as conn:
-        late = askable.due and bool(tasks.late_sites(conn))
-        if not late and not tasks.list_unplanned(conn, 1):
+    with store.read() as tx:
+        late = askable.due and bool(tasks.late_sites(tx))
+        if not late and not tasks.list_unplanned(tx, 1):
             return
     if asyncio.run(_until_ending(ending, _make_tasks(settings, writer, askable, catalog))):
         request_turn()

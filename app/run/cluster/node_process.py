@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
-from datetime import datetime
 from functools import partial
 from threading import Thread
 from types import TracebackType
@@ -167,18 +166,18 @@ class NodeProcess:
         )
         return wiring.open_node(own, row, tools, catalog, writer, on_free)
 
-    def _register(self, entries: Mapping[str, str], conn: Transaction, now: datetime) -> Node:
+    def _register(self, entries: Mapping[str, str], tx: Transaction) -> Node:
         """Register the node, so that it may get leases. This process's settings override its row."""
-        check_revision(conn, MIGRATIONS)
-        row = nodes.find(conn, self._name) or Node(self._name, frozenset(Kind), self._slots)
+        check_revision(tx, MIGRATIONS)
+        row = nodes.find(tx, self._name) or Node(self._name, frozenset(Kind), self._slots)
         own, machine = self._settings, wiring.machine(self._settings)
         node = Node(self._name, own.kinds or row.kinds, self._slots, own.address or row.address, machine)
         # One process is one node: leases under way belong to a dead predecessor.
-        if back := closing.release_leases(conn, self._name, "its process was killed"):
+        if back := closing.release_leases(tx, self._name, "its process was killed"):
             log.warning(
                 "node %s was killed: %d subtasks that it had under way are taken back", self._name, back
             )
-        nodes.register(conn, now, node, entries)
+        nodes.register(tx, node, entries)
         return node
 
     async def _stop(self, node: CrawlNode, writer: Writer) -> None:
@@ -190,7 +189,7 @@ class NodeProcess:
             log.exception("node %s did not stop in order", self._name)
         try:
             async with asyncio.timeout(_CLOSE_S):
-                await writer.run(lambda conn, _: closing.release_leases(conn, self._name, _STOPS))
+                await writer.run(lambda tx: closing.release_leases(tx, self._name, _STOPS))
         except Exception:
             log.exception("node %s could not give back all of its leases: they will run out", self._name)
 

@@ -226,8 +226,8 @@ class Cluster:
         Raises:
             ClusterFailed: a program ends again and again.
         """
-        with store.begin() as conn:
-            set_addresses(conn, nodes)
+        with store.begin() as tx:
+            set_addresses(tx, nodes)
         started = [
             processes.control_program(self.settings, self.log("control")),
             processes.beat_program(self.settings, self.log("beat")),
@@ -261,8 +261,8 @@ class Cluster:
         """
         try:
             watch()
-            with store.read() as conn:
-                return snapshot.all_settled(conn)
+            with store.read() as tx:
+                return snapshot.all_settled(tx)
         except StoreUnavailable:
             return False
 

@@ -134,8 +134,8 @@ def matrix(page: Here, site: Text = "") -> list[Pair]:
 def attempts(page: Here, site: str, node: str, limit: Limit = _ROWS) -> list[PairAttempt]:
     """The newest closed attempts of a pair, the oldest of them first."""
     _plain(site, node)
-    with page.context.store.read() as conn:
-        return pairs.attempts_of_pair(conn, site, node, limit)
+    with page.context.store.read() as tx:
+        return pairs.attempts_of_pair(tx, site, node, limit)
 
 
 class Node(BaseModel):
@@ -200,17 +200,17 @@ def schedules(page: Here) -> list[ScheduleRow]:
 @router.get("/products", responses=PROBLEMS)
 def products(page: Here, after: Number = 0, limit: Limit = _ROWS, contains: Text = "") -> list[ProductRow]:
     """Products by number; go on with `after` = the last one's id."""
-    with page.context.store.read() as conn:
-        return product_queries.product_rows(conn, after=after, most=limit, contains=contains)
+    with page.context.store.read() as tx:
+        return product_queries.product_rows(tx, after=after, most=limit, contains=contains)
 
 
 @router.get("/products/{number}", responses=PROBLEMS)
 def progress(page: Here, number: Id) -> list[SiteProgress]:
     """How far a product is at each site."""
-    with page.context.store.read() as conn:
-        if not product_queries.product_rows(conn, only=number):
+    with page.context.store.read() as tx:
+        if not product_queries.product_rows(tx, only=number):
             raise HTTPException(404, f"there is no product {number}")
-        return product_queries.progress(conn, number)
+        return product_queries.progress(tx, number)
 
 
 class CauseOfMany(BaseModel):
@@ -223,8 +223,8 @@ class CauseOfMany(BaseModel):
 @router.get("/failed/causes", responses=PROBLEMS)
 def causes(page: Here) -> list[CauseOfMany]:
     """Subtasks that wait for a person, by cause."""
-    with page.context.store.read() as conn:
-        return [CauseOfMany(cause=one, suggestion=suggestion(one.reason)) for one in manual.list_causes(conn)]
+    with page.context.store.read() as tx:
+        return [CauseOfMany(cause=one, suggestion=suggestion(one.reason)) for one in manual.list_causes(tx)]
 
 
 @router.get("/failed", responses=PROBLEMS)
@@ -232,15 +232,15 @@ def failed(
     page: Here, after: Number = 0, limit: Limit = _ROWS, reason: Text = "", site: Text = ""
 ) -> list[ManualRow]:
     """Subtasks that wait for a person; go on with `after` = the last one's subtask_id."""
-    with page.context.store.read() as conn:
-        return manual.list_manual(conn, after=after, most=limit, reason=reason or None, site=site or None)
+    with page.context.store.read() as tx:
+        return manual.list_manual(tx, after=after, most=limit, reason=reason or None, site=site or None)
 
 
 @router.get("/audit", responses=PROBLEMS)
 def audit_log(page: Here, before: Number = 0, limit: Limit = _ROWS) -> list[AuditRow]:
     """Entries of the audit log, the newest first; go on with `before` = the last one's id."""
-    with page.context.store.read() as conn:
-        return list(notices.list_audit_rows(conn, before=before or None, most=limit))
+    with page.context.store.read() as tx:
+        return list(notices.list_audit_rows(tx, before=before or None, most=limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

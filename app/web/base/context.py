@@ -64,19 +64,19 @@ class Context:
     held: Held = field(default_factory=Held)
     uploads: Uploads = field(default_factory=Uploads)
 
-    def read(self, key: Any, read: Callable[[Transaction, datetime], T]) -> T:
+    def read(self, key: Any, read: Callable[[Transaction], T]) -> T:
         """The answer to a query at this moment, or a moment ago (`Cached`)."""
 
         def made() -> T:
-            with self.store.read() as conn:
-                return read(conn, conn.now)
+            with self.store.read() as tx:
+                return read(tx)
 
         return self.cached.get(key, made)
 
     def now(self) -> datetime:
         """The database's clock."""
-        with self.store.read() as conn:
-            return conn.now
+        with self.store.read() as tx:
+            return tx.now
 
 
 @dataclass(frozen=True, slots=True)

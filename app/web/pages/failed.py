@@ -43,11 +43,11 @@ def suggestion(reason: str) -> str:
 def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Response:
     """The causes, and the subtasks of all or of one of them."""
     context = page.context
-    causes = context.read("causes", lambda conn, _now: manual.list_causes(conn))
-    names = context.read("node names", lambda conn, _now: [row.name for row in nodes.list_nodes(conn)])
-    with context.store.read() as conn:
+    causes = context.read("causes", lambda tx: manual.list_causes(tx))
+    names = context.read("node names", lambda tx: [row.name for row in nodes.list_nodes(tx)])
+    with context.store.read() as tx:
         rows = manual.list_manual(
-            conn,
+            tx,
             after=min(max(after, 0), MOST_ID),
             most=_ROWS + 1,
             reason=reason or None,
@@ -68,15 +68,15 @@ def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Resp
 @router.get("/failed/{subtask}")
 def story(page: Here, subtask: SubtaskId) -> Response:
     """A subtask with every attempt, what was answered last, and its events."""
-    with page.context.store.read() as conn:
-        row = subtask_queries.subtask(conn, subtask)
+    with page.context.store.read() as tx:
+        row = subtask_queries.subtask(tx, subtask)
         if row is None:
             raise UnknownSubtask(page.t("There is no subtask {n}.", n=subtask))
-        waiting = manual.list_manual(conn, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
-        attempts = subtask_queries.attempts_of(conn, subtask)
-        targets = [one for one in subtask_queries.targets_of(conn, subtask) if one["state"] != "stored"]
-        events = subtask_queries.events_of(conn, subtask)
-        names = [one.name for one in nodes.list_nodes(conn)]
+        waiting = manual.list_manual(tx, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
+        attempts = subtask_queries.attempts_of(tx, subtask)
+        targets = [one for one in subtask_queries.targets_of(tx, subtask) if one["state"] != "stored"]
+        events = subtask_queries.events_of(tx, subtask)
+        names = [one.name for one in nodes.list_nodes(tx)]
     return page.html(
         "subtask.html",
         row=row,
@@ -131,8 +131,8 @@ def act(
     ids = [one for one in subtask if 0 < one <= MOST_ID]
     if cause:
         reason, _, site = cause.partition("|")
-        with page.context.store.read() as conn:
-            ids = _of_cause(conn, reason, site)
+        with page.context.store.read() as tx:
+            ids = _of_cause(tx, reason, site)
     if not ids:
         return page.redirect_with("/failed", Notice(refused=(page.t("Nothing was chosen."),)))
     left_out = len(ids) - MOST_AT_ONCE
@@ -167,8 +167,8 @@ def _number(text: str) -> int | None:
     return int(text)
 
 
-def _of_cause(conn: Transaction, reason: str, site: str) -> list[int]:
-    return manual.list_ids(conn, reason=reason, site=site)
+def _of_cause(tx: Transaction, reason: str, site: str) -> list[int]:
+    return manual.list_ids(tx, reason=reason, site=site)
 
 
 _SAID = {
@@ -194,6 +194,6 @@ def _back(path: str) -> str:
 @router.get("/audit")
 def audit_log(page: Here, before: int = 0) -> Response:
     """The audit log."""
-    with page.context.store.read() as conn:
-        rows = notices.list_audit_rows(conn, before=before if 0 < before <= MOST_ID else None, most=_ROWS + 1)
+    with page.context.store.read() as tx:
+        rows = notices.list_audit_rows(tx, before=before if 0 < before <= MOST_ID else None, most=_ROWS + 1)
     return page.html("audit.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)

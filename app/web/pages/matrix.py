@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter
@@ -53,10 +52,10 @@ class Matrix:
 def read_matrix(context: Context) -> Matrix:
     """The pairs now."""
 
-    def read(conn: Transaction, _now: datetime) -> Matrix:
-        sums = {(row.site, row.node): row for row in pairs.pairs(conn)}
-        named = sorted({node for _, node in sums} | {row.name for row in nodes.list_nodes(conn)})
-        return Matrix(sums, pairs.recent_attempts(conn), named)
+    def read(tx: Transaction) -> Matrix:
+        sums = {(row.site, row.node): row for row in pairs.pairs(tx)}
+        named = sorted({node for _, node in sums} | {row.name for row in nodes.list_nodes(tx)})
+        return Matrix(sums, pairs.recent_attempts(tx), named)
 
     return context.read("matrix", read)
 
@@ -182,14 +181,14 @@ def pair(page: Here, site: str, node: str) -> Response:
     """How a node did at a site, attempt by attempt, and why it was given work there last."""
     told = read_matrix(page.context)
 
-    def read(conn: Transaction, now: datetime) -> dict[str, Any]:
-        rests = [one for one in hosts.list_rests(conn) if one.node == node]
+    def read(tx: Transaction) -> dict[str, Any]:
+        rests = [one for one in hosts.list_rests(tx) if one.node == node]
         of_site = {*page.context.hosts.of_site(site)} if site in page.context.catalog.sites else {site}
         return {
-            "attempts": pairs.attempts_of_pair(conn, site, node, _ATTEMPTS),
-            "decision": pairs.last_decision(conn, site, node),
+            "attempts": pairs.attempts_of_pair(tx, site, node, _ATTEMPTS),
+            "decision": pairs.last_decision(tx, site, node),
             "breakers": [one for one in rests if one.host in of_site],
-            "now": now,
+            "now": tx.now,
         }
 
     found = page.context.read(("pair", site, node), read)

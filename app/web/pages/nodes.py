@@ -31,8 +31,8 @@ class Told:
 def read_nodes(context: Context) -> Told:
     """Every node."""
 
-    def read(conn: Transaction, now: datetime) -> Told:
-        return Told(now, list(nodes.list_nodes(conn)), hosts.list_rests(conn))
+    def read(tx: Transaction) -> Told:
+        return Told(tx.now, list(nodes.list_nodes(tx)), hosts.list_rests(tx))
 
     return context.read("nodes", read)
 

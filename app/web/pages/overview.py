@@ -63,18 +63,18 @@ class Overview:
 def read_overview(context: Context) -> Overview:
     """The state of the loop."""
 
-    def read(conn: Transaction, now: datetime) -> Overview:
-        queues = transitions.count_queues(conn)
-        waits = host_waits(conn, context.hosts.of_site, context.silent_after)
+    def read(tx: Transaction) -> Overview:
+        queues = transitions.count_queues(tx)
+        waits = host_waits(tx, context.hosts.of_site, context.silent_after)
         return Overview(
-            now=now,
+            now=tx.now,
             queues=queues,
-            sizes=queue_queries.sizes(conn),
-            pace=queue_queries.pace(conn, _PACE_S),
-            left=time_left(conn, now, queues, waits),
+            sizes=queue_queries.sizes(tx),
+            pace=queue_queries.pace(tx, _PACE_S),
+            left=time_left(tx, queues, waits),
             waits=waits,
-            unplanned=unplanned_texts(tasks.list_late_sites(conn)),
-            nodes=nodes.list_nodes(conn),
+            unplanned=unplanned_texts(tasks.list_late_sites(tx)),
+            nodes=nodes.list_nodes(tx),
         )
 
     return context.read("overview", read)
@@ -82,8 +82,8 @@ def read_overview(context: Context) -> Overview:
 
 def read_trends(context: Context) -> tuple[QueueTrend, StoringTrend]:
     """The queues, and what was stored, over time."""
-    queues = context.read("queue trend", lambda conn, _now: queue_queries.queue_trend(conn))
-    return queues, context.read("storing trend", lambda conn, _now: queue_queries.storing_trend(conn))
+    queues = context.read("queue trend", lambda tx: queue_queries.queue_trend(tx))
+    return queues, context.read("storing trend", lambda tx: queue_queries.storing_trend(tx))
 
 
 @router.get("/")

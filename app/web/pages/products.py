@@ -49,9 +49,9 @@ class Draft:
 def listed(page: Here, q: str = "", after: int = 0) -> Response:
     """Products, some at a time."""
 
-    def read(conn: Transaction, _now: Any) -> Any:
+    def read(tx: Transaction) -> Any:
         return product_queries.product_rows(
-            conn, after=min(max(after, 0), MOST_ID), most=_ROWS + 1, contains=q[:200]
+            tx, after=min(max(after, 0), MOST_ID), most=_ROWS + 1, contains=q[:200]
         )
 
     rows = page.context.read(("products", q, after), read)
@@ -69,9 +69,9 @@ def listed(page: Here, q: str = "", after: int = 0) -> Response:
 def product(page: Here, number: ProductId) -> Response:
     """One product: where it is searched, how far that is."""
 
-    def read(conn: Transaction, _now: Any) -> Any:
-        rows = product_queries.product_rows(conn, only=number)
-        return rows, product_queries.progress(conn, number), product_queries.search_urls(conn, number)
+    def read(tx: Transaction) -> Any:
+        rows = product_queries.product_rows(tx, only=number)
+        return rows, product_queries.progress(tx, number), product_queries.search_urls(tx, number)
 
     rows, sites, urls = page.context.read(("product", number), read)
     if not rows:
@@ -220,8 +220,8 @@ def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form
 
 def name_of(page: Page, number: int) -> str:
     """A product's name. Ends the request with 404 where there is none of that number."""
-    with page.context.store.read() as conn:
-        rows = product_queries.product_rows(conn, only=number)
+    with page.context.store.read() as tx:
+        rows = product_queries.product_rows(tx, only=number)
     if not rows:
         raise HTTPException(404, page.t("There is no product {n}.", n=number))
     return rows[0].name

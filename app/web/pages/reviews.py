@@ -34,7 +34,7 @@ _MOST_WORDS = 8
 
 def read_counts(context: Context) -> ReviewCounts:
     """Return counts of the newest reviews."""
-    return context.read("review counts", lambda tx, _now: count_reviews(tx, ReviewFilter(newest=NEWEST)))
+    return context.read("review counts", lambda tx: count_reviews(tx, ReviewFilter(newest=NEWEST)))
 
 
 def search_filter(
@@ -81,7 +81,7 @@ def reviews(
     )
     with context.store.read() as tx:
         found = search(tx, wanted, before=before if 0 < before <= MOST_ID else None, most=_ROWS)
-    names = context.read("product names", lambda tx, _now: product_names(tx, _NAMES))
+    names = context.read("product names", lambda tx: product_names(tx, _NAMES))
     counted = read_counts(context)
     by_day = Counter[date]()
     for (_, day), n in counted.by_day.items():

@@ -23,8 +23,8 @@ router = APIRouter()
 def read_schedules(context: Context) -> tuple[list[Schedule], datetime]:
     """Every schedule, and the time."""
 
-    def read(conn: Transaction, now: datetime) -> tuple[list[Schedule], datetime]:
-        return schedules.list_schedules(conn), now
+    def read(tx: Transaction) -> tuple[list[Schedule], datetime]:
+        return schedules.list_schedules(tx), tx.now
 
     return context.read("schedules", read)
 

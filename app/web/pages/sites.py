@@ -101,10 +101,10 @@ def site(page: Here, name: str, url: str = "") -> Response:
     told = read_matrix(page.context)
     asked = dict.fromkeys(page.context.hosts.of_site(name)) if row.engine else {name: None}
 
-    def read(conn: Transaction, _now: datetime) -> Any:
-        waiting = queue_queries.waiting_of_site(conn, name)
-        robots = hosts.load_robots(conn, asked, datetime(1970, 1, 1, tzinfo=UTC))
-        return waiting, queue_queries.confidence_of_site(conn, name), robots
+    def read(tx: Transaction) -> Any:
+        waiting = queue_queries.waiting_of_site(tx, name)
+        robots = hosts.load_robots(tx, asked, datetime(1970, 1, 1, tzinfo=UTC))
+        return waiting, queue_queries.confidence_of_site(tx, name), robots
 
     waiting, (pages, doubtful), robots = page.context.read(("site", name), read)
     return page.html(
@@ -190,7 +190,7 @@ def _check_address(context: Context, t: Translate, name: str, url: str) -> None:
     if host not in own:
         raise InputError(t("{host} is not {name}, nor its engine.", host=host, name=name))
     if context.hosts.obeys_robots(url):
-        with context.store.read() as conn:
-            kept = hosts.load_robots(conn, own, datetime(1970, 1, 1, tzinfo=UTC)).get(host)
+        with context.store.read() as tx:
+            kept = hosts.load_robots(tx, own, datetime(1970, 1, 1, tzinfo=UTC)).get(host)
         if kept is not None and not RobotsRules.parse(kept.text, kept.status).allows(url, ROBOTS_TOKEN):
             raise InputError(t("The robots.txt of {host} refuses it.", host=host))

@@ -43,7 +43,7 @@ class Databases:
             _store_known(store)
             _plan(store, [keyword(number) for number in range(results // SITES)])
             with store.begin() as conn:
-                sweeps.admit(conn, conn.now, wiring.context(settings, catalog()))
+                sweeps.admit(conn, wiring.context(settings, catalog()))
 
     @contextmanager
     def copy(self, name: str) -> Iterator[URL]:
@@ -93,9 +93,8 @@ def _store_known(store: Store) -> None:
 def _plan(store: Store, names: list[str]) -> None:
     wanted = catalog()
     with store.begin() as conn:
-        now = conn.now
         for name in names:
-            products.add(conn, now, NewProduct(name=name, keywords=(name,)))
+            products.add(conn, NewProduct(name=name, keywords=(name,)))
         for virtual_task in tasks.list_unplanned(conn, len(names)):
             planned = planning.planned_tasks(wanted, virtual_task, tuple(site(n) for n in range(SITES)))
             tasks.plan(conn, virtual_task, planned, partial(search_urls, wanted))

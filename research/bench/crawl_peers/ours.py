@@ -98,17 +98,14 @@ async def _run(settings: Settings, store: Store, call: Call) -> None:
 
 
 def _add_products(store: Store, count: int) -> None:
-    with store.begin() as conn:
-        now = conn.now
+    with store.begin() as tx:
         for number in range(count):
-            products.add(conn, now, NewProduct(name=keyword(number), keywords=(keyword(number),)))
+            products.add(tx, NewProduct(name=keyword(number), keywords=(keyword(number),)))
 
 
 def _stored(store: Store) -> tuple[int, float]:
-    with store.read() as conn:
-        count, first = conn.engine_connection.execute(
-            select(func.count(), func.min(pages.c.fetched_at))
-        ).one()
+    with store.read() as tx:
+        count, first = tx.engine_connection.execute(select(func.count(), func.min(pages.c.fetched_at))).one()
     return count, first.timestamp() if first is not None else 0.0
 
 

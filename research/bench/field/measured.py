@@ -154,12 +154,12 @@ def run_once(
         if not log.exists() or not log.stat().st_size:
             raise BenchError(f"the run asked the lab nothing: {last_lines(folder / 'run.txt')}")
         begin, requests = _requests(log, world.catalog)
-        with _database(runner, folder, url) as db, closing(Store.open(db)) as store, store.read() as conn:
+        with _database(runner, folder, url) as db, closing(Store.open(db)) as store, store.read() as tx:
             there = frozenset[str]().union(*(task.pages for task in hits(world)))
-            rows = conn.engine_connection.execute(select(pages.c.url, pages.c.fetched_at)).all()
+            rows = tx.engine_connection.execute(select(pages.c.url, pages.c.fetched_at)).all()
             times = sorted((at - begin).total_seconds() for page, at in rows if page in there)
-            counted = _counts(conn)
-            violations = verify(conn, conn.now).violations
+            counted = _counts(tx)
+            violations = verify(tx).violations
         return Measured(
             **stored_over_time(times, len(there), mark_s),
             **requests,
@@ -207,20 +207,18 @@ def stored_over_time(times: list[float], there: int, mark_s: float) -> dict[str,
     }
 
 
-def _counts(conn: Transaction) -> dict[str, Any]:
+def _counts(tx: Transaction) -> dict[str, Any]:
     """Return fields of `Measured` from the store: of subtasks, targets and attempts."""
 
     def by(column: ColumnElement[Any]) -> dict[str, int]:
-        rows = conn.engine_connection.execute(select(column, func.count()).group_by(column))
+        rows = tx.engine_connection.execute(select(column, func.count()).group_by(column))
         return {row[0]: row[1] for row in rows}
 
     states, ends, outcomes = by(subtasks.c.state), by(targets.c.state), by(attempts.c.outcome)
-    releases = conn.engine_connection.scalars(
+    releases = tx.engine_connection.scalars(
         select(events.c.detail).where(events.c.transition == Transition.RELEASE)
     )
-    unplanned = conn.engine_connection.scalar(
-        select(func.count()).where(virtual_tasks.c.planned_at.is_(None))
-    )
+    unplanned = tx.engine_connection.scalar(select(func.count()).where(virtual_tasks.c.planned_at.is_(None)))
     return {
         "settled": not unplanned and all(State(state).settled for state in states),
         "subtasks": sum(states.values()),

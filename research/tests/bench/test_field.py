@@ -204,9 +204,9 @@ def test_times_of_pages_count_from_the_begin_and_shares_of_what_is_there():
 
 def test_an_empty_store_is_read(tmp_path):
     store = Store.open(f"sqlite:///{tmp_path / 'run.db'}")
-    with store.begin() as conn:
-        metadata.create_all(conn.engine_connection)
-        counts = measured._counts(conn)
+    with store.begin() as tx:
+        metadata.create_all(tx.engine_connection)
+        counts = measured._counts(tx)
     store.close()
     assert counts.pop("settled")
     assert set(counts.values()) == {0}

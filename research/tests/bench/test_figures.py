@@ -171,10 +171,10 @@ def test_a_measured_queue_stays_as_long_as_it_is_and_no_row_is_leased_twice(tmp_
         names, sites = [f"n{n}" for n in range(nodes)], [f"site{n}.cn" for n in range(4)]
         loop = _Loop(server, store, names, sites, slots, size)
         given = [loop.turn(nodes * slots).given for _ in range(4)]
-        with store.read() as conn:
+        with store.read() as tx:
             counted = select(subtasks.c.state, func.count()).group_by(subtasks.c.state)
-            states = {row[0]: row[1] for row in conn.engine_connection.execute(counted)}
-            leased = list(conn.engine_connection.scalars(select(attempts.c.subtask_id)))
+            states = {row[0]: row[1] for row in tx.engine_connection.execute(counted)}
+            leased = list(tx.engine_connection.scalars(select(attempts.c.subtask_id)))
         store.close()
     assert all(0 < count <= nodes * slots for count in given)
     assert (states["CRAWL"], states["DONE"]) == (given[-1], sum(given[:-1]))

@@ -25,27 +25,25 @@ WAITING = 24
 
 READS: dict[str, Callable[[Transaction], object]] = {
     "recent attempts": pair_queries.recent_attempts,
-    "counts of reviews": lambda conn: count_reviews(conn, ReviewFilter(newest=NEWEST)),
-    "search URLs": lambda conn: product_queries.search_urls(conn, 1),
-    "confidence of a site": lambda conn: queue_queries.confidence_of_site(conn, "site1.cn"),
+    "counts of reviews": lambda tx: count_reviews(tx, ReviewFilter(newest=NEWEST)),
+    "search URLs": lambda tx: product_queries.search_urls(tx, 1),
+    "confidence of a site": lambda tx: queue_queries.confidence_of_site(tx, "site1.cn"),
     "causes": manual.list_causes,
-    "failed tasks": lambda conn: manual.list_manual(conn, most=10),
-    "failed tasks, the second page": lambda conn: manual.list_manual(conn, after=30, most=10),
-    "failed tasks of a cause": lambda conn: manual.list_manual(
-        conn, most=10, reason="blocked", site="site1.cn"
-    ),
-    "all of a cause": lambda conn: manual.list_ids(conn, reason="blocked", site="site1.cn"),
-    "the oldest that waits": lambda conn: queue_queries.waiting_summary(conn),
+    "failed tasks": lambda tx: manual.list_manual(tx, most=10),
+    "failed tasks, the second page": lambda tx: manual.list_manual(tx, after=30, most=10),
+    "failed tasks of a cause": lambda tx: manual.list_manual(tx, most=10, reason="blocked", site="site1.cn"),
+    "all of a cause": lambda tx: manual.list_ids(tx, reason="blocked", site="site1.cn"),
+    "the oldest that waits": lambda tx: queue_queries.waiting_summary(tx),
 }
 
 
 def _filled(path: Path, events: int) -> Store:
     store = Store.open(f"sqlite:///{path}")
     verify_store.fill(store, events)
-    with store.begin() as conn:
-        conn.engine_connection.execute(text("UPDATE subtasks SET state = 'PRIORITY' WHERE id % 3 = 0"))
+    with store.begin() as tx:
+        tx.engine_connection.execute(text("UPDATE subtasks SET state = 'PRIORITY' WHERE id % 3 = 0"))
         of_cause = "UPDATE subtasks SET state = 'MANUAL', reason = 'blocked' WHERE id % 3 = 1 AND id < :most"
-        conn.engine_connection.execute(text(of_cause), {"most": 3 * WAITING})
+        tx.engine_connection.execute(text(of_cause), {"most": 3 * WAITING})
     verify_store.settle(store)
     return store
 
@@ -64,13 +62,13 @@ def _steps(store: Store, read: Callable[[Transaction], object]) -> int:
         nonlocal steps
         steps += 1
 
-    with store.read() as conn:
-        read(conn)  # statements are prepared, the schema is read
-        driver = conn.engine_connection.connection.driver_connection
+    with store.read() as tx:
+        read(tx)  # statements are prepared, the schema is read
+        driver = tx.engine_connection.connection.driver_connection
         assert driver is not None
         driver.set_progress_handler(step, 1)
         try:
-            read(conn)
+            read(tx)
         finally:
             driver.set_progress_handler(None, 1)
     return steps

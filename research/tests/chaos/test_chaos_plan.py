@@ -111,7 +111,7 @@ def test_a_stall_needs_work_that_can_go_on(postgres_store):
     watch.free_s = 0.0
     idle_s = STALL_S + 3
     assert stalled_at(idle_s) is None  # there is nothing to do
-    with postgres_store.begin() as conn:
-        products.add(conn, conn.now, new_product("光明高钙牛奶"))
+    with postgres_store.begin() as tx:
+        products.add(tx, new_product("光明高钙牛奶"))
     assert stalled_at(idle_s + STALL_S) is None
     assert stalled_at(idle_s + STALL_S + 1.5) is not None

@@ -51,16 +51,16 @@ def dead(tmp_path_factory):
 
 def count(store, table, at, from_s, until_s):
     begin, end = (START + timedelta(seconds=s) for s in (from_s, until_s))
-    with store.read() as conn:
-        return conn.engine_connection.scalar(
+    with store.read() as tx:
+        return tx.engine_connection.scalar(
             select(func.count()).select_from(table).where(at >= begin, at < end)
         )
 
 
 def test_a_host_that_answers_nobody_is_probed_from_one_address_after_each_rest(dead):
     began = {}
-    with dead.read() as conn:
-        for site, at in conn.engine_connection.execute(select(attempts.c.site, attempts.c.allocated_at)):
+    with dead.read() as tx:
+        for site, at in tx.engine_connection.execute(select(attempts.c.site, attempts.c.allocated_at)):
             began.setdefault(site, []).append((at - START).total_seconds())
     for site in SITES:
         # Of the rests of 3, 6, 12, 24, 48, 96, 192 s, the first of which begin by second 30, some four end then.

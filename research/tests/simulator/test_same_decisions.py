@@ -108,7 +108,7 @@ def put_into(world, waits, nodes, knowledge, now_s):
         world.node(node.name, node.slots)
     made = [world.add(f"product {n}", sites=(one.site,))[0] for n, one in enumerate(waits)]
     numbers = {one.id: number for one, number in zip(waits, made, strict=True)}
-    with world.store.begin() as conn:
+    with world.store.begin() as tx:
         for one in waits:
             here = subtasks.c.id == numbers[one.id]
             values = {
@@ -117,10 +117,10 @@ def put_into(world, waits, nodes, knowledge, now_s):
                 "kind": one.kind,
                 "failed_on": list(one.failed_on),
             }
-            conn.engine_connection.execute(update(subtasks).where(here).values(values))
+            tx.engine_connection.execute(update(subtasks).where(here).values(values))
         for (site, name), pair in knowledge.known(now_s).items():
             faded = {f"f_{field}": getattr(pair, field) for field in SUMS}
             plain = {field: ceil(getattr(pair, field)) for field in SUMS}
             row = {"site": site, "node": name, "faded_at": world.now, **plain, **faded}
-            conn.engine_connection.execute(insert(pair_stats).values(row))
+            tx.engine_connection.execute(insert(pair_stats).values(row))
     return numbers

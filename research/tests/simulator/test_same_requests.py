@@ -49,7 +49,7 @@ class VirtualTime:
         """Until nobody sleeps any more."""
         while True:
             for _ in range(3):  # what was stored answers, and may store more
-                await writer.run(lambda _conn, _now: None)
+                await writer.run(lambda _tx: None)
                 for _ in range(20):
                     await asyncio.sleep(0)
             if not self._sleepers:

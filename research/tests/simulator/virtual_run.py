@@ -114,13 +114,13 @@ class Writer:
         self._store, self._now = store, now
 
     async def run(self, operation):
-        with self._store.begin(now=self._now()) as conn:
-            return operation(conn, conn.now)
+        with self._store.begin(now=self._now()) as tx:
+            return operation(tx)
 
     def later(self, kind, item):
         future = asyncio.get_running_loop().create_future()
-        with self._store.begin(now=self._now()) as conn:
-            (result,) = kind.run(conn, conn.now, [item])
+        with self._store.begin(now=self._now()) as tx:
+            (result,) = kind.run(tx, [item])
         future.set_result(result)
         return future
 
@@ -224,7 +224,7 @@ async def _run(store, wanted, allocation, seed):
     crawling = {}
     for number, (name, slots) in enumerate(wanted.nodes.items(), 2):
         node = Node(name, frozenset(Kind), slots, f"127.0.0.{number}")
-        await writer.run(lambda conn, now, node=node: nodes.register(conn, now, node))
+        await writer.run(lambda tx, node=node: nodes.register(tx, node))
         deps = Dependencies(
             downloader=Web(wanted, name, Random(f"{seed} {name}"), refused),
             permits=permits,
@@ -240,13 +240,11 @@ async def _run(store, wanted, allocation, seed):
         crawling[name].open()
     while loop.time() < wanted.lasts_s:
         context.state.grants = await permits.granted(context.host_names)
-        given = await writer.run(lambda conn, now: tick(conn, now, context, ("turn",)))
+        given = await writer.run(lambda tx: tick(tx, context, ("turn",)))
         for name, node in crawling.items():
             node.offer([lease for lease in given if lease.node == name])
-        with store.read() as conn:
-            states = {
-                State(one) for one in conn.engine_connection.scalars(select(subtasks.c.state).distinct())
-            }
+        with store.read() as tx:
+            states = {State(one) for one in tx.engine_connection.scalars(select(subtasks.c.state).distinct())}
         if all(state.settled for state in states):
             break
         await asyncio.sleep(TURN_S)
@@ -257,10 +255,10 @@ async def _run(store, wanted, allocation, seed):
 
 def _plan(store, wanted, catalog):
     most = max(map(len, wanted.hits.values()))
-    with store.begin(now=START) as conn:
+    with store.begin(now=START) as tx:
         for number in range(most):
-            products.add(conn, START, NewProduct(name=f"牛奶{number}", keywords=("牛奶",)))
-        for virtual in tasks.list_unplanned(conn, most):
+            products.add(tx, NewProduct(name=f"牛奶{number}", keywords=("牛奶",)))
+        for virtual in tasks.list_unplanned(tx, most):
             number = int(virtual.product.removeprefix("牛奶"))
             planned = [
                 NewTask(
@@ -272,7 +270,7 @@ def _plan(store, wanted, catalog):
                 for site, of in wanted.hits.items()
                 if number < len(of)
             ]
-            tasks.plan(conn, virtual, planned, partial(_urls, wanted, number))
+            tasks.plan(tx, virtual, planned, partial(_urls, wanted, number))
 
 
 def _urls(wanted, number, query, _pages):
@@ -280,8 +278,8 @@ def _urls(wanted, number, query, _pages):
 
 
 def _ran(store, ended_s, refused):
-    with store.read() as conn:
-        rows = conn.engine_connection.execute(
+    with store.read() as tx:
+        rows = tx.engine_connection.execute(
             select(
                 attempts.c.site,
                 attempts.c.node,

@@ -112,7 +112,7 @@ def save(
     made = tx.insert_returning("pages", _NEW, rows, returning="url_key, id", shared=shared, skip_known=True)
     fresh = {bytes(key): page_id for key, page_id in made}
     new = [Link(page_id, product_ids[by_page[key].product]) for key, page_id in fresh.items()]
-    links.add(tx, tx.now, new)
+    links.add(tx, new)
     pages = {page.url_key: page for page in tx.records(_Page, _LOCK, keys=list(by_page), now=tx.now)}
     repeated = are_known(tx, came)
     added: dict[datetime, list[reviews.Row]] = defaultdict(list)
@@ -124,7 +124,7 @@ def save(
             added[page.at] += reviews.rows_of(origin, [one.review])
             more[one.page] += 1
     for at in sorted(added):
-        reviews.insert(tx, at, added[at])
+        reviews.insert(tx, added[at], at=at)
     counts = [
         (pages[key], n, pages[key].checked_at if key in fresh else pages[key].at) for key, n in more.items()
     ]

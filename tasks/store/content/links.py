@@ -42,9 +42,7 @@ class Link:
     missing: tuple[str, ...] = ()
 
 
-def add(
-    tx: Transaction, now: datetime, links: Iterable[Link], times: Mapping[int, datetime] | None = None
-) -> None:
+def add(tx: Transaction, links: Iterable[Link], times: Mapping[int, datetime] | None = None) -> None:
     """Insert links; those that exist stay as they are, and of two equal ones the first counts.
 
     Args:
@@ -53,7 +51,7 @@ def add(
     linked_at = times or {}
     rows: dict[tuple[int, int], tuple[Any, ...]] = {}
     for one in links:
-        rows.setdefault((one.page_id, one.product_id), (*_row(one), linked_at.get(one.page_id, now)))
+        rows.setdefault((one.page_id, one.product_id), (*_row(one), linked_at.get(one.page_id, tx.now)))
     columns = (*_KEY, "verdict", "missing", "linked_at")
     tx.insert("page_products", columns, [rows[key] for key in sorted(rows)], skip_known=True)
 
@@ -305,7 +303,7 @@ _QUERIES = """
 """
 
 
-def save(tx: Transaction, now: datetime, judged: Sequence[JudgedPage]) -> None:
+def save(tx: Transaction, judged: Sequence[JudgedPage]) -> None:
     """Store judgements. A page that has changed since it was read is left as it is; its links are judged later."""
     stored = {row.id: row for row in tx.records(PageRow, _LOCKED, pages=[one.page.row.id for one in judged])}
     same = [one for one in judged if stored.get(one.page.row.id) == one.page.row]
@@ -322,19 +320,19 @@ def save(tx: Transaction, now: datetime, judged: Sequence[JudgedPage]) -> None:
     tx.update("reviews", ("id",), of_others)
     for one in same:
         if one.taken_in:
-            _take_in(tx, now, one)
+            _take_in(tx, one)
 
 
 _LOCKED = f"SELECT {_COLUMNS} FROM pages WHERE id IN :pages ORDER BY id FOR NO KEY UPDATE"
 
 
-def _take_in(tx: Transaction, now: datetime, one: JudgedPage) -> None:
+def _take_in(tx: Transaction, one: JudgedPage) -> None:
     """Insert refused records again as reviews."""
     row = one.page.row
-    at = max(now, row.checked_at or row.fetched_at)
+    at = max(tx.now, row.checked_at or row.fetched_at)
     tx.later("DELETE FROM reviews WHERE id IN :ids", ids=[number for number, _ in one.taken_in])
     origin = PageOrigin(row.id, row.url, row.site, row.node, row.attempt_id)
-    reviews.insert(tx, at, reviews.rows_of(origin, [review for _, review in one.taken_in]))
+    reviews.insert(tx, reviews.rows_of(origin, [review for _, review in one.taken_in]), at=at)
     tx.later(_COUNT, id=row.id, more=len(one.taken_in), at=at)
 
 

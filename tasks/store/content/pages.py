@@ -101,7 +101,7 @@ class _Arrival(NamedTuple):
         ]
 
 
-def save_pages(tx: Transaction, now: datetime, items: Sequence[PageToStore]) -> list[bool]:
+def save_pages(tx: Transaction, items: Sequence[PageToStore]) -> list[bool]:
     """Store pages with their records, and their targets as stored; False for a page that was stored already.
 
     A page whose lease is over is stored all the same and marked late. If a page was stored already, its new
@@ -114,17 +114,17 @@ def save_pages(tx: Transaction, now: datetime, items: Sequence[PageToStore]) -> 
         subtask = locked[lease.subtask_id]
         late = subtask.lease_token != lease.token
         came.append(_Arrival(lease, page, subtask.site, subtask.product_id, late))
-    ids = _insert_pages(tx, now, came)
+    ids = _insert_pages(tx, came)
     _end_stored_targets(tx, came)
     # The first of two equal pages of a batch is the new one.
     numbers = [ids.pop(one.page.key, None) for one in came]
     fresh = [(number, one) for number, one in zip(numbers, came, strict=True) if number is not None]
-    links.add(tx, now, [one.link(number) for number, one in fresh])
+    links.add(tx, [one.link(number) for number, one in fresh])
     reviews.insert(
-        tx, now, [row for number, one in fresh for row in one.rows(number, of_product=one.is_about_product)]
+        tx, [row for number, one in fresh for row in one.rows(number, of_product=one.is_about_product)]
     )
     if again := [one for number, one in zip(numbers, came, strict=True) if number is None]:
-        _save_again(tx, now, again)
+        _save_again(tx, again)
     for _, one in fresh:
         if one.late:
             tx.later("UPDATE attempts SET late = late + 1 WHERE id = :attempt", attempt=one.lease.attempt_id)
@@ -156,7 +156,7 @@ _PAGE = (
 _COLUMNS = (*_PAGE, "late", "etag", "last_modified", "confidence")
 
 
-def _insert_pages(tx: Transaction, now: datetime, came: Sequence[_Arrival]) -> dict[bytes, int]:
+def _insert_pages(tx: Transaction, came: Sequence[_Arrival]) -> dict[bytes, int]:
     """Insert pages that are not there yet; return their ids by key."""
     rows = [
         (
@@ -168,7 +168,7 @@ def _insert_pages(tx: Transaction, now: datetime, came: Sequence[_Arrival]) -> d
         for lease, page, site, _, late in [one]
     ]
     added = tx.insert_returning(
-        "pages", _COLUMNS, rows, returning="url_key, id", shared={"fetched_at": now}, skip_known=True
+        "pages", _COLUMNS, rows, returning="url_key, id", shared={"fetched_at": tx.now}, skip_known=True
     )
     return {bytes(key): number for key, number in added}
 
@@ -201,13 +201,13 @@ class _Stored(NamedTuple):
     asked_at: datetime
 
 
-def _save_again(tx: Transaction, now: datetime, came: Sequence[_Arrival]) -> None:
+def _save_again(tx: Transaction, came: Sequence[_Arrival]) -> None:
     """Link pages that are stored already, and store what is new in them."""
     found = tx.records(_Stored, _LOCK_STORED, keys={one.page.key for one in came})
     stored = {bytes(one.url_key): one for one in found}
-    times = {page.id: max(now, page.asked_at) for page in found}
+    times = {page.id: max(tx.now, page.asked_at) for page in found}
     pairs = [(stored[one.page.key], one) for one in came]
-    links.add(tx, now, [Link(page.id, one.product_id, Verdict.UNJUDGED) for page, one in pairs], times)
+    links.add(tx, [Link(page.id, one.product_id, Verdict.UNJUDGED) for page, one in pairs], times)
     hashes = {page.id: page.content_hash for page in found}
     changed: list[tuple[_Stored, _Arrival]] = []
     for page, one in pairs:
@@ -238,12 +238,10 @@ _ASK = """
 # --- pages that are known -----------------------------------------------------------------------------------
 
 
-def save_result_pages(
-    tx: Transaction, now: datetime, items: Sequence[ResultPageToStore]
-) -> list[StoredHits | None]:
+def save_result_pages(tx: Transaction, items: Sequence[ResultPageToStore]) -> list[StoredHits | None]:
     """Store result pages (`queue.result_pages.save_result_pages`) and link the known pages that they list."""
     stored, to_link = result_pages.save_result_pages(tx, items)
-    _link_known(tx, now, to_link)
+    _link_known(tx, to_link)
     return stored
 
 
@@ -252,10 +250,10 @@ STORE_RESULT_PAGES: BatchOperation[ResultPageToStore, StoredHits | None] = Batch
 )
 
 
-def _link_known(tx: Transaction, now: datetime, pairs: Collection[tuple[KnownPage, int]]) -> None:
+def _link_known(tx: Transaction, pairs: Collection[tuple[KnownPage, int]]) -> None:
     """Link pages to products; a sweep judges them by their stored texts."""
-    times = {page.id: page.time_of(now) for page, _ in pairs}
-    links.add(tx, now, [Link(page.id, product_id, Verdict.UNJUDGED) for page, product_id in pairs], times)
+    times = {page.id: page.time_of(tx.now) for page, _ in pairs}
+    links.add(tx, [Link(page.id, product_id, Verdict.UNJUDGED) for page, product_id in pairs], times)
 
 
 def page_count(store: Store) -> int:
@@ -313,7 +311,7 @@ class TargetEndToStore:
     unchanged: bytes | None = None
 
 
-def end_targets(tx: Transaction, now: datetime, items: Sequence[TargetEndToStore]) -> list[None]:
+def end_targets(tx: Transaction, items: Sequence[TargetEndToStore]) -> list[None]:
     """Record targets that gave no page; nothing happens if the lease is over, because the try was cut off."""
     leases = lock_leased(tx, _Found, _FIND_LOCKED, (item.lease for item in items))
     groups: dict[tuple[str, str, bool], list[int]] = {}
@@ -329,8 +327,8 @@ def end_targets(tx: Transaction, now: datetime, items: Sequence[TargetEndToStore
     if unchanged:
         known = find_pages(tx, {key for key, _ in unchanged}, {product_id for _, product_id in unchanged})
         pairs = [(known[key], product_id) for key, product_id in sorted(unchanged)]
-        _link_known(tx, now, [pair for pair in pairs if pair[1] not in pair[0].linked_to])
-        tx.later(_CHECK, pages=[page.id for page in known.values()], now=now)
+        _link_known(tx, [pair for pair in pairs if pair[1] not in pair[0].linked_to])
+        tx.later(_CHECK, pages=[page.id for page in known.values()], now=tx.now)
     return [None] * len(items)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from splitter.errors import InputError
 from splitter.normalize import name_key
@@ -118,7 +118,7 @@ class ProductEdit:
         return self.all_sites or any(one is not None for one in changed)
 
 
-def add(tx: Transaction, now: datetime, product: NewProduct) -> bool:
+def add(tx: Transaction, product: NewProduct) -> bool:
     """Add a product and its first virtual task; False if a product of that name is there already.
 
     An imported product can be added by its name a second time: from then on it is crawled.
@@ -127,7 +127,7 @@ def add(tx: Transaction, now: datetime, product: NewProduct) -> bool:
         _ADD,
         name=product.name,
         name_key=name_key(product.name),
-        now=now,
+        now=tx.now,
         keywords=product.own_keywords,
         aliases=product.aliases,
         sites=product.sites,
@@ -138,9 +138,9 @@ def add(tx: Transaction, now: datetime, product: NewProduct) -> bool:
     if product_id is None:
         return False
     restore_links(tx, product_id)
-    _begin_round(tx, now, product_id, product)
+    _begin_round(tx, product_id, product)
     if (every := product.recrawl_every) is not None:
-        schedules.recrawl(tx, product_id, Recurrence(every=every), now + every)
+        schedules.recrawl(tx, product_id, Recurrence(every=every), tx.now + every)
     return True
 
 
@@ -154,9 +154,9 @@ _ADD = """
 """
 
 
-def _begin_round(tx: Transaction, now: datetime, product_id: int, product: NewProduct) -> None:
+def _begin_round(tx: Transaction, product_id: int, product: NewProduct) -> None:
     """Add the next virtual task of a product; no task is made of it if the product is not crawled."""
-    tx.run(_BEGIN_ROUND, id=product_id, keywords=product.keywords, aliases=product.alias_keywords, now=now)
+    tx.run(_BEGIN_ROUND, id=product_id, keywords=product.keywords, aliases=product.alias_keywords, now=tx.now)
 
 
 _BEGIN_ROUND = f"""
@@ -200,7 +200,7 @@ _SUMMARY = f"""
 """
 
 
-def remove(tx: Transaction, now: datetime, name: str) -> ProductSummary:
+def remove(tx: Transaction, name: str) -> ProductSummary:
     """Stop crawling a product, and cancel its work. Its pages and reviews stay.
 
     Returns:
@@ -210,15 +210,13 @@ def remove(tx: Transaction, now: datetime, name: str) -> ProductSummary:
         InputError: no product has that name.
     """
     was = summary(tx, name)
-    _end_work(tx, now, was.id, "the product was removed")
-    schedules.recrawl(tx, was.id, None, now)
+    _end_work(tx, was.id, "the product was removed")
+    schedules.recrawl(tx, was.id, None, tx.now)
     tx.run("UPDATE products SET sites = '[]' WHERE id = :id", id=was.id)
     return was
 
 
-def edit(
-    tx: Transaction, now: datetime, name: str, change: ProductEdit, again: NewProduct | None = None
-) -> int:
+def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | None = None) -> int:
     """Change a product.
 
     Args:
@@ -253,12 +251,13 @@ def edit(
         tx.run(_SET_PRIORITY, id=product_id, priority=change.priority)
     cancelled = 0
     if again is not None:
-        cancelled = _end_work(tx, now, product_id, "the product was changed")
-        _begin_round(tx, now, product_id, again)
-        schedules.restart_interval(tx, now, product_id)
+        cancelled = _end_work(tx, product_id, "the product was changed")
+        _begin_round(tx, product_id, again)
+        schedules.restart_interval(tx, product_id)
     if (every := change.recrawl_every) is not None:
         last = (
-            tx.time("SELECT max(created_at) FROM virtual_tasks WHERE product_id = :id", id=product_id) or now
+            tx.time("SELECT max(created_at) FROM virtual_tasks WHERE product_id = :id", id=product_id)
+            or tx.now
         )
         schedules.recrawl(tx, product_id, Recurrence(every=every) if every else None, last + every)
     return cancelled
@@ -276,13 +275,13 @@ _EDIT = """
 _SET_PRIORITY = "UPDATE subtasks SET priority = :priority WHERE product_id = :id"
 
 
-def _end_work(tx: Transaction, now: datetime, product_id: int, why: str) -> int:
+def _end_work(tx: Transaction, product_id: int, why: str) -> int:
     """Cancel a product's subtasks, make no more tasks of its rounds, and return the number of cancelled subtasks."""
     found = tx.rows(f"SELECT id {_OPEN} ORDER BY id", id=product_id, settled=SETTLED)
     for (subtask_id,) in found:
-        closing.cancel(tx, now, subtask_id, why)
+        closing.cancel(tx, subtask_id, why)
     tx.run(_FORGET_SITES, id=product_id)
-    tx.run(_END_PLANNING, id=product_id, now=now)
+    tx.run(_END_PLANNING, id=product_id, now=tx.now)
     return len(found)
 
 

@@ -93,11 +93,11 @@ def mark(tx: Transaction) -> int:
     return get_mark(tx, _SWEEP)
 
 
-def following(tx: Transaction, now: datetime, after: int, most: int) -> list[ReviewText]:
+def following(tx: Transaction, after: int, most: int) -> list[ReviewText]:
     """Return the next reviews after this number, at most `most`."""
     rows = tx.records(ReviewText, _FOLLOWING, after=after, most=most)
     # SQLite has one writer at a time: numbers appear in their order.
-    return list(takewhile(lambda row: tx.is_sqlite or row.collected_at <= now - SETTLED, rows))
+    return list(takewhile(lambda row: tx.is_sqlite or row.collected_at <= tx.now - SETTLED, rows))
 
 
 _FOLLOWING = """

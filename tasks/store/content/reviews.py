@@ -63,9 +63,9 @@ def rows_of_refused(origin: PageOrigin, records: Sequence[Refused]) -> list[Row]
     return [row for reason, one in records for row in rows_of(origin, [one], reason)]
 
 
-def insert(tx: Transaction, at: datetime, rows: Sequence[Row]) -> None:
-    """Insert records, each review linked to the first one with its text if there is one."""
-    shared = {"collected_at": at}
+def insert(tx: Transaction, rows: Sequence[Row], *, at: datetime | None = None) -> None:
+    """Insert records, collected at a time (now, if none is given); a review is linked to the first with its text."""
+    shared = {"collected_at": at or tx.now}
     hashes = [row[_HASH] for row in rows if row[_REFUSED] is None]
     earlier = _find_first(tx, set(hashes))
     if not earlier and len(set(hashes)) == len(hashes):
@@ -128,5 +128,5 @@ def save_again(tx: Transaction, at: datetime, page_id: int, rows: Sequence[Row])
         if key not in keys:
             keys.add(key)
             added.append((*row[:_KEY], key, *row[_KEY + 1 :]))
-    insert(tx, at, added)
+    insert(tx, added, at=at)
     return sum(row[_REFUSED] is None for row in added)

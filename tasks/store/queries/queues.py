@@ -163,7 +163,7 @@ def host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> l
     for rest in list_rests(tx):
         if rest.until > now or rest.unanswered:
             rests.setdefault(rest.host, {})[rest.node] = rest
-    able = nodes.list_live(tx, now, silent_after) or nodes.list_live(tx, now, None)
+    able = nodes.list_live(tx, silent_after) or nodes.list_live(tx, None)
     resting = cache(lambda site, kind: _resting(hosts_of(site), kind, able, rests))
     found: dict[HostWait, HostQueue] = {}
     for group in tx.records(_Waiting, _HELD, now=now):

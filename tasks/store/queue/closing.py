@@ -39,7 +39,7 @@ class Close:
     given_back: str | None = None
 
 
-def close_many(tx: Transaction, now: datetime, items: Sequence[Close]) -> list[bool]:
+def close_many(tx: Transaction, items: Sequence[Close]) -> list[bool]:
     """Close attempts as their nodes report: subtasks, attempts, statistics and host rests in one transaction.
 
     Returns:
@@ -52,11 +52,11 @@ def close_many(tx: Transaction, now: datetime, items: Sequence[Close]) -> list[b
             first.setdefault(item.lease.token, item)
     closed = list(first.values())
     left = count_left(tx, [item.lease.subtask_id for item in closed])
-    close_breakers(tx, now, {(host, item.lease.node) for item in closed for host in item.report.page_hosts})
+    close_breakers(tx, {(host, item.lease.node) for item in closed for host in item.report.page_hosts})
     for item in closed:
         for rest in item.report.rests:
-            rest_host(tx, now, item.lease.node, rest)
-    ends = _ends(tx, now, closed, rows)
+            rest_host(tx, item.lease.node, rest)
+    ends = _ends(tx, closed, rows)
     moves: dict[Transition, list[Move]] = {}
     for item, end in zip(closed, ends, strict=True):
         values = {"left": left[item.lease.subtask_id], **end.values}
@@ -103,21 +103,19 @@ class _End:
     event: Mapping[str, Any]
 
 
-def _ends(
-    tx: Transaction, now: datetime, closed: Sequence[Close], rows: Mapping[str, _Closing]
-) -> list[_End]:
+def _ends(tx: Transaction, closed: Sequence[Close], rows: Mapping[str, _Closing]) -> list[_End]:
     """Return how each attempt ended; if its host could not be asked, that depends on the other nodes."""
     hosts = {one.host for item in closed if (one := item.report.unasked) is not None}
     rests = {(one.host, one.node): one for one in list_rests(tx)} if hosts else {}
     for item in closed:
-        if _rest_if_unanswered(tx, now, item, rows[item.lease.token], rests):
+        if _rest_if_unanswered(tx, item, rows[item.lease.token], rests):
             rests = {(one.host, one.node): one for one in list_rests(tx)}
     ends = []
     for item in closed:
         row, report = rows[item.lease.token], item.report
         if report.unasked is not None:
-            accesses = _accesses(tx, now, row, report.unasked, rests)
-            ends.append(_end_without_request(now, item, row, report.unasked, accesses, rests))
+            accesses = _accesses(tx, row, report.unasked, rests)
+            ends.append(_end_without_request(tx.now, item, row, report.unasked, accesses, rests))
         elif item.given_back is not None:
             ends.append(_end_of_release(item, row, why=item.given_back))
         elif report.reason is None:
@@ -129,18 +127,18 @@ def _ends(
 
 
 def _rest_if_unanswered(
-    tx: Transaction, now: datetime, item: Close, row: _Closing, rests: Mapping[tuple[str, str], Breaker]
+    tx: Transaction, item: Close, row: _Closing, rests: Mapping[tuple[str, str], Breaker]
 ) -> bool:
     """Let a host rest for all nodes if it answered none of those that may ask it; return True if so."""
     host = item.report.unasked
     if host is None or not host.unreachable or row.assigned_node is not None:
         return False
-    accesses = _accesses(tx, now, row, host, rests)
+    accesses = _accesses(tx, row, host, rests)
     if not all(one.unanswered for one in accesses):
         return False
     for rest in item.report.rests:
         if rest.host == host.host:
-            rest_for_all(tx, now, item.lease.node, [one.node for one in accesses], rest)
+            rest_for_all(tx, item.lease.node, [one.node for one in accesses], rest)
     return True
 
 
@@ -191,14 +189,13 @@ def _end_without_request(
 
 def _accesses(
     tx: Transaction,
-    now: datetime,
     row: _Closing,
     host: UnaskedHost,
     rests: Mapping[tuple[str, str], Breaker],
 ) -> list[NodeAccess]:
     """When each live node that may take the subtask could ask the host."""
     accesses = []
-    for node in nodes.list_live(tx, now, timedelta(seconds=host.settings.node_silent_after_s)):
+    for node in nodes.list_live(tx, timedelta(seconds=host.settings.node_silent_after_s)):
         if row.kind not in node.kinds or row.assigned_node not in (None, node.name):
             continue
         rest = rests.get((host.host, node.name))
@@ -207,7 +204,7 @@ def _accesses(
         accesses.append(
             NodeAccess(
                 node=node.name,
-                rest_s=max(0.0, (rest.until - now).total_seconds()) if rest is not None else 0.0,
+                rest_s=max(0.0, (rest.until - tx.now).total_seconds()) if rest is not None else 0.0,
                 unanswered=unanswered > 0,
                 times=unanswered,
                 permit_s=max(granted, host.grants.next_s),
@@ -311,7 +308,7 @@ class _Overdue(NamedTuple):
 _OVERDUE = f"SELECT id, lease_token, lease_deadline, failed_on FROM subtasks WHERE {LOCKED_IF_FREE}"
 
 
-def cancel(tx: Transaction, _now: datetime, subtask_id: int, why: str) -> None:
+def cancel(tx: Transaction, subtask_id: int, why: str) -> None:
     """Cancel a subtask for good, from any queue but DONE; an attempt that runs is closed as cancelled.
 
     Raises:

@@ -92,7 +92,7 @@ _ROBOTS = """
 """
 
 
-def rest_host(tx: Transaction, now: datetime, node: str, rest: Rest) -> float:
+def rest_host(tx: Transaction, node: str, rest: Rest) -> float:
     """Open the breaker of a host that refused a node's address, for longer with each refusal in a row.
 
     A refusal while the breaker is open belongs to a request that was in flight: it does not count again and never
@@ -102,13 +102,13 @@ def rest_host(tx: Transaction, now: datetime, node: str, rest: Rest) -> float:
         Seconds until the host may get a request again.
     """
     key = {"host": rest.host, "node": node}
-    tx.later(_NEW_REST, cause=rest.cause, now=now, **key)
+    tx.later(_NEW_REST, cause=rest.cause, now=tx.now, **key)
     (row,) = tx.records(_RestRow, f"{_REST} {_PAIR} FOR UPDATE", **key)
-    times = row.times if row.until > now else row.times + 1
-    until = now + timedelta(seconds=rest.seconds(times))
+    times = row.times if row.until > tx.now else row.times + 1
+    until = tx.now + timedelta(seconds=rest.seconds(times))
     if until > row.until:
         tx.later(_PROLONG, cause=rest.cause, until=until, times=times, **key)
-    return (max(until, row.until) - now).total_seconds()
+    return (max(until, row.until) - tx.now).total_seconds()
 
 
 class _RestRow(NamedTuple):
@@ -127,7 +127,7 @@ _NEW_REST = """
 _PROLONG = f"UPDATE host_rests SET cause = :cause, until = :until, times = :times {_PAIR}"
 
 
-def rest_for_all(tx: Transaction, now: datetime, node: str, others: Collection[str], rest: Rest) -> None:
+def rest_for_all(tx: Transaction, node: str, others: Collection[str], rest: Rest) -> None:
     """Let a host that answers no node rest for every address. One address probes it instead of each.
 
     Every address gets the highest number `n` of refusals in a row among them. The address that could ask next, except
@@ -147,7 +147,7 @@ def rest_for_all(tx: Transaction, now: datetime, node: str, others: Collection[s
     times = max(row.times for row in rows)
     next_one = min(able, key=lambda row: row.until)
     for row in rows:
-        until = now + timedelta(seconds=rest.seconds(times if row is next_one else times + 1))
+        until = tx.now + timedelta(seconds=rest.seconds(times if row is next_one else times + 1))
         values = {"cause": row.cause, "until": max(until, row.until), "times": times}
         tx.later(_PROLONG, host=rest.host, node=row.node, **values)
 
@@ -155,7 +155,7 @@ def rest_for_all(tx: Transaction, now: datetime, node: str, others: Collection[s
 _SILENT = f"{_REST} WHERE host = :host AND cause = '{UNREACHABLE}' ORDER BY node FOR UPDATE"
 
 
-def close_breakers(tx: Transaction, now: datetime, pairs: Collection[tuple[str, str]]) -> None:
+def close_breakers(tx: Transaction, pairs: Collection[tuple[str, str]]) -> None:
     """Close the half-open breakers of these (host, node), after the host gave the node a page.
 
     Open breakers stay open: that page was in flight when the host refused another. A host that did not answer and now
@@ -163,7 +163,7 @@ def close_breakers(tx: Transaction, now: datetime, pairs: Collection[tuple[str, 
     """
     for statement in (_MAY_BE_PROBED, _CLOSE):
         for host, node in sorted(pairs):
-            tx.later(statement, host=host, node=node, now=now)
+            tx.later(statement, host=host, node=node, now=tx.now)
 
 
 _MAY_BE_PROBED = f"""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
@@ -262,13 +262,13 @@ class Renewal:
     page_hosts: frozenset[str] = frozenset()
 
 
-def start_many(tx: Transaction, now: datetime, items: Sequence[Renewal]) -> list[Work | None]:
+def start_many(tx: Transaction, items: Sequence[Renewal]) -> list[Work | None]:
     """Begin granted attempts; `None` for a lease that is over, or has begun already (a doubled notification)."""
-    begun = _renew_all(tx, now, items, _BEGIN)
+    begun = _renew_all(tx, items, _BEGIN)
     mine = {item.lease.subtask_id: item.lease for item in items if item.lease.token in begun}
     if not mine:
         return [None] * len(items)
-    tx.later(_STARTED, ids=[lease.attempt_id for lease in mine.values()], now=now)
+    tx.later(_STARTED, ids=[lease.attempt_id for lease in mine.values()], now=tx.now)
     rows = tx.records(_BegunRow, _BEGUN, ids=list(mine))
     todo = _list_targets(tx, mine)
     works = {
@@ -330,17 +330,17 @@ _TODO = """
 """
 
 
-def progress_many(tx: Transaction, now: datetime, items: Sequence[Renewal]) -> list[bool]:
+def progress_many(tx: Transaction, items: Sequence[Renewal]) -> list[bool]:
     """Record signs of life; False if the lease is over: the attempt must stop."""
-    kept = _renew_all(tx, now, items, _KEEP)
+    kept = _renew_all(tx, items, _KEEP)
     renewed = [i for i in items if i.lease.token in kept]
     rows = [{"id": i.lease.attempt_id, **i.counters.columns()} for i in renewed if i.counters is not None]
-    tx.update("attempts", ("id",), rows, shared={"progress_at": now})
-    close_breakers(tx, now, {(host, i.lease.node) for i in renewed for host in i.page_hosts})
+    tx.update("attempts", ("id",), rows, shared={"progress_at": tx.now})
+    close_breakers(tx, {(host, i.lease.node) for i in renewed for host in i.page_hosts})
     return [i.lease.token in kept for i in items]
 
 
-def _renew_all(tx: Transaction, now: datetime, items: Sequence[Renewal], statement: str) -> set[str]:
+def _renew_all(tx: Transaction, items: Sequence[Renewal], statement: str) -> set[str]:
     """Move the deadlines of leases that were not taken back; return the tokens of those.
 
     A renewal that comes after the deadline counts unless the lease was taken back: the database may have been away
@@ -355,7 +355,7 @@ def _renew_all(tx: Transaction, now: datetime, items: Sequence[Renewal], stateme
     kept: set[str] = set()
     for keep, leases in by_time.items():
         given = {"ids": [one.subtask_id for one in leases], "tokens": [one.token for one in leases]}
-        kept |= {token for (token,) in tx.rows(statement, now=now, deadline=now + keep, **given)}
+        kept |= {token for (token,) in tx.rows(statement, now=tx.now, deadline=tx.now + keep, **given)}
     return kept
 
 

@@ -135,9 +135,7 @@ class Edit:
     quota: int | None = None
 
 
-def retry(
-    tx: Transaction, _now: datetime, subtask_id: int, *, node: str | None = None, edit: Edit | None = None
-) -> int:
+def retry(tx: Transaction, subtask_id: int, *, node: str | None = None, edit: Edit | None = None) -> int:
     """Begin a new round of a subtask in MANUAL: no recalls, no node to avoid, its targets untried.
 
     Args:

@@ -81,9 +81,7 @@ class NodeRow(Node):
     clock_s: float = 0.0
 
 
-def register(
-    tx: Transaction, now: datetime, node: Node, entries: Mapping[str, str] = MappingProxyType({})
-) -> None:
+def register(tx: Transaction, node: Node, entries: Mapping[str, str] = MappingProxyType({})) -> None:
     """Insert or update a node that starts; whether it is drained stays as it was.
 
     Args:
@@ -99,7 +97,7 @@ def register(
         machine=node.machine,
         catalog=catalog_hash(entries) if entries else None,
         entries=entries or None,
-        now=now,
+        now=tx.now,
     )
 
 
@@ -128,7 +126,7 @@ def describe(tx: Transaction, names: Sequence[str], parameters: NodeParameters) 
 _DESCRIBE = "UPDATE nodes SET parameters = :parameters WHERE name IN :names"
 
 
-def add(tx: Transaction, now: datetime, node: Node, slots: int | None) -> None:
+def add(tx: Transaction, node: Node, slots: int | None) -> None:
     """Add a node; it is listed as stopped until it runs.
 
     Args:
@@ -145,7 +143,7 @@ def add(tx: Transaction, now: datetime, node: Node, slots: int | None) -> None:
         "machine": node.machine,
     }
     proxy = node.proxy.url if node.proxy is not None else None
-    if not tx.run(_ADD, slots=node.slots, chosen_slots=slots, proxy=proxy, now=now, **values):
+    if not tx.run(_ADD, slots=node.slots, chosen_slots=slots, proxy=proxy, now=tx.now, **values):
         raise InputError(
             f"node {node.name!r} was added already: name another, or `reviewloop nodes remove {node.name}` first"
         )
@@ -161,7 +159,7 @@ _ADD = """
 """
 
 
-def remove(tx: Transaction, now: datetime, name: str, silent_after: timedelta) -> None:
+def remove(tx: Transaction, name: str, silent_after: timedelta) -> None:
     """Remove a node that was added and does not run; its statistics stay in the node-run control.
 
     Its leases stay: release them in the same transaction (`tasks.store.queue.closing.release_leases`).
@@ -176,7 +174,7 @@ def remove(tx: Transaction, now: datetime, name: str, silent_after: timedelta) -
     known = [node.name for node in list_added(tx, 1)]
     if name not in known:
         raise UnknownNode(f"no node {name!r} was added; added: {', '.join(sorted(known)) or 'none'}")
-    if is_alive(tx, now, name, silent_after):
+    if is_alive(tx, name, silent_after):
         raise InputError(
             f"node {name!r} runs, or was killed less than {silent_after.total_seconds():.0f} s ago: end the run first "
             f"(`reviewloop nodes drain {name}` gives it nothing new meanwhile)"
@@ -241,9 +239,9 @@ class Heartbeat:
     clock_s: float = 0.0
 
 
-def heartbeat(tx: Transaction, now: datetime, name: str, load: Heartbeat) -> bool:
+def heartbeat(tx: Transaction, name: str, load: Heartbeat) -> bool:
     """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
-    drained = tx.value(_BEAT, name=name, now=now, **asdict(load))
+    drained = tx.value(_BEAT, name=name, now=tx.now, **asdict(load))
     if drained is None:
         raise UnknownNode(f"node {name!r} is not registered")
     return bool(drained)
@@ -256,10 +254,10 @@ _BEAT = """
 """
 
 
-def is_alive(tx: Transaction, now: datetime, name: str, silent_after: timedelta) -> bool:
+def is_alive(tx: Transaction, name: str, silent_after: timedelta) -> bool:
     """Return True if a node's last heartbeat is less than `silent_after` ago."""
     seen = tx.time("SELECT seen_at FROM nodes WHERE name = :name", name=name)
-    return seen is not None and now - seen < silent_after
+    return seen is not None and tx.now - seen < silent_after
 
 
 def asking_shares(tx: Transaction) -> dict[str, float]:
@@ -284,11 +282,11 @@ def permit_addresses(tx: Transaction) -> dict[str, str]:
 _NODES = "SELECT name, kinds, slots, address, machine FROM nodes"
 
 
-def list_live(tx: Transaction, now: datetime, silent_after: timedelta | None) -> list[Node]:
+def list_live(tx: Transaction, silent_after: timedelta | None) -> list[Node]:
     """Return nodes that are alive and not drained, by name; without `silent_after`, silent ones too."""
     if silent_after is None:
         return tx.records(Node, f"{_NODES} WHERE NOT drained ORDER BY name")
-    return tx.records(Node, f"{_NODES} WHERE {_LIVE} ORDER BY name", since=now - silent_after)
+    return tx.records(Node, f"{_NODES} WHERE {_LIVE} ORDER BY name", since=tx.now - silent_after)
 
 
 _LIVE = "NOT drained AND seen_at > :since"
@@ -368,17 +366,17 @@ def count_unrendered(tx: Transaction) -> dict[str, int]:
 _WITHOUT_BROWSER = "SELECT name, entries FROM nodes WHERE CAST(entries AS text) LIKE :pattern ESCAPE '/'"
 
 
-def count_browsers(tx: Transaction, now: datetime, silent_after: timedelta) -> tuple[int, int]:
+def count_browsers(tx: Transaction, silent_after: timedelta) -> tuple[int, int]:
     """Return how many live nodes reported their catalog, and how many of these can render all of its sites."""
     told = tx.records(
-        _NodeEntries, f"SELECT name, entries FROM nodes WHERE {_LIVE}", since=now - silent_after
+        _NodeEntries, f"SELECT name, entries FROM nodes WHERE {_LIVE}", since=tx.now - silent_after
     )
     return len(told), sum(not _count_lacking(row) for row in told)
 
 
-def lacks_browser(tx: Transaction, now: datetime, silent_after: timedelta) -> bool:
+def lacks_browser(tx: Transaction, silent_after: timedelta) -> bool:
     """Return True if nodes are alive and none of them has a browser for the sites that need one."""
-    told, rendering = count_browsers(tx, now, silent_after)
+    told, rendering = count_browsers(tx, silent_after)
     return bool(told) and not rendering
 
 

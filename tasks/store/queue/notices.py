@@ -57,12 +57,12 @@ def open_alerts(rows: Sequence[AlertRow]) -> dict[tuple[str, str], OpenAlert]:
     return {one.alert.key: one for one in found}
 
 
-def keep_alerts(tx: Transaction, now: datetime, on: Sequence[Alert]) -> None:
+def keep_alerts(tx: Transaction, on: Sequence[Alert]) -> None:
     """Note which alerts are on now; all others are over."""
     for one in on:
-        tx.later(_IS_ON, rule=one.rule, subject=one.subject, text=one.text, level=one.level, now=now)
+        tx.later(_IS_ON, rule=one.rule, subject=one.subject, text=one.text, level=one.level, now=tx.now)
     tx.later(_ARE_OVER, on=[f"{one.rule}:{one.subject}" for one in on])
-    tx.later(_DROP_TOLD, quiet=now - QUIET, claimed=now - CLAIMED)
+    tx.later(_DROP_TOLD, quiet=tx.now - QUIET, claimed=tx.now - CLAIMED)
 
 
 _IS_ON = """
@@ -79,9 +79,9 @@ _DROP_TOLD = """
 """
 
 
-def claim_alerts(tx: Transaction, now: datetime) -> list[AlertRow]:
+def claim_alerts(tx: Transaction) -> list[AlertRow]:
     """Claim the alerts with a message to send now, so that no other process sends it."""
-    rows = tx.records(AlertRow, _CLAIM, now=now, quiet=now - QUIET, claimed=now - CLAIMED)
+    rows = tx.records(AlertRow, _CLAIM, now=tx.now, quiet=tx.now - QUIET, claimed=tx.now - CLAIMED)
     return sorted(rows, key=lambda row: (not row.firing, row.since, row.rule, row.subject))
 
 
@@ -93,9 +93,7 @@ _CLAIM = f"""
 """
 
 
-def note_sent_alerts(
-    tx: Transaction, now: datetime, rows: Sequence[AlertRow], *, told: bool, trouble: str
-) -> None:
+def note_sent_alerts(tx: Transaction, rows: Sequence[AlertRow], *, told: bool, trouble: str) -> None:
     """Note what became of a message.
 
     Args:
@@ -107,7 +105,7 @@ def note_sent_alerts(
         key = {"rule": row.rule, "subject": row.subject}
         tx.later(f"UPDATE alerts SET trouble = :trouble {_KEY}", trouble=trouble, **key)
         if told:
-            tx.later(_TOLD, told=row.firing, now=now, **key)
+            tx.later(_TOLD, told=row.firing, now=tx.now, **key)
 
 
 _KEY = "WHERE rule = :rule AND subject = :subject"
@@ -143,11 +141,11 @@ class AuditRow:
     detail: Mapping[str, Any]
 
 
-def record_action(tx: Transaction, now: datetime, entry: AuditEntry) -> None:
+def record_action(tx: Transaction, entry: AuditEntry) -> None:
     """Add a row in the transaction of the action."""
     tx.later(
         _RECORD,
-        at=now,
+        at=tx.now,
         who=entry.who[:200],
         action=entry.action,
         subject=entry.subject[:500],

@@ -97,11 +97,9 @@ _BY_NUMBER = f"{_SCHEDULES} WHERE s.id = :id"
 _OF_PRODUCT = f"{_SCHEDULES} WHERE p.name = :name"
 
 
-def add(
-    tx: Transaction, now: datetime, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any]
-) -> Schedule:
+def add(tx: Transaction, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any]) -> Schedule:
     """Add a schedule of a report or an export, or of all products."""
-    values = {**_columns(rule), "next_at": rule.after(now), "what": kind, "options": options}
+    values = {**_columns(rule), "next_at": rule.after(tx.now), "what": kind, "options": options}
     return find(tx, str(tx.value(f"{_INSERT} RETURNING id", product_id=None, **values)))
 
 
@@ -139,11 +137,11 @@ _CHANGE = f"UPDATE schedules {_CHANGED} WHERE id = :id"
 _RECRAWL = f"{_INSERT} ON CONFLICT (product_id) DO UPDATE {_CHANGED}"
 
 
-def restart_interval(tx: Transaction, now: datetime, product_id: int) -> None:
+def restart_interval(tx: Transaction, product_id: int) -> None:
     """Count a product's interval from now on, after a person began its round."""
     found = tx.record(Schedule, f"{_SCHEDULES} WHERE s.product_id = :product_id", product_id=product_id)
     if found is not None and found.next_at is not None and not found.cron:
-        tx.run(_SET_NEXT, id=found.id, next_at=found.rule.after(now))
+        tx.run(_SET_NEXT, id=found.id, next_at=found.rule.after(tx.now))
 
 
 _SET_NEXT = "UPDATE schedules SET next_at = :next_at WHERE id = :id"
@@ -159,9 +157,9 @@ def pause(tx: Transaction, schedule_id: int) -> None:
     tx.run("UPDATE schedules SET paused = true, next_at = NULL WHERE id = :id", id=schedule_id)
 
 
-def resume(tx: Transaction, now: datetime, schedule: Schedule) -> None:
+def resume(tx: Transaction, schedule: Schedule) -> None:
     """Let a paused schedule go on; what fell into the pause is not caught up."""
-    tx.run(_RESUME, id=schedule.id, next_at=schedule.rule.after(now))
+    tx.run(_RESUME, id=schedule.id, next_at=schedule.rule.after(tx.now))
 
 
 _RESUME = """
@@ -169,24 +167,24 @@ _RESUME = """
 """
 
 
-def run(tx: Transaction, now: datetime, schedule: Schedule) -> int:
+def run(tx: Transaction, schedule: Schedule) -> int:
     """Run a schedule now: begins its rounds and returns how many; a report or an export becomes due."""
     if schedule.kind != ScheduleKind.RECRAWL:
-        tx.run("UPDATE schedules SET next_at = :now, tries = 0 WHERE id = :id", id=schedule.id, now=now)
+        tx.run("UPDATE schedules SET next_at = :now, tries = 0 WHERE id = :id", id=schedule.id, now=tx.now)
         return 0
     found = _get(tx, schedule.id)
-    return _begin(tx, now, [found] if found is not None else [])
+    return _begin(tx, [found] if found is not None else [])
 
 
-def recrawl_due(tx: Transaction, now: datetime) -> int:
+def recrawl_due(tx: Transaction) -> int:
     """Begin a new round of every product whose time has come; returns how many."""
-    return _begin(tx, now, tx.records(Schedule, _DUE_RECRAWLS, now=now))
+    return _begin(tx, tx.records(Schedule, _DUE_RECRAWLS, now=tx.now))
 
 
 _DUE_RECRAWLS = f"{_SCHEDULES} WHERE s.next_at <= :now AND s.what = '{ScheduleKind.RECRAWL}' {_IN_ORDER}"
 
 
-def _begin(tx: Transaction, now: datetime, due: Sequence[Schedule]) -> int:
+def _begin(tx: Transaction, due: Sequence[Schedule]) -> int:
     """Begin the rounds of these schedules, without those that another process has changed or begun meanwhile."""
     begun = [
         one.id
@@ -194,12 +192,12 @@ def _begin(tx: Transaction, now: datetime, due: Sequence[Schedule]) -> int:
         if tx.run(
             _BEGIN,
             id=one.id,
-            now=now,
+            now=tx.now,
             seen=one.next_at,
-            next_at=None if one.paused else one.rule.after(now),
+            next_at=None if one.paused else one.rule.after(tx.now),
         )
     ]
-    return tx.run(_ROUNDS, begun=begun, now=now) if begun else 0
+    return tx.run(_ROUNDS, begun=begun, now=tx.now) if begun else 0
 
 
 _LAST_AT = "last_at = CASE WHEN last_at > :now THEN last_at ELSE :now END"
@@ -221,7 +219,7 @@ _ROUNDS = """
 """
 
 
-def claim_due(tx: Transaction, now: datetime, only: int | None = None) -> Schedule | None:
+def claim_due(tx: Transaction, only: int | None = None) -> Schedule | None:
     """Take the next report or export that is due, to make and hand over.
 
     Args:
@@ -230,8 +228,8 @@ def claim_due(tx: Transaction, now: datetime, only: int | None = None) -> Schedu
     Returns:
         `None` if there is none, or others have it.
     """
-    for one in tx.records(Schedule, _DUE_FILES, now=now, only=only):
-        if tx.run(_CLAIM, id=one.id, now=now, until=now + HELD):
+    for one in tx.records(Schedule, _DUE_FILES, now=tx.now, only=only):
+        if tx.run(_CLAIM, id=one.id, now=tx.now, until=tx.now + HELD):
             return _get(tx, one.id)
     return None
 
@@ -243,7 +241,7 @@ _DUE_FILES = f"{_SCHEDULES} WHERE {_DUE} AND (:only IS NULL OR s.id = :only) {_I
 _CLAIM = f"UPDATE schedules SET taken_until = :until, {_LAST_AT} WHERE id = :id AND {_DUE}"
 
 
-def end_run(tx: Transaction, now: datetime, taken: Schedule, problem: str = "") -> None:
+def end_run(tx: Transaction, taken: Schedule, problem: str = "") -> None:
     """Note that a run of a schedule has ended; if it failed, it is tried again soon, `MOST_TRIES` times in all.
 
     Changes that a person has made to it meanwhile stay.
@@ -258,7 +256,7 @@ def end_run(tx: Transaction, now: datetime, taken: Schedule, problem: str = "") 
         id=taken.id,
         taken_until=taken.taken_until,
         taken_at=taken.next_at,
-        next_at=now + _FIRST_DELAY * 4 ** (tries - 1) if again else taken.rule.after(now),
+        next_at=tx.now + _FIRST_DELAY * 4 ** (tries - 1) if again else taken.rule.after(tx.now),
         again=again,
         tries=tries if again else 0,
         problem=problem[:_PROBLEM] or None,

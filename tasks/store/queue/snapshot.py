@@ -48,17 +48,17 @@ class _ReadySubtask(NamedTuple):
     allocated_at: datetime | None
 
 
-def list_waiting(tx: Transaction, now: datetime, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
+def list_waiting(tx: Transaction, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
     """Return subtasks in WAIT that may be allocated now, in queue order."""
-    rows = tx.records(_ReadySubtask, _WAITING, now=now, most=limit)
+    rows = tx.records(_ReadySubtask, _WAITING, now=tx.now, most=limit)
     return [view for view, _ in _views(rows, hosts_of)]
 
 
-def list_unstarted(tx: Transaction, now: datetime, hosts_of: HostsOf) -> list[PrefetchedLease]:
+def list_unstarted(tx: Transaction, hosts_of: HostsOf) -> list[PrefetchedLease]:
     """Return leases that no node has begun, of every node."""
     rows = tx.records(_ReadySubtask, _UNSTARTED)
     return [
-        PrefetchedLease(view, row.node, row.attempt_id, (now - row.allocated_at).total_seconds())
+        PrefetchedLease(view, row.node, row.attempt_id, (tx.now - row.allocated_at).total_seconds())
         for view, row in _views(rows, hosts_of)
         if row.node is not None and row.attempt_id is not None and row.allocated_at is not None
     ]
@@ -118,11 +118,11 @@ def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
     )
 
 
-def list_node_loads(tx: Transaction, now: datetime, rule: BufferRule) -> list[NodeLoad]:
+def list_node_loads(tx: Transaction, rule: BufferRule) -> list[NodeLoad]:
     """Return the nodes that are alive and not drained."""
-    since = now - timedelta(seconds=rule.silent_after_s)
+    since = tx.now - timedelta(seconds=rule.silent_after_s)
     alive = (row for row in nodes.list_nodes(tx) if row.seen_at is not None and row.seen_at > since)
-    return [load_of(row, now, rule) for row in alive if not row.drained]
+    return [load_of(row, tx.now, rule) for row in alive if not row.drained]
 
 
 class _Running(NamedTuple):
@@ -135,7 +135,7 @@ class _Running(NamedTuple):
     under_way: int
 
 
-def load_crawled(tx: Transaction, now: datetime, sites: Collection[str], grants: Grants) -> Crawled:
+def load_crawled(tx: Transaction, sites: Collection[str], grants: Grants) -> Crawled:
     """Return the work under way and the rests of hosts.
 
     Attempts that wait for the database send no requests (`nodes.asking_shares`).
@@ -151,11 +151,11 @@ def load_crawled(tx: Transaction, now: datetime, sites: Collection[str], grants:
         if rest.state is BreakerState.HALF_OPEN:
             probing.setdefault(rest.host, []).append(rest.node)
             continue
-        resting.setdefault(rest.host, {})[rest.node] = (rest.until - now).total_seconds()
+        resting.setdefault(rest.host, {})[rest.node] = (rest.until - tx.now).total_seconds()
         if rest.unanswered:
             unanswered.setdefault(rest.host, []).append(rest.node)
     return Crawled(
-        running=tx.records(_Running, _CRAWLED, before=now - UNDER_WAY),
+        running=tx.records(_Running, _CRAWLED, before=tx.now - UNDER_WAY),
         asking=nodes.asking_shares(tx),
         resting=resting,
         unanswered=unanswered,
@@ -318,9 +318,9 @@ class Todo:
     next_at: datetime | None
 
 
-def todo(tx: Transaction, now: datetime) -> Todo:
+def todo(tx: Transaction) -> Todo:
     """Return the work there is."""
-    (found,) = tx.records(Todo, _TODO, now=now, before=now - UNDER_WAY)
+    (found,) = tx.records(Todo, _TODO, now=tx.now, before=tx.now - UNDER_WAY)
     return found
 
 

@@ -39,7 +39,7 @@ BATCH = 1000
 
 _LOCK_S = 2.0
 
-Step = Callable[[Transaction, datetime], int]
+Step = Callable[[Transaction], int]
 """Drops the next batch in the caller's transaction; returns how many rows it has looked at, 0 if none is old."""
 
 
@@ -75,13 +75,13 @@ def retention_steps(keep_log: timedelta | None) -> Sequence[Step]:
     if keep_log is None:
         return always
     kept = keep_log
-    logs = (lambda tx, now: drop_logs(tx, now, kept), lambda tx, now: drop_result_pages(tx, now, kept))
+    logs = (lambda tx: drop_logs(tx, kept), lambda tx: drop_result_pages(tx, kept))
     return (*always, *logs)
 
 
-def empty_details(tx: Transaction, now: datetime) -> int:
+def empty_details(tx: Transaction) -> int:
     """Empty the details of the next events older than `KEEP_DETAIL`; their transitions stay."""
-    old = _old(tx, "details", _EVENTS, now - KEEP_DETAIL)
+    old = _old(tx, "details", _EVENTS, tx.now - KEEP_DETAIL)
     if old:
         tx.later(_EMPTY_DETAILS, first=old[0].id, last=old[-1].id)
     return len(old)
@@ -90,9 +90,9 @@ def empty_details(tx: Transaction, now: datetime) -> int:
 _EMPTY_DETAILS = "UPDATE events SET detail = NULL WHERE id BETWEEN :first AND :last AND detail IS NOT NULL"
 
 
-def empty_responses(tx: Transaction, now: datetime) -> int:
+def empty_responses(tx: Transaction) -> int:
     """Empty the last responses of the next attempts that ended longer ago than `KEEP_DETAIL`."""
-    old = _old(tx, "responses", _ATTEMPTS, now - KEEP_DETAIL)
+    old = _old(tx, "responses", _ATTEMPTS, tx.now - KEEP_DETAIL)
     if old:
         tx.later(_EMPTY_RESPONSES, first=old[0].id, last=old[-1].id)
     return len(old)
@@ -103,21 +103,21 @@ _EMPTY_RESPONSES = """
 """
 
 
-def drop_rests(tx: Transaction, now: datetime) -> int:
+def drop_rests(tx: Transaction) -> int:
     """Drop breakers of hosts that no attempt probed; there are few, at most one a host and node."""
     if not _free(tx):
         return 0
-    return tx.run("DELETE FROM host_rests WHERE until <= :before", before=now - KEEP_BREAKER)
+    return tx.run("DELETE FROM host_rests WHERE until <= :before", before=tx.now - KEEP_BREAKER)
 
 
-def empty_refused(tx: Transaction, now: datetime) -> int:
+def empty_refused(tx: Transaction) -> int:
     """Empty the next records that were refused longer ago than `KEEP_DETAIL`; their rows stay, as they are counted.
 
     A page whose reviews were those of no product that it was found for is read again if another product finds it.
     """
     if not _free(tx):
         return 0
-    ids = [number for (number,) in tx.rows(_OLD_REFUSED, before=now - KEEP_DETAIL, most=BATCH)]
+    ids = [number for (number,) in tx.rows(_OLD_REFUSED, before=tx.now - KEEP_DETAIL, most=BATCH)]
     if ids:
         tx.later(_EMPTY_PAGES, ids=ids)
         tx.later(_EMPTY_REFUSED, ids=ids, no_hash=b"")
@@ -140,12 +140,12 @@ _EMPTY_REFUSED = """
 """
 
 
-def drop_logs(tx: Transaction, now: datetime, keep: timedelta) -> int:
+def drop_logs(tx: Transaction, keep: timedelta) -> int:
     """Drop the logs of subtasks that have been DONE or CANCELLED for longer than `keep`, by the next old events."""
-    old = _old(tx, "logs", _EVENTS, now - keep)
+    old = _old(tx, "logs", _EVENTS, tx.now - keep)
     if old:
         ids = sorted({row.subtask_id for row in old})
-        ended = [subtask_id for (subtask_id,) in tx.rows(_ENDED, ids=ids, before=now - keep)]
+        ended = [subtask_id for (subtask_id,) in tx.rows(_ENDED, ids=ids, before=tx.now - keep)]
         tx.later("DELETE FROM events WHERE subtask_id IN :ended", ended=ended)
         tx.later("UPDATE subtasks SET log_dropped = true WHERE id IN :ended", ended=ended)
     return len(old)
@@ -157,9 +157,9 @@ _ENDED = f"""
 """
 
 
-def drop_result_pages(tx: Transaction, now: datetime, keep: timedelta) -> int:
+def drop_result_pages(tx: Transaction, keep: timedelta) -> int:
     """Drop the next result pages that were read longer ago than `keep`."""
-    return tx.run(_DROP_RESULT_PAGES, most=BATCH, before=now - keep) if _free(tx) else 0
+    return tx.run(_DROP_RESULT_PAGES, most=BATCH, before=tx.now - keep) if _free(tx) else 0
 
 
 _DROP_RESULT_PAGES = """
@@ -211,12 +211,12 @@ def longest_lapse(silent_after: timedelta) -> timedelta:
     return max(_LEAST, silent_after / _SHARE)
 
 
-def mark_look(tx: Transaction, now: datetime) -> None:
+def mark_look(tx: Transaction) -> None:
     """Store the time of this look for other schedulers."""
-    store_value(tx, _LOOKED, now, {})
+    store_value(tx, _LOOKED, tx.now, {})
 
 
-def bridge_lapse(tx: Transaction, now: datetime, last: datetime | None, silent_after: timedelta) -> None:
+def bridge_lapse(tx: Transaction, last: datetime | None, silent_after: timedelta) -> None:
     """Move the deadline of every lease if no scheduler has looked for too long, see the module.
 
     Args:
@@ -225,10 +225,10 @@ def bridge_lapse(tx: Transaction, now: datetime, last: datetime | None, silent_a
         silent_after: how long a lease lasts without a renewal.
     """
     limit = longest_lapse(silent_after)
-    if last is not None and -_SET_BACK <= now - last <= limit:
+    if last is not None and -_SET_BACK <= tx.now - last <= limit:
         return
     other = load_value(tx, _LOOKED)
-    gaps = [now - at for at in (last, other and other.at) if at is not None]
+    gaps = [tx.now - at for at in (last, other and other.at) if at is not None]
     gap = min(gaps, key=abs, default=timedelta())
     if gap < -_SET_BACK:
         log.warning(
@@ -241,7 +241,7 @@ def bridge_lapse(tx: Transaction, now: datetime, last: datetime | None, silent_a
     else:
         return
     move = gap if gap < timedelta() else gap - limit
-    latest = now + silent_after  # of a lease that was renewed at this moment
+    latest = tx.now + silent_after  # of a lease that was renewed at this moment
     for lease in tx.records(_OpenLease, _OPEN_LEASES):
         deadline = min(lease.lease_deadline + move, latest)
         if deadline > lease.lease_deadline or lease.lease_deadline > latest:

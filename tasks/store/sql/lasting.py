@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
@@ -103,7 +102,7 @@ class LastingConnection:
         with suppress(StoreFailed):
             self._conn = self._store.connect()
 
-    def write(self, operation: Callable[[Transaction, datetime], T]) -> T:
+    def write(self, operation: Callable[[Transaction], T]) -> T:
         """Run an operation in a transaction and commit it, once, however long the database is away meanwhile.
 
         An operation may run several times; all but one of these are rolled back. Any error but the database's absence
@@ -124,10 +123,10 @@ class LastingConnection:
                     raise
             pause_s = min(2 * pause_s, _AGAIN_S[1])
 
-    def _commit(self, operation: Callable[[Transaction, datetime], T], attempt: _Try[T]) -> None:
+    def _commit(self, operation: Callable[[Transaction], T], attempt: _Try[T]) -> None:
         with self._begin() as conn:
             attempt.number = conn.number()
-            attempt.results = (operation(conn, conn.now),)
+            attempt.results = (operation(conn),)
 
     def _is_committed(self, attempt: _Try[T]) -> bool:
         """Return True if a transaction whose COMMIT got no answer was committed; ask until that is known."""

@@ -163,9 +163,9 @@ def open_postgres(url: URL, pool_size: int) -> Engine:
     )
 
 
-def open_transactions(conn: Transaction) -> list[tuple[str, str | None, float, str]]:
+def open_transactions(tx: Transaction) -> list[tuple[str, str | None, float, str]]:
     """Return state, wait event, age in seconds and statement of the oldest transactions of other sessions."""
-    return conn.rows(_SESSIONS)
+    return tx.rows(_SESSIONS)
 
 
 _SESSIONS = """

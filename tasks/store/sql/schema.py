@@ -13,11 +13,11 @@ from tasks.store.sql.transaction import Transaction
 _LOCK = 7_203_118  # any number, the same in every process
 
 
-def revision(conn: Transaction) -> str | None:
+def revision(tx: Transaction) -> str | None:
     """Return the database's revision; `None` if it has no tables of reviewloop."""
-    if not inspect(conn.engine_connection).has_table("alembic_version"):
+    if not inspect(tx.engine_connection).has_table("alembic_version"):
         return None
-    found: str | None = conn.value("SELECT version_num FROM alembic_version")
+    found: str | None = tx.value("SELECT version_num FROM alembic_version")
     return found
 
 
@@ -30,7 +30,7 @@ def _list_revisions(scripts: Path) -> list[str]:
     return sorted(path.name[:4] for path in (scripts / "versions").glob("[0-9][0-9][0-9][0-9]_*.py"))
 
 
-def check_revision(conn: Transaction, scripts: Path) -> None:
+def check_revision(tx: Transaction, scripts: Path) -> None:
     """Refuse a database that has another revision than this version's; change nothing.
 
     Args:
@@ -39,7 +39,7 @@ def check_revision(conn: Transaction, scripts: Path) -> None:
     Raises:
         WrongRevision: its message names the command that upgrades the database.
     """
-    found = upgradable_revision(conn, scripts)
+    found = upgradable_revision(tx, scripts)
     if found is None:
         raise WrongRevision("the database has no tables yet: make them with `reviewloop migrate`")
     if found != newest(scripts):
@@ -49,9 +49,9 @@ def check_revision(conn: Transaction, scripts: Path) -> None:
         )
 
 
-def upgradable_revision(conn: Transaction, scripts: Path) -> str | None:
+def upgradable_revision(tx: Transaction, scripts: Path) -> str | None:
     """Return the database's revision, `None` for an empty database; raise `WrongRevision` if it can't be upgraded."""
-    known, found = _list_revisions(scripts), revision(conn)
+    known, found = _list_revisions(scripts), revision(tx)
     if found is None or found in known:
         return found
     if found > known[-1]:
@@ -81,11 +81,11 @@ def upgrade(store: Store, scripts: Path) -> None:
             _run_migrations(conn, scripts)
 
 
-def _run_migrations(conn: Transaction, scripts: Path) -> None:
+def _run_migrations(tx: Transaction, scripts: Path) -> None:
     from alembic import command  # slow to import, and a store of this version does without
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(scripts))
-    config.attributes["connection"] = conn.engine_connection
+    config.attributes["connection"] = tx.engine_connection
     command.upgrade(config, "head")

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -32,7 +31,7 @@ from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
 I_contra = TypeVar("I_contra", contravariant=True)
-Operation = Callable[[Transaction, datetime], T]
+Operation = Callable[[Transaction], T]
 
 _TRIES = 5
 """Most tries of an item that loses a deadlock, or waits too long for a lock, each time."""
@@ -56,11 +55,11 @@ class BatchOperation(Generic[I_contra, T]):
     """
 
     rank: int
-    run: Callable[[Transaction, datetime, Sequence[I_contra]], Sequence[T]]
+    run: Callable[[Transaction, Sequence[I_contra]], Sequence[T]]
 
 
-def _one_by_one(conn: Transaction, now: datetime, operations: Sequence[Operation[Any]]) -> Sequence[Any]:
-    return [operation(conn, now) for operation in operations]
+def _one_by_one(tx: Transaction, operations: Sequence[Operation[Any]]) -> Sequence[Any]:
+    return [operation(tx) for operation in operations]
 
 
 _OPERATIONS: BatchOperation[Operation[Any], Any] = BatchOperation(0, _one_by_one)
@@ -246,14 +245,14 @@ class Writer:
         raise AssertionError("the loop returns")
 
     @staticmethod
-    def _written(batch: list[_Item], conn: Transaction, now: datetime) -> list[Any]:
+    def _written(batch: list[_Item], tx: Transaction) -> list[Any]:
         """Write a batch; its results. An exception of any item rolls all back."""
         groups: dict[BatchOperation[Any, Any], list[int]] = {}
         for place, item in enumerate(batch):
             groups.setdefault(item.kind, []).append(place)
         results: list[Any] = [None] * len(batch)
         for kind, places in sorted(groups.items(), key=lambda group: group[0].rank):
-            done = kind.run(conn, now, [batch[place].what for place in places])
+            done = kind.run(tx, [batch[place].what for place in places])
             for place, result in zip(places, done, strict=True):
                 results[place] = result
         return results

@@ -13,7 +13,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from tasks.domain.states import State
 from tasks.store.sql.transaction import Transaction
@@ -54,7 +54,7 @@ class Verification:
     live: Liveness
 
 
-def verify(tx: Transaction, now: datetime, bounds: Mapping[str, timedelta] | None = BOUNDS) -> Verification:
+def verify(tx: Transaction, bounds: Mapping[str, timedelta] | None = BOUNDS) -> Verification:
     """Check every invariant over the whole store; changes nothing.
 
     Args:
@@ -62,7 +62,7 @@ def verify(tx: Transaction, now: datetime, bounds: Mapping[str, timedelta] | Non
     """
     if tx.is_sqlite:
         tx.run(f"PRAGMA cache_size=-{_CACHE_KIB}")
-    counts = {name: tx.value(statement, now=now) for name, statement in _COUNTS.items()}
+    counts = {name: tx.value(statement, now=tx.now) for name, statement in _COUNTS.items()}
     live = liveness(tx)
     of_tasks = array("i", bytes(4 * array("i").itemsize * (1 + (tx.value(_LAST_TASK) or 0))))
     violations = (
