@@ -10,7 +10,7 @@ from typing import Any
 
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError
-from tasks.store.queue import closing, manual, nodes, notices
+from tasks.store.queue import attempts, manual, nodes, notices
 from tasks.store.queue.manual import Edit
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
@@ -49,7 +49,7 @@ def edit(wanted: Edit) -> Action:
 
 def abandon(why: str) -> Action:
     """Give it up for good."""
-    return Action("abandon", partial(closing.cancel, why=why), {"why": why})
+    return Action("abandon", partial(attempts.cancel, why=why), {"why": why})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> N
     """Remove a node that was added. Raises UnknownNode, InputError."""
     with store.begin() as tx:
         nodes.remove(tx, name, silent_after)
-        closing.release_leases(tx, name, "its node was removed")
+        attempts.release_leases(tx, name, "its node was removed")
         notices.record_action(tx, notices.AuditEntry(who, "remove", f"node {name}", {}))
 
 

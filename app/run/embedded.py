@@ -27,7 +27,7 @@ from tasks.jobs.schedule import SWEEPS, Sweep, interval_s
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import TurnPace
 from tasks.scheduling import fluid
-from tasks.store.queue import closing, nodes, snapshot
+from tasks.store.queue import attempts, nodes, snapshot
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
@@ -164,7 +164,7 @@ class EmbeddedRunner:
         """Register the nodes. Return the number of leases that the last run left behind if it was killed."""
         # A SQLite file has one run at a time, so an open lease belongs to a dead run.
         entries = wiring.entries_of_node(self._settings, self._catalog)
-        back = closing.release_leases(tx, None, "its run was killed") if self._store.is_sqlite else 0
+        back = attempts.release_leases(tx, None, "its run was killed") if self._store.is_sqlite else 0
         for node in self._node_rows:
             machine = wiring.machine(own_settings(self._settings, node))
             nodes.register(tx, replace(node, machine=machine), entries)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tasks.domain.pair_stats import HALF_LIFE_S
 from tasks.store.queries import pairs
-from tasks.store.queue import stats
+from tasks.store.queue import attempts
 from tasks.store.sql.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ def _knowledge(tx: Transaction) -> Knowledge:
     from tasks.scheduling.statistics import Knowledge  # it takes numpy: only for who asks
 
     known = Knowledge()
-    for row in stats.list_changed(tx, None):
+    for row in attempts.list_changed(tx, None):
         age_s = (tx.now - row.faded_at).total_seconds()
-        known.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), tx.now.timestamp())
-    known.set_running(stats.running(tx))
+        known.put(row.site, row.node, row.faded(age_s), tx.now.timestamp())
+    known.set_running(attempts.list_running(tx))
     return known

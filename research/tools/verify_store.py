@@ -8,22 +8,26 @@ names of its own; the sums of (site, node) grow with the copies.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Column, Table, func, select, text
 
 from app.run.version import MIGRATIONS
+from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import Transition
+from tasks.scheduling.after_attempt import after_attempt
+from tasks.scheduling.recall import RecallSettings
 from tasks.store.content import pages, products
 from tasks.store.content.pages import NewPage, PageToStore
 from tasks.store.content.products import NewProduct
-from tasks.store.queue import closing, leases, tasks, transitions
-from tasks.store.queue.closing import AttemptReport, Close
-from tasks.store.queue.leases import Counters, Grant, Lease, Renewal
+from tasks.store.queue import attempts, leases, tasks, transitions
+from tasks.store.queue.attempts import Close
+from tasks.store.queue.leases import Grant, Lease, Renewal
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask
@@ -82,6 +86,9 @@ def settle(store: Store) -> None:
         conn.exec_driver_sql("VACUUM ANALYZE")
 
 
+_AFTER = partial(after_attempt, rules=RecallSettings())
+
+
 def _story(tx: Transaction) -> None:
     words = ("光明", "牛奶")
     products.add(tx, NewProduct(name="光明牛奶", keywords=words))
@@ -94,7 +101,7 @@ def _story(tx: Transaction) -> None:
         if subtask_id % _FAILS == 0:
             lease = _begun(tx, subtask_id)
             report = AttemptReport(counters=Counters(requests=1), reason=FailureReason.BLOCKED)
-            closing.close_many(tx, [Close(lease, report)])
+            attempts.close_many(tx, [Close(lease, report, _AFTER)])
             values = {"recalls": 1, "not_before": _NOW}
             detail = {"delay_s": 0.0}
             again = Move(subtask_id, values, None, None, lease.node, FailureReason.BLOCKED, detail)
@@ -121,7 +128,7 @@ def _collected(tx: Transaction, subtask_id: int) -> None:
     saved = [PageToStore(lease, _page(one.id, one.url, one.key)) for one in stored.todo]
     pages.save_pages(tx, saved)
     counters = Counters(offered=_HITS, tried=_HITS, collected=_HITS, requests=_HITS + 1, active_s=1.0)
-    closing.close_many(tx, [Close(lease, AttemptReport(counters=counters))])
+    attempts.close_many(tx, [Close(lease, AttemptReport(counters=counters), _AFTER)])
     done = Move(subtask_id, {"left": 0}, node=lease.node, detail={"left": 0})
     assert not tasks.more_after(tx, [])
     transitions.move(tx, Transition.WAKE, [done])

@@ -8,13 +8,16 @@ restart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from random import Random
 from types import MappingProxyType
 
 from tasks.domain.backoff import backoff_s
 from tasks.domain.failures import ErrorClass
+from tasks.domain.host_wait import UNREACHABLE
 
 FIRST_REST_S: Mapping[ErrorClass, float] = MappingProxyType(
     {
@@ -48,6 +51,44 @@ class BreakerState(StrEnum):
 
     OPEN = "open"  # nothing
     HALF_OPEN = "half_open"  # one attempt at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A host that refuses a node's address, or does not answer it.
+
+    Attributes:
+        cause: the refusal's error class, or `UNREACHABLE`.
+        seconds: how long to rest, by the refusals in a row, this one included.
+    """
+
+    host: str
+    cause: str
+    seconds: Callable[[int], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breaker:
+    """A breaker that is not closed.
+
+    Attributes:
+        cause: error class of the last refusal that counted, or `UNREACHABLE`.
+        state: at the time of the transaction; a half-open pair gets one attempt at a time.
+        until: when its rest ends, or ended.
+        times: refusals in a row.
+    """
+
+    host: str
+    node: str
+    cause: str
+    state: BreakerState
+    until: datetime
+    times: int
+
+    @property
+    def unanswered(self) -> int:
+        """Attempts in a row that the host did not answer; 0 if it refused the last one."""
+        return self.times if self.cause == UNREACHABLE else 0
 
 
 def rest_s(cause: ErrorClass, times: int, retry_after_s: float | None, rng: Random) -> float:

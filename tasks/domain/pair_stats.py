@@ -66,7 +66,7 @@ class PairStats:
     def __add__(self, other: PairStats) -> PairStats:
         return PairStats.of(map(operator.add, self.values(), other.values()))
 
-    def faded(self, age_s: float, half_life_s: float) -> PairStats:
+    def faded(self, age_s: float, half_life_s: float = HALF_LIFE_S) -> PairStats:
         """The same sums `age_s` seconds later: each times 2 ** -(age_s / half_life_s).
 
         Both rates stay as they are; only the weight of the evidence shrinks. A negative age (a clock set back)
@@ -127,6 +127,12 @@ class AttemptOutcome(StrEnum):
     FAILED = "failed"  # with a typed reason
     SILENT = "silent"  # taken back: never started, or no progress until the lease ran out
     RELEASED = "released"  # given back by a drained or overfull node: nobody's fault
+    CANCELLED = "cancelled"  # by a person
+
+    @property
+    def cut_short(self) -> bool:
+        """True if others than its node ended the attempt: it counts over the hits it tried."""
+        return self in (AttemptOutcome.RELEASED, AttemptOutcome.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +145,9 @@ class AttemptResult:
         tried, collected: hits it requested; pages it stored.
         active_s: seconds with a request in flight or a page being read.
         lost_s: of a silent attempt, seconds between its last sign of life and its recall; otherwise 0.
+        wait_s: seconds it waited for rate limits.
+        requests: number of requests it sent.
+        round_trip: to its site; None: not measured.
     """
 
     site: str
@@ -149,16 +158,19 @@ class AttemptResult:
     collected: int = 0
     active_s: float = 0.0
     lost_s: float = 0.0
+    wait_s: float = 0.0
+    requests: int = 0
+    round_trip: RoundTrip | None = None
 
     @property
     def counts(self) -> bool:
         """False for an attempt that was given back untouched: it says nothing against the node."""
-        return self.outcome is not AttemptOutcome.RELEASED or self.tried > 0 or self.collected > 0
+        return not self.outcome.cut_short or self.tried > 0 or self.collected > 0
 
     def sums(self) -> PairStats:
         """The sums that it adds. One that was given back counts over the hits it tried: the others leave `offered`."""
         offered = self.offered
-        if self.outcome is AttemptOutcome.RELEASED:
+        if self.outcome.cut_short:
             offered = min(offered, max(self.tried, self.collected))
         return PairStats(
             attempts=1.0,

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from tasks.domain.breaker import Breaker
 from tasks.domain.states import State
 from tasks.scheduling.alerting import GONE, LATELY, AlertFacts, AlertRules, Completion, Refusal, alerts_on
 from tasks.store.queries import pairs, queues
@@ -92,7 +93,7 @@ def find_facts(
 
 def _find_refusals(tx: Transaction, engines: Mapping[str, str]) -> list[Refusal]:
     """Return the engines whose breakers are not closed; one whose rest was over a day ago is no news."""
-    found: dict[str, list[hosts.Breaker]] = {}
+    found: dict[str, list[Breaker]] = {}
     for one in hosts.list_rests(tx):
         if one.host in engines and one.until > tx.now - GONE:
             found.setdefault(engines[one.host], []).append(one)

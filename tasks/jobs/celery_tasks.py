@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from threading import Lock
 from typing import Any
 
@@ -93,7 +94,7 @@ def _tick(name: str) -> None:
     settings = control.context.settings
     # As a rule one message per node, however many leases it gets: a broker delivers one message per round trip.
     for node in sorted({lease.node for lease in given}):
-        mine = [lease.as_message() for lease in given if lease.node == node]
+        mine = [asdict(lease) for lease in given if lease.node == node]
         for batch in chunks(mine, settings.lease_batch):
             crawl.apply_async(
                 (batch,), queue=crawl_queue(node), expires=settings.recall.silent_after_s + CLOCKS_S
@@ -105,7 +106,7 @@ def crawl(messages: Sequence[Mapping[str, Any]]) -> None:
     """Hand leases to this process's node, which begins them as its slots allow.
 
     Args:
-        messages: the leases, as `Lease.as_message` writes them.
+        messages: the leases, as maps.
     """
     runtime.crawl()([Lease(**message) for message in messages])
 

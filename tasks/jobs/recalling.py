@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import Transition
 from tasks.jobs.context import Context
+from tasks.scheduling.after_attempt import answers_nobody
 from tasks.scheduling.recall import Recall, ToManual, after_failure
-from tasks.scheduling.unasked import answers_nobody
-from tasks.store.queue import closing, hosts, leases, manual, nodes, snapshot, transitions
+from tasks.store.queue import attempts, hosts, leases, manual, nodes, snapshot, transitions
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.transaction import Transaction
@@ -33,9 +33,9 @@ def recall(tx: Transaction, context: Context) -> None:
         elif lease not in late:
             silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
     if late:
-        closing.release(tx, late, skip_locked=True)
+        attempts.release(tx, late, skip_locked=True)
     if silent:
-        closing.silence(tx, silent)
+        attempts.silence(tx, silent)
     again, given_up = [], []
     failed = snapshot.lock_failed(tx, _BATCH)
     unreachable = {view.site for view in failed if view.reason is FailureReason.HOST_UNREACHABLE}

@@ -25,7 +25,6 @@ from datetime import datetime, timedelta
 from splitter.catalog.entries import catalog_hash
 
 from tasks.domain.grants import Grants
-from tasks.domain.pair_stats import HALF_LIFE_S
 from tasks.jobs.measurements import SweepTimes
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.balance.learned import Trained
@@ -34,8 +33,8 @@ from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.coordinates import Delays
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.statistics import Knowledge
-from tasks.store.queries.pairs import list_node_parameters
-from tasks.store.queue import nodes, snapshot, stats, upkeep
+from tasks.store.queries import pairs
+from tasks.store.queue import attempts, nodes, snapshot, upkeep
 from tasks.store.sql.transaction import Transaction
 
 _SHORT = timedelta(seconds=2)
@@ -143,7 +142,7 @@ class SchedulerState:
         if self._measured is not None and abs(tx.now - self._measured) < every:
             return
         self._measured = tx.now
-        round_trips = stats.round_trips(tx)
+        round_trips = {(one.site, one.node): one.rtt_ms for one in pairs.pairs(tx) if one.rtt_ms is not None}
         if round_trips == self._round_trips:
             return
         self._round_trips = round_trips
@@ -159,7 +158,7 @@ class SchedulerState:
         model = upkeep.load_value(tx, upkeep.RUN_TIME_MODEL)
         if model is None:
             return
-        machines = list_node_parameters(tx)
+        machines = pairs.list_node_parameters(tx)
         made_of = model.at, machines
         if made_of == self._run_times_of:
             return
@@ -188,14 +187,14 @@ class SchedulerState:
         self._learned_in = tx
         sites: set[str] = set()
         now_s = tx.now.timestamp()
-        for row in stats.list_changed(tx, self._since(tx.now)):
+        for row in attempts.list_changed(tx, self._since(tx.now)):
             age_s = (tx.now - row.faded_at).total_seconds()
-            self.knowledge.put(row.site, row.node, row.faded.faded(age_s, HALF_LIFE_S), now_s)
+            self.knowledge.put(row.site, row.node, row.faded(age_s), now_s)
             self._count_requests(row)
             sites.add(row.site)
         for site in sites:
             self._time_requests(site, now_s)
-        self.knowledge.set_running(stats.running(tx))
+        self.knowledge.set_running(attempts.list_running(tx))
         return self.knowledge
 
     def _since(self, now: datetime) -> datetime | None:
@@ -238,12 +237,12 @@ class SchedulerState:
         end_s = self._clock()
         self._count_at_s = end_s + max(_COUNT_EVERY_S, (end_s - begin_s) / _COUNT_SHARE)
 
-    def _count_requests(self, row: stats.ChangedPair) -> None:
+    def _count_requests(self, row: attempts.ChangedPair) -> None:
         pair = row.site, row.node
         tried, wait_s = self._asked_of.get(row.site, (0, 0.0))
         old_tried, old_wait_s = self._asked.get(pair, (0, 0.0))
-        self._asked[pair] = row.tried, row.wait_s
-        self._asked_of[row.site] = tried + row.tried - old_tried, wait_s + row.wait_s - old_wait_s
+        self._asked[pair] = row.all_tried, row.wait_s
+        self._asked_of[row.site] = tried + row.all_tried - old_tried, wait_s + row.wait_s - old_wait_s
 
     def _time_requests(self, site: str, now_s: float) -> None:
         """Seconds from one request to the next: active seconds, and the wait for the next send time.

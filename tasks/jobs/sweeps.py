@@ -23,7 +23,7 @@ from tasks.scheduling import admission, capacity, rebalancing
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.store.queue import closing, leases, manual, snapshot, tasks, transitions
+from tasks.store.queue import attempts, leases, manual, snapshot, tasks, transitions
 from tasks.store.queue.leases import HITS_UNREAD, Grant, Lease
 from tasks.store.queue.tasks import LeftOver
 from tasks.store.queue.transitions import Move
@@ -41,7 +41,8 @@ def admit(tx: Transaction, context: Context) -> int:
     limit = context.settings.wait_limit
     found = snapshot.list_entrants(tx, admission.openings(heads, waiting, limit))
     chosen = admission.admitted(found, heads, waiting, limit)
-    moves = [Move(subtask_id) for subtask_id in transitions.lock(tx, State.PRIORITY, chosen[:_BATCH])]
+    locked = transitions.lock(tx, chosen[:_BATCH])
+    moves = [Move(row.id) for row in locked if row.state is State.PRIORITY]
     transitions.move(tx, Transition.ADMIT, moves)
     return len(moves)
 
@@ -127,7 +128,7 @@ def rebalance(tx: Transaction, context: Context) -> list[Lease]:
         for lease in leases.list_unstarted(tx, node)
         if lease.attempt_id in why and lease.subtask_id in chosen
     }
-    closing.release(tx, released, skip_locked=True)
+    attempts.release(tx, released, skip_locked=True)
     return _grant_leases(tx, context, assignments)
 
 

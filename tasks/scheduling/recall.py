@@ -32,7 +32,7 @@ class RecallSettings:
         silent_after_s: seconds without progress after which a subtask is taken back.
         backoff_s: delay after the first failure of a host; it doubles with every recall.
         backoff_max_s: the longest delay.
-        most_unanswered: attempts in a row without an answer after which a person is asked (`scheduling.unasked`).
+        most_unanswered: attempts in a row without an answer after which a person is asked (`scheduling.after_attempt`).
     """
 
     enabled: bool = True

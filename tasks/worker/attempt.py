@@ -14,17 +14,19 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 from splitter.catalog.model import Catalog
 
+from tasks.domain.attempt_end import AttemptReport, UnaskedHost
 from tasks.domain.failures import FailureReason, FetchError
 from tasks.domain.grants import HostGrants
 from tasks.domain.hit_count import EngineLimits
 from tasks.fetching.permits import WaitTooLong
+from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
-from tasks.scheduling.unasked import UnaskedHost
 from tasks.store.content.pages import STORE_RESULT_PAGES, NewPage
-from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close
+from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close
 from tasks.store.queue.leases import BEGIN_LEASES, Lease, Renewal, Work, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.sql.writer import Writer
@@ -311,9 +313,14 @@ class Attempt:
             result_error=failures.result_error,
             hit_errors=failures.hit_errors,
         )
+        given_back = self._interrupted or None
+        if not self._interrupted and reason is not None and self._limit_reached and not failures.any:
+            # The permits of the host go to others: that is no failure.
+            given_back = self._note or "budget used up"
         report = AttemptReport(
             counters=self._counters.totals(interrupted=bool(self._interrupted)),
             reason=reason,
+            given_back=given_back,
             rests=tuple(failures.rests.values()),
             last_response=failures.last_response,
             note=self._note,
@@ -322,12 +329,8 @@ class Attempt:
             answered=self._timing.answers > 0,
             unasked=await self._unasked(reason) if not self._interrupted else None,
         )
-        if self._interrupted:
-            return Close(self.lease, report, self._interrupted)
-        if reason is not None and self._limit_reached and not failures.any:
-            # The permits of the host go to others: that is no failure.
-            return Close(self.lease, report, self._note or "budget used up")
-        return Close(self.lease, report)
+        decide = partial(after_attempt, rules=self._rules, wait_factor=self._deps.settings.rest_factor)
+        return Close(self.lease, report, decide)
 
     async def _unasked(self, reason: FailureReason | None) -> UnaskedHost | None:
         """The host that could not be asked, where the attempt ended because of that alone."""
@@ -341,6 +344,5 @@ class Attempt:
             host=host,
             unreachable=unreachable is not None,
             grants=grants,
-            settings=self._rules,
-            factor=self._deps.settings.rest_factor,
+            silent_after_s=self._rules.node_silent_after_s,
         )

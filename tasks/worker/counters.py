@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.pair_stats import RoundTrip
 from tasks.scheduling.proximity.response_times import without_noise
-from tasks.store.queue.leases import Counters
 
 MOST_TIMED = 50
 """Response times an attempt keeps."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
-from tasks.domain.breaker import rest_s, unreachable_rest_s
+from tasks.domain.breaker import Rest, rest_s, unreachable_rest_s
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.fetching.pace import OF_FREQUENCY, AnswerSample
 from tasks.reading.decode import decode
-from tasks.store.queue.hosts import Rest
 from tasks.worker.fetcher import Dependencies, NotAsked, RefusedRedirect
 
 _UNREACHABLE_AFTER = 3

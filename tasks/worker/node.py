@@ -10,17 +10,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from itertools import chain, islice, repeat
 from types import MappingProxyType
 
 from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.model import Catalog
 
+from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.failures import FailureReason
+from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
-from tasks.store.queue import closing, leases, nodes
-from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close
-from tasks.store.queue.leases import Counters, Lease
+from tasks.store.queue import attempts, leases, nodes
+from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close
+from tasks.store.queue.leases import Lease
 from tasks.store.queue.nodes import CLOCK_S, Heartbeat, Node
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
@@ -141,7 +144,7 @@ class CrawlNode:
 
     async def _refuse(self, lease: Lease, why: str) -> None:
         try:
-            await self._writer.run(lambda tx: closing.release(tx, {lease: why}))
+            await self._writer.run(lambda tx: attempts.release(tx, {lease: why}))
         except Exception:
             log.exception("node %s: giving back attempt %s", self.node.name, lease.attempt_id)
         self._refused.discard(lease.token)
@@ -297,7 +300,7 @@ class CrawlNode:
         self._waiting.clear()
 
         def release(tx: Transaction) -> None:
-            closing.release(tx, dict.fromkeys(leases.list_unstarted(tx, self.node.name), why))
+            attempts.release(tx, dict.fromkeys(leases.list_unstarted(tx, self.node.name), why))
 
         await self._writer.run(release)
 
@@ -310,6 +313,8 @@ class CrawlNode:
             note=f"{type(error).__name__}: {error}"[:500],
         )
         try:
-            await self._writer.soon(CLOSE_ATTEMPTS, Close(lease, report))
+            await self._writer.soon(
+                CLOSE_ATTEMPTS, Close(lease, report, partial(after_attempt, rules=self._rules))
+            )
         except Exception:
             log.exception("node %s: closing attempt %s", self.node.name, lease.attempt_id)

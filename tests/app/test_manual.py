@@ -1,24 +1,27 @@
 """What a person does, and what people ask about, over both databases."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import select, update
 
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
+from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import Transition
+from tasks.scheduling.after_attempt import after_attempt
+from tasks.scheduling.recall import RecallSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import pairs as pair_queries
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queries.reviews import ReviewFilter, review_rows
-from tasks.store.queue import closing, leases, manual, nodes, schedules, tasks, transitions
-from tasks.store.queue.closing import AttemptReport
-from tasks.store.queue.leases import Counters, Grant
+from tasks.store.queue import attempts, leases, manual, nodes, schedules, tasks, transitions
+from tasks.store.queue.leases import Grant
 from tasks.store.queue.nodes import Node
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
@@ -44,14 +47,15 @@ def tx(store):
             lambda *_: URLS,
         )
         number = tx.engine_connection.scalar(select(subtasks.c.id))
-        transitions.move_one(tx, Transition.ADMIT, transitions.Move(number))
+        transitions.move(tx, Transition.ADMIT, [transitions.Move(number)])
         [lease] = leases.grant(tx, [Grant(number, "node1", 10, 20.0, {})], LEASE)
         leases.start_many(tx, [leases.Renewal(lease, LEASE)])
         report = AttemptReport(counters=Counters(tried=1, offered=1), reason=FailureReason.BLOCKED)
-        closing.close_many(tx, [closing.Close(lease, report)])
+        decide = partial(after_attempt, rules=RecallSettings())
+        attempts.close_many(tx, [attempts.Close(lease, report, decide)])
         detail = {"why": "blocked", "suggestion": "wait"}
         one = transitions.Move(number, node="node1", reason=FailureReason.BLOCKED, detail=detail)
-        transitions.move_one(tx, Transition.GIVE_UP, one)
+        transitions.move(tx, Transition.GIVE_UP, [one])
         tx.engine_connection.execute(
             update(targets).where(targets.c.url == URLS[0]).values(state="given_up", tries=3)
         )
@@ -94,11 +98,11 @@ def test_a_node_must_exist_and_be_of_the_kind(tx, number):
 
 
 def test_abandon(tx, number):
-    closing.cancel(tx, number, "gone")
+    attempts.cancel(tx, number, "gone")
     assert subtask_queries.subtask(tx, number)["state"] == "CANCELLED"
     assert subtask_queries.events_of(tx, number)[-1]["detail"] == {"why": "gone"}
     with pytest.raises(IllegalTransition):
-        closing.cancel(tx, number, "again")
+        attempts.cancel(tx, number, "again")
 
 
 def test_chosen(tx, number):

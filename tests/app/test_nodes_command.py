@@ -10,12 +10,12 @@ import pytest
 
 from app.cli.nodes import node_notes
 from splitter.catalog.names import Kind
+from tasks.domain.breaker import Rest
 from tasks.domain.states import Transition
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import hosts, leases, nodes, snapshot, tasks, transitions
-from tasks.store.queue.hosts import Rest
 from tasks.store.queue.leases import Grant, Renewal
 from tasks.store.queue.nodes import Heartbeat, Node, NodeRow
 from tasks.store.queue.partitions import NewPartition
@@ -103,7 +103,7 @@ def _lease(tx, node, *, started, held):
 
 def _admitted(tx):
     for entrant in snapshot.list_entrants(tx, dict.fromkeys(snapshot.list_heads(tx), 100)):
-        transitions.move_one(tx, Transition.ADMIT, transitions.Move(entrant.id))
+        transitions.move(tx, Transition.ADMIT, [transitions.Move(entrant.id)])
     return snapshot.list_waiting(tx, 100, lambda site: (site, site))
 
 

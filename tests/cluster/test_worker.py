@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import signal
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -63,7 +63,7 @@ class Scheduler:
             return leases.grant(tx, grants, START_WITHIN)
 
     def ring(self, lease: Lease, node: str = NODE) -> None:
-        self.app.send_task("crawl", ([lease.as_message()],), queue=crawl_queue(node))
+        self.app.send_task("crawl", ([asdict(lease)],), queue=crawl_queue(node))
 
     def drain(self, drained: bool) -> None:
         with self.store.begin() as tx:

@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 import pytest
 from world import SITE, START, World, hit
 
+from tasks.domain.attempt_end import Counters
+from tasks.domain.breaker import Rest
 from tasks.jobs.alerting import Alerting, SendOutcome, find_facts
 from tasks.scheduling.alerting import AlertRules, Completion
 from tasks.store.queue import nodes, notices
-from tasks.store.queue.hosts import Rest, rest_host
-from tasks.store.queue.leases import Counters
+from tasks.store.queue.hosts import rest_host
 from tasks.store.queue.notices import CLAIMED, QUIET, AlertRow
 
 RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=1)

@@ -16,8 +16,10 @@ from contents import Snapshot, empty
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
-from world import SILENT, World, hit, page_of, review
+from world import AFTER_ATTEMPT, SILENT, World, hit, page_of, review
 
+from tasks.domain.attempt_end import AttemptReport, Counters
+from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
@@ -32,10 +34,9 @@ from tasks.store.content.pages import (
     TargetEnd,
     TargetEndToStore,
 )
-from tasks.store.queue import closing, transitions
-from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close
-from tasks.store.queue.hosts import Rest
-from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, Work, WorkTarget
+from tasks.store.queue import attempts, transitions
+from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close
+from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Lease, Renewal, Work, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import metadata, reviews
@@ -68,7 +69,7 @@ class Scene:
         for name, subtask_id in zip(
             ("first", "second"), self.world.add("甲", chunks=(True, True)), strict=True
         ):
-            self.world.do(transitions.move_one, Transition.ADMIT, transitions.Move(subtask_id))
+            self.world.do(transitions.move, Transition.ADMIT, [transitions.Move(subtask_id)])
             self._begin(name, subtask_id)
         granted = self.world.grant(self.world.waiting("丁"))
         assert granted is not None
@@ -89,11 +90,11 @@ class Scene:
         self._read("lost", [hit("1"), hit("4")])
         lost = self.leases["lost"]
         self.world.pass_s(61)
-        assert self.world.do(closing.silence, {lost: FailureReason.SILENT})
+        assert self.world.do(attempts.silence, {lost: FailureReason.SILENT})
         recalled = transitions.Move(
             lost.subtask_id, {"recalls": 1}, node=lost.node, reason=FailureReason.SILENT
         )
-        self.world.do(transitions.move_one, Transition.RECALL, recalled)
+        self.world.do(transitions.move, Transition.RECALL, [recalled])
         self._begin("next", lost.subtask_id)
 
     def _begin(self, name: str, subtask_id: int) -> None:
@@ -144,8 +145,10 @@ class Scene:
                 counters = Counters(offered=tried + 1, tried=tried, active_s=0.5)
                 return CLOSE_ATTEMPTS, Close(
                     lease,
-                    AttemptReport(counters=counters, reason=reason, rests=rests, page_hosts=gave),
-                    given_back,
+                    AttemptReport(
+                        counters=counters, reason=reason, given_back=given_back, rests=rests, page_hosts=gave
+                    ),
+                    AFTER_ATTEMPT,
                 )
 
 
@@ -206,7 +209,7 @@ def _plain(result: Any) -> Any:
     match result:
         case StoredHits(todo, known):
             return [(t.url, t.tries, t.etag) for t in todo], sorted(known)
-        case Work(_, _, chunk, targets, _):
+        case Work(chunk=chunk, targets=targets):
             return chunk, [(t.kind, t.url, t.tries) for t in targets]
     return result
 
@@ -400,8 +403,8 @@ def test_a_doorbell_that_rings_twice_in_one_batch_starts_one_attempt(world: Worl
 def test_an_attempt_closes_once_however_often_it_says_so_in_one_batch(world: World) -> None:
     lease, _ = world.begin(world.waiting())
     closes = [
-        Close(lease, AttemptReport(counters=Counters())),
-        Close(lease, AttemptReport(counters=Counters(), reason=FailureReason.BLOCKED)),
+        Close(lease, AttemptReport(counters=Counters()), AFTER_ATTEMPT),
+        Close(lease, AttemptReport(counters=Counters(), reason=FailureReason.BLOCKED), AFTER_ATTEMPT),
     ]
     assert world.do(CLOSE_ATTEMPTS.run, closes) == [True, False]
     assert world.pair().attempts == 1

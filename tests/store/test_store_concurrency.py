@@ -10,12 +10,14 @@ from typing import Any
 from patience import PATIENCE_S
 from world import SILENT, World, hit
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
-from tasks.store.queue import closing, leases
-from tasks.store.queue.leases import Counters, Grant, Lease
+from tasks.store.queue import leases
+from tasks.store.queue.attempts import cancel, release, silence
+from tasks.store.queue.leases import Grant, Lease
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.tables import attempts, events, pages, reviews, targets
 from tasks.store.sql.transaction import Transaction
@@ -58,7 +60,7 @@ def test_closed_and_silenced_at_once_one_of_them_counts(world: World) -> None:
     def end(n: int) -> list[bool]:
         if n == 0:
             return [world.close(lease) for lease in held]
-        return [bool(world.do(closing.silence, {lease: FailureReason.SILENT})) for lease in held]
+        return [bool(world.do(silence, {lease: FailureReason.SILENT})) for lease in held]
 
     closed, silenced = _at_once(2, end)
     assert [a + b for a, b in zip(closed, silenced, strict=True)] == [1] * 6
@@ -71,7 +73,7 @@ def test_started_and_released_at_once_one_of_them_counts(world: World) -> None:
     def use(n: int) -> list[bool]:
         if n == 0:
             return [world.start(lease) is not None for lease in held]
-        return [bool(world.do(closing.release, {lease: "drained"})) for lease in held]
+        return [bool(world.do(release, {lease: "drained"})) for lease in held]
 
     started, released = _at_once(2, use)
     assert [a + b for a, b in zip(started, released, strict=True)] == [1] * 6
@@ -85,7 +87,7 @@ def test_granted_and_cancelled_at_once_leaves_no_attempt_open(world: World) -> N
             if n == 0:
                 world.grant(subtask_id)
             else:
-                world.do(closing.cancel, subtask_id, "not wanted")
+                world.do(cancel, subtask_id, "not wanted")
 
     _at_once(2, use)
     assert {world.state(subtask_id) for subtask_id in subtask_ids} == {State.CANCELLED}
@@ -134,9 +136,9 @@ def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world:
 
     def sweep(tx: Transaction) -> list[Lease]:
         ((seen, _),) = leases.list_overdue(tx, 10)
-        with world.store.begin() as node:
-            assert leases.progress_many(node, in_time, [leases.Renewal(lease, SILENT, Counters())]) == [True]
-        return closing.silence(tx, {seen: FailureReason.SILENT})
+        with world.store.begin(now=in_time) as node:
+            assert leases.progress_many(node, [leases.Renewal(lease, SILENT, Counters())]) == [True]
+        return silence(tx, {seen: FailureReason.SILENT})
 
     assert not world.do(sweep)
     assert world.state(lease.subtask_id) is State.CRAWL

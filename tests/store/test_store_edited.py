@@ -9,12 +9,13 @@ import pytest
 from world import World, hit
 
 from splitter.errors import InputError
+from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import IllegalTransition
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.store.queue import manual
-from tasks.store.queue.leases import Counters, Lease
+from tasks.store.queue.leases import Lease
 from tasks.store.queue.manual import Edit
 from tasks.store.sql.tables import attempts, subtasks, targets
 

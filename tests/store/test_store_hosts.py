@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from world import SILENT, SITE, START, World, hit, host_views
 
 from splitter.catalog.model import Limits
-from tasks.domain.breaker import BreakerState
+from tasks.domain.attempt_end import Counters
+from tasks.domain.breaker import Breaker, BreakerState, Rest
 from tasks.domain.grants import AddressGrants, Grants, HostGrants
 from tasks.domain.states import State
 from tasks.domain.views import HostView
 from tasks.jobs import sweeps
 from tasks.scheduling.capacity import HostCapacity
 from tasks.store.queue import hosts, leases, nodes
-from tasks.store.queue.hosts import Breaker, Rest
-from tasks.store.queue.leases import Counters, Renewal
+from tasks.store.queue.leases import Renewal
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import host_rests, subtasks
 
@@ -218,9 +218,10 @@ def test_times_count_the_refusals_since_the_last_page(
 ) -> None:
     now, times, until = START, 0, START
     with sqlite_store.begin() as tx:
-        tx.engine_connection.execute(host_rests.delete())
-        for what, passed_s in story:
-            now += timedelta(seconds=passed_s)
+        tx.run("DELETE FROM host_rests")
+    for what, passed_s in story:
+        now += timedelta(seconds=passed_s)
+        with sqlite_store.begin(now=now) as tx:
             if what == "refuse":
                 times += until <= now
                 until = max(until, now + timedelta(seconds=600 * 2 ** (times - 1)))
@@ -230,7 +231,7 @@ def test_times_count_the_refusals_since_the_last_page(
                 hosts.close_breakers(tx, [("h.cn", "n1")])
                 assert (hosts.list_rests(tx) == []) == (closes or times == 0)
                 times = 0 if closes else times
-        assert [b.times for b in hosts.list_rests(tx)] == ([times] if times else [])
+            assert [b.times for b in hosts.list_rests(tx)] == ([times] if times else [])
 
 
 def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world: World) -> None:

@@ -14,12 +14,13 @@ import pytest
 from contents import Snapshot
 from world import World, hit
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.store.content.pages import TargetEnd
-from tasks.store.queue import closing
-from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.queue import attempts
+from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.database import Store
 
 POSTGRES_PLAYS = 12
@@ -93,7 +94,7 @@ class Actors:
 
     def release(self, node: str) -> None:
         if node in self.leases:
-            self.world.do(closing.release, {self.leases[node]: "drained"})
+            self.world.do(attempts.release, {self.leases[node]: "drained"})
 
     def lose(self, _: str) -> None:
         """A minute passes without a sign of life, and the sweep takes back what ran out."""
@@ -108,7 +109,7 @@ class Actors:
 
     def cancel(self, _: str) -> None:
         if self.world.state(self.one) not in (State.DONE, State.CANCELLED):
-            self.world.do(closing.cancel, self.one, "not wanted")
+            self.world.do(attempts.cancel, self.one, "not wanted")
 
 
 _STEPS: Mapping[str, Callable[[Actors, str], None]] = {

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from world import SILENT, World
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.states import State
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
 from tasks.store.queue import leases, upkeep
-from tasks.store.queue.leases import Counters, Lease, Renewal
+from tasks.store.queue.leases import Lease, Renewal
 
 LATE_S = upkeep.longest_lapse(SILENT).total_seconds() + 1
 

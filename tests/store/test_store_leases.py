@@ -7,12 +7,14 @@ from datetime import timedelta
 import pytest
 from world import SILENT, START, World, hit
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.store.content.pages import TargetEnd
-from tasks.store.queue import closing, leases
-from tasks.store.queue.leases import Counters, Lease
+from tasks.store.queue import leases
+from tasks.store.queue.attempts import cancel, release, silence
+from tasks.store.queue.leases import Lease
 from tasks.store.sql import tables
 from tasks.store.sql.tables import attempts, events, targets
 
@@ -42,7 +44,7 @@ class TestBoundary:
         lease, _ = world.begin(world.waiting())
         world.now = at
         if not in_force:
-            world.do(closing.silence, {lease: FailureReason.SILENT})
+            world.do(silence, {lease: FailureReason.SILENT})
         counters = Counters(offered=3, tried=2)
         assert world.progress(lease, counters) is in_force
         (attempt,) = world.attempts(lease.subtask_id)
@@ -62,22 +64,22 @@ class TestBoundary:
     def test_silence(self, world: World, at: object, in_force: bool) -> None:
         lease, _ = world.begin(world.waiting())
         world.now = at
-        assert bool(world.do(closing.silence, {lease: FailureReason.SILENT})) is not in_force
+        assert bool(world.do(silence, {lease: FailureReason.SILENT})) is not in_force
         assert world.state(lease.subtask_id) is (State.CRAWL if in_force else State.FAILED)
 
 
 def test_release_gives_back_what_was_not_started(world: World) -> None:
     lease = world.grant(world.waiting())
-    assert world.do(closing.release, {lease: "drained"})
+    assert world.do(release, {lease: "drained"})
     row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on, row.lease_token) == (State.WAIT, 0, [], None)
     assert attempt.outcome == "released"
-    assert not world.do(closing.release, {lease: "again"})
+    assert not world.do(release, {lease: "again"})
 
 
 def test_release_does_not_take_what_was_started(world: World) -> None:
     lease, _ = world.begin(world.waiting())
-    assert not world.do(closing.release, {lease: "drained"})
+    assert not world.do(release, {lease: "drained"})
     assert world.state(lease.subtask_id) is State.CRAWL
 
 
@@ -106,13 +108,13 @@ def test_cancel_closes_the_attempt_that_runs(world: World, started: bool) -> Non
     lease = world.grant(world.waiting())
     if started:
         world.start(lease)
-    world.do(closing.cancel, lease.subtask_id, "not wanted")
+    world.do(cancel, lease.subtask_id, "not wanted")
     assert world.state(lease.subtask_id) is State.CANCELLED
     assert world.attempts(lease.subtask_id)[0].outcome == "cancelled"
     with pytest.raises(IllegalTransition):
-        world.do(closing.cancel, lease.subtask_id, "again")
+        world.do(cancel, lease.subtask_id, "again")
     with pytest.raises(UnknownSubtask):
-        world.do(closing.cancel, 999, "who?")
+        world.do(cancel, 999, "who?")
 
 
 def _lost(world: World, how: str) -> Lease:
@@ -120,13 +122,13 @@ def _lost(world: World, how: str) -> Lease:
     lease, work = world.begin(world.waiting())
     world.read_results(lease, work.targets[0], [hit("1"), hit("2")])
     if how == "cancelled":
-        world.do(closing.cancel, lease.subtask_id, "not wanted")
+        world.do(cancel, lease.subtask_id, "not wanted")
         return lease
     if how == "given back":
         world.interrupt(lease, Counters(), "shutdown")
     else:
         world.pass_s(60)
-        world.do(closing.silence, {lease: FailureReason.SILENT})
+        world.do(silence, {lease: FailureReason.SILENT})
     if how == "given back":
         world.begin(lease.subtask_id, "n2")
     return lease
@@ -142,9 +144,9 @@ class TestLostLease:
         assert not world.progress(lease, Counters(tried=9))
         assert not world.close(lease, Counters(tried=9))
         assert not world.close(lease, Counters(tried=9), reason=FailureReason.BAD_RULE)
-        assert not world.do(closing.release, {lease: "drained"})
+        assert not world.do(release, {lease: "drained"})
         assert not world.interrupt(lease, Counters(), "shutdown")
-        assert not world.do(closing.silence, {lease: FailureReason.SILENT})
+        assert not world.do(silence, {lease: FailureReason.SILENT})
         world.end_target(lease, TargetEnd(target.id, "refused", "not_found", True))
         after = [world.rows(table) for table in (attempts, events, targets)], world.subtask(lease.subtask_id)
         assert after == before

@@ -19,12 +19,13 @@ from hypothesis.stateful import (
 )
 from world import World, hit
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
 from tasks.store.content.pages import TargetEnd
-from tasks.store.queue import closing, manual, nodes
-from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.queue import attempts, manual, nodes
+from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import subtasks, targets
 
@@ -137,7 +138,7 @@ class Loop(RuleBasedStateMachine):
 
     @rule(lease=held)
     def release(self, lease: Lease) -> None:
-        self.world.do(closing.release, {lease: "drained"})
+        self.world.do(attempts.release, {lease: "drained"})
 
     @rule(lease=held, tried=st.integers(0, 3))
     def interrupt(self, lease: Lease, tried: int) -> None:
@@ -147,14 +148,14 @@ class Loop(RuleBasedStateMachine):
     def go_silent(self, lease: Lease, place: int) -> None:
         """A minute passes, the lease is taken back, and then a page of it arrives."""
         self.world.pass_s(60)
-        self.world.do(closing.silence, {lease: FailureReason.SILENT})
+        self.world.do(attempts.silence, {lease: FailureReason.SILENT})
         self.save_page(lease, place)
 
     @rule(target=held, lease=held, node=st.sampled_from(NODES))
     def is_replaced(self, lease: Lease, node: str) -> Any:
         """The lease is taken back and another node works on the subtask."""
         self.world.pass_s(60)
-        self.world.do(closing.silence, {lease: FailureReason.SILENT})
+        self.world.do(attempts.silence, {lease: FailureReason.SILENT})
         self.world.sweep(recalling.recall)
         again = self.world.grant(lease.subtask_id, node)
         return multiple() if again is None else again
@@ -171,7 +172,7 @@ class Loop(RuleBasedStateMachine):
     def cancel(self, state: State, place: int) -> None:
         subtask_id = self._in(state, place)
         if subtask_id:
-            self.world.do(closing.cancel, subtask_id, "not wanted")
+            self.world.do(attempts.cancel, subtask_id, "not wanted")
 
     @rule(place=PLACES)
     def retry(self, place: int) -> None:

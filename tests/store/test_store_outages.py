@@ -16,6 +16,7 @@ from sqlalchemy import TextClause, text
 from sqlalchemy.exc import DBAPIError
 from world import SILENT, START, World, hit
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import (
     StoreBusy,
     StoreConflict,
@@ -30,7 +31,7 @@ from tasks.jobs import recalling, sweeps
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
 from tasks.store.content.pages import STORE_RESULT_PAGES
-from tasks.store.queue.leases import RENEW_LEASES, Counters, Renewal
+from tasks.store.queue.leases import RENEW_LEASES, Renewal
 from tasks.store.queue.upkeep import longest_lapse
 from tasks.store.sql import postgres
 from tasks.store.sql.database import Store, is_committed, lift_limits, try_lock

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from world import World, hit, review
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import Unstorable
 from tasks.domain.hit_count import Provenance
 from tasks.store.content.pages import TargetEnd
-from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.tables import page_products, reviews, targets, tasks
 from tasks.store.sql.tables import pages as page_table
 

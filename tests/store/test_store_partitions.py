@@ -14,6 +14,7 @@ from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, TimeFilter
 from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, task_chunks
+from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import EngineLimits, Provenance
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage
@@ -26,7 +27,7 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import Relaxed
 from tasks.store.queue import tasks
-from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask

@@ -18,6 +18,7 @@ from world import CATALOG, SITE, World, hit, page_of, review, undone
 
 from splitter.catalog.model import TimeFilter
 from splitter.catalog.names import Kind
+from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import Unstorable
 from tasks.domain.failures import FailureReason
 from tasks.domain.hit_count import EngineLimits, PartitionState, Provenance
@@ -36,10 +37,9 @@ from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.pages import PageToStore, TargetEnd
 from tasks.store.content.products import NewProduct
-from tasks.store.queue import closing, hosts, manual, nodes, notices, schedules, tasks, upkeep
-from tasks.store.queue.closing import AttemptReport, Close
+from tasks.store.queue import attempts, hosts, manual, nodes, notices, schedules, tasks, upkeep
 from tasks.store.queue.hosts import Robots
-from tasks.store.queue.leases import Counters, Lease, WorkTarget
+from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.nodes import Node
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.schedules import ScheduleKind
@@ -207,10 +207,10 @@ class Story:
         world.close(lease, **unanswered())
         back = world.waiting("放回")
         lease, _ = world.begin(back)
-        world.do(closing.close_many, [Close(lease, AttemptReport(counters=Counters(wait_s=0.2)), "shutdown")])
+        world.interrupt(lease, Counters(wait_s=0.2), "shutdown")
         gone = world.waiting("取消")
         world.begin(gone)
-        world.do(closing.cancel, gone, "not wanted")
+        world.do(attempts.cancel, gone, "not wanted")
 
     def split_and_relaxed(self) -> None:
         world = self.world

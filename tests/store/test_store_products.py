@@ -8,14 +8,14 @@ from datetime import timedelta
 import pytest
 from world import SITE, World, hit
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queries.products import product_rows
-from tasks.store.queue import closing, schedules, tasks
-from tasks.store.queue.leases import Counters
+from tasks.store.queue import attempts, schedules, tasks
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import subtasks, virtual_tasks
@@ -102,7 +102,7 @@ def test_higher_priority_first_then_first_in_first_out(world: World) -> None:
     lease = world.grant(urgent)
     assert world.sweep(sweeps.admit) == 1
     assert world.state(late) is State.WAIT
-    assert world.do(closing.release, {lease: "drained"})
+    assert world.do(attempts.release, {lease: "drained"})
 
 
 def test_a_product_due_again_begins_a_round_and_the_others_do_not(world: World) -> None:

@@ -7,7 +7,7 @@ from world import World
 
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
-from tasks.store.queue import closing, manual, transitions
+from tasks.store.queue import attempts, manual, transitions
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import queue_counts as table
 from tasks.store.sql.tables import subtasks
@@ -44,7 +44,7 @@ def test_every_queue_is_counted_as_subtasks_move(world: World) -> None:
         world.sweep(recalling.recall)
     assert kept(world)["MANUAL"] == 1
     world.do(manual.retry, other)
-    world.do(closing.cancel, other, "not wanted")
+    world.do(attempts.cancel, other, "not wanted")
     assert kept(world)["CANCELLED"] == 1
     assert "MANUAL" not in kept(world)
     assert sum(kept(world).values()) == len(world.rows(subtasks))

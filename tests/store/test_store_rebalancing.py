@@ -25,8 +25,8 @@ from tasks.jobs.ticks import tick
 from tasks.scheduling import rebalancing
 from tasks.scheduling.rebalancing import BufferRule
 from tasks.scheduling.recall import RecallSettings
-from tasks.store.queue import closing, leases, nodes, snapshot
-from tasks.store.queue.hosts import Rest, rest_host
+from tasks.store.queue import attempts as queue_attempts
+from tasks.store.queue import leases, nodes, snapshot
 from tasks.store.queue.leases import Lease, Renewal
 from tasks.store.queue.nodes import Heartbeat, Node
 from tasks.store.sql.database import Store
@@ -115,27 +115,6 @@ def test_explain_shows_why_with_figures(stalled) -> None:
     assert chosen == ["n2"]
 
 
-def test_nothing_swings(stalled) -> None:
-    world, _ = stalled
-    rebalance(world)
-    assert rebalance(world) == []
-    world.node("n3")
-    world.pass_s(9.9)
-    for name in ("n1", "n2", "n3"):
-        beat(world, name)
-    assert rebalance(world) == [], "what n2 holds came to it a moment ago"
-
-
-def test_a_lease_moves_on_when_the_next_node_stalls_too(stalled) -> None:
-    world, _ = stalled
-    rebalance(world)
-    world.node("n3", 16)
-    world.pass_s(10)
-    beat(world, "n1")
-    beat(world, "n2", 1.0, backlog=16)
-    assert {lease.node for lease in rebalance(world)} == {"n3"}
-
-
 def test_something_urgent_that_waits_comes_first(stalled) -> None:
     world, _ = stalled
     (urgent,) = world.add("加急", sites=META_SITES[:1], priority=9)
@@ -143,28 +122,6 @@ def test_something_urgent_that_waits_comes_first(stalled) -> None:
     given = rebalance(world)
     assert (given[0].subtask_id, given[0].node, len(given)) == (urgent, "n2", 16)
     assert unstarted(world) == {"n1": 1, "n2": 16}, "one lease stays where it was instead"
-
-
-def test_a_node_that_rests_at_a_host_is_not_given_its_work(stalled) -> None:
-    world, held = stalled
-    refusing = held[-1]
-    world.do(rest_host, "n2", Rest(refusing.site, "captcha", lambda _times: 600.0))
-    given = rebalance(world)
-    assert len(given) == 15
-    assert refusing.subtask_id not in {lease.subtask_id for lease in given}
-    assert world.subtask(refusing.subtask_id).lease_token == refusing.token
-
-
-@pytest.mark.parametrize("why_not", ["drained", "silent", "another kind"])
-def test_nobody_there_to_take_it(world: World, stalled, why_not: str) -> None:
-    if why_not == "drained":
-        world.do(lambda tx: nodes.set_drained(tx, "n2", True))
-    elif why_not == "silent":
-        world.do(lambda tx: nodes.leave(tx, "n2"))
-    else:
-        world.do(nodes.register, Node("n2", frozenset({Kind.MICROBLOG}), 16))
-    assert rebalance(world) == []
-    assert unstarted(world) == {"n1": 16, "n2": 0}
 
 
 def test_it_costs_one_query_where_all_is_balanced(world: World) -> None:
@@ -213,14 +170,14 @@ def test_a_lease_that_begins_while_it_is_decided_about_stays(stalled, monkeypatc
 
     raced: list[Lease] = []
     monkeypatch.setattr(rebalancing, "rebalance", decided)
-    released = closing.release
+    released = queue_attempts.release
 
     def release(tx, given_back, **named):
         assert raced[0] in given_back
         assert leases.start_many(tx, [Renewal(raced[0], SILENT)]) != [None]
         return released(tx, given_back, **named)
 
-    monkeypatch.setattr(closing, "release", release)
+    monkeypatch.setattr(queue_attempts, "release", release)
     given = rebalance(world)
     assert len(given) == 15
     assert world.subtask(raced[0].subtask_id).lease_token == raced[0].token
@@ -319,7 +276,7 @@ class Held:
         return CrawlNode(row, deps, CATALOG, self.writer, RecallSettings(), self.free.set, clock=lambda: 0.0)
 
     def take_back(self, lease: Lease) -> None:
-        assert self.world.do(closing.release, {lease: "rebalanced"})
+        assert self.world.do(queue_attempts.release, {lease: "rebalanced"})
 
     def row(self) -> nodes.NodeRow:
         (row,) = self.world.look(nodes.list_nodes)

@@ -10,11 +10,12 @@ import pytest
 from sqlalchemy import func, select, update
 from world import START, World, hit
 
+from tasks.domain.attempt_end import Counters
+from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
-from tasks.store.queue import closing, hosts, upkeep
-from tasks.store.queue.hosts import Rest
-from tasks.store.queue.leases import Counters
+from tasks.store.queue import hosts, upkeep
+from tasks.store.queue.attempts import silence
 from tasks.store.queue.upkeep import drop_old
 from tasks.store.sql.tables import attempts, events, host_rests, subtasks
 
@@ -77,7 +78,7 @@ def test_the_log_of_what_ended_long_ago_goes_as_a_whole(
     failed = world.waiting("四")  # as old, and not settled
     lease, _ = world.begin(failed)
     world.pass_s(60)
-    world.do(closing.silence, {lease: FailureReason.SILENT})
+    world.do(silence, {lease: FailureReason.SILENT})
     world.pass_s(2 * YEAR.total_seconds())
     young = done(world, "五")
     drop_old(writing(world), None)

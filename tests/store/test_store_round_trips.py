@@ -13,8 +13,9 @@ import psycopg2.extensions
 import pytest
 from contents import Snapshot
 from sqlalchemy import event
-from world import SILENT, World, hit, page_of, review
+from world import AFTER_ATTEMPT, SILENT, World, hit, page_of, review
 
+from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable, Unstorable
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage
@@ -29,8 +30,8 @@ from tasks.store.content.pages import (
     save_pages,
 )
 from tasks.store.queue import transitions
-from tasks.store.queue.closing import CLOSE_ATTEMPTS, AttemptReport, Close, release
-from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Counters, Lease, Renewal, WorkTarget
+from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close, release
+from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Lease, Renewal, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
@@ -126,7 +127,7 @@ class Scene:
     def closes(self) -> list[Close]:
         gave = frozenset({"h.cn"})
         return [
-            Close(lease, AttemptReport(counters=Counters(offered=1), page_hosts=gave))
+            Close(lease, AttemptReport(counters=Counters(offered=1), page_hosts=gave), AFTER_ATTEMPT)
             for lease, _ in self.fetching
         ]
 
@@ -150,13 +151,13 @@ def _scene(store: Store, n: int) -> Scene:
 @pytest.mark.parametrize(
     ("kind", "items", "round_trips"),
     [
-        pytest.param(BEGIN_LEASES, Scene.starts, 3, id="start"),
+        pytest.param(BEGIN_LEASES, Scene.starts, 2, id="start"),
         pytest.param(STORE_RESULT_PAGES, Scene.results, 5, id="results"),
         pytest.param(STORE_RESULT_PAGES, Scene.known_results, 5, id="results with known hits"),
         pytest.param(STORE_PAGES, Scene.pages, 4, id="pages"),
         pytest.param(STORE_TARGET_ENDS, Scene.ends, 1, id="ends"),
         pytest.param(RENEW_LEASES, Scene.progresses, 1, id="progress"),
-        pytest.param(CLOSE_ATTEMPTS, Scene.closes, 5, id="close"),
+        pytest.param(CLOSE_ATTEMPTS, Scene.closes, 4, id="close"),
     ],
 )
 def test_a_batch_of_any_size_takes_the_same_round_trips(
@@ -180,7 +181,7 @@ def test_a_batch_of_any_size_takes_the_same_round_trips(
 
 @pytest.mark.parametrize("n", [1, 20])
 def test_leases_are_given_back_in_so_many_round_trips(far: tuple[Store, Sent], n: int) -> None:
-    """Lock them, lock their attempts, count their pages, lock their pairs; the rest goes with COMMIT."""
+    """Lock them, count what is left, lock their attempts, lock their pairs; the rest goes with COMMIT."""
     store, sent = far
     scene = _scene(store, n)
     with store.begin(now=scene.world.now) as conn:
@@ -223,55 +224,25 @@ def _stored(store: Store) -> list[str]:
         return _names(conn)
 
 
-def test_begin_travels_with_the_clock_and_what_is_left_with_commit(far: tuple[Store, Sent]) -> None:
-    store, sent = far
-    with store.begin() as conn:
-        sent.clear()
-        conn.value("SELECT 1")
-        _add(conn, "a", "b")
-        _add(conn, "c")
-    assert [text.split()[0] for text in sent] == ["BEGIN;", "INSERT"]
-    assert sent[1].endswith("COMMIT")
-    assert _stored(store) == ["a", "b", "c"]
-
-
-def test_what_comes_after_sees_what_was_deferred(far: tuple[Store, Sent]) -> None:
-    store, sent = far
-    with store.begin() as conn:
-        sent.clear()
-        _add(conn, "a")
-        conn.later("UPDATE hosts SET host = 'b' WHERE host = 'a'")
-        assert _names(conn) == ["b"]
-        assert len(sent) == 1
-
-
-def test_a_server_side_cursor_sees_what_was_deferred(far: tuple[Store, Sent]) -> None:
-    store, _ = far
-    with store.begin() as conn:
-        _add(conn, *"abcde")
-        assert [row.host for row in conn.stream(Host, NAMES)] == list("abcde")
-        _add(conn, "f")
-    assert _stored(store) == list("abcdef")
-
-
-def test_a_transaction_that_says_nothing_sends_nothing(far: tuple[Store, Sent]) -> None:
+def test_what_is_deferred_travels_with_the_next_statement_which_sees_it(far: tuple[Store, Sent]) -> None:
     store, sent = far
     with store.begin():
         sent.clear()
-    assert sent == []
-
-
-def test_batches_are_deferred_and_reads_see_them(far: tuple[Store, Sent]) -> None:
-    store, sent = far
-    rows = [(f"100%s {i}", None) for i in range(2500)]  # a percent sign is no mark
-    with store.begin() as conn:
+    assert sent == [], "a transaction that says nothing sends nothing"
+    with store.begin() as tx:
         sent.clear()
-        conn.insert("hosts", ("host", "robots"), rows)
-        found = conn.rows(
-            "SELECT host, robots FROM hosts WHERE host IN :hosts", hosts=[rows[0][0], rows[-1][0]]
-        )
-        assert sorted(found) == [rows[0], rows[-1]]
-        assert len(sent) == 1
+        tx.value("SELECT 1")
+        _add(tx, *(f"100%s {n}" for n in range(2500)))  # a percent sign is no mark
+        tx.later("DELETE FROM hosts WHERE host <> :host", host="100%s 7")
+        assert _names(tx) == ["100%s 7"]
+        _add(tx, "a")
+        assert [row.host for row in tx.stream(Host, NAMES)] == ["100%s 7", "a"]
+        _add(tx, "b")
+        _add(tx, "c")
+    begun, looked, *streamed, last = sent
+    assert [text.split()[0] for text in (begun, looked, last)] == ["BEGIN;", "INSERT", "INSERT"]
+    assert (len(streamed), last.count("INSERT"), last.endswith("COMMIT")) == (2, 2, True)
+    assert _stored(store) == ["100%s 7", "a", "b", "c"]
 
 
 def test_a_rollback_drops_what_was_deferred(far: tuple[Store, Sent]) -> None:
@@ -336,24 +307,18 @@ def test_a_connection_works_on_after_a_commit_that_failed(store: Store) -> None:
     assert _stored(store) == ["a", "b"]
 
 
-def test_an_insert_of_rows_fails_as_any_other(store: Store) -> None:
-    with pytest.raises(Unstorable), store.begin() as conn:
-        conn.insert("hosts", ("host",), [("a",), ("a",)])
-
-
-def test_values_of_another_type_can_not_be_stored(far: tuple[Store, Sent]) -> None:
-    store, _ = far
-    with pytest.raises(Unstorable), store.begin() as conn:
-        conn.insert("hosts", ("host", "robots_at"), [("a", "no time")])
-
-
-def test_a_deadlock_shows_as_one_wherever_it_shows(far: tuple[Store, Sent]) -> None:
-    store, _ = far
-    with store.begin() as conn:
-        _add(conn, "a")
-    raised = "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$"
-    with pytest.raises(StoreConflict), store.begin() as conn:
-        conn.later(raised)
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("INSERT INTO hosts (host, robots_at) VALUES ('a', 'no time')", Unstorable),
+        ("DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$", StoreConflict),
+    ],
+)
+def test_what_the_database_refuses_is_an_error_of_the_store(
+    far: tuple[Store, Sent], text: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error), far[0].begin() as tx:
+        tx.later(text)
 
 
 def test_a_connection_that_broke_ends_its_transaction_only(far: tuple[Store, Sent]) -> None:

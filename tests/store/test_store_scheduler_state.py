@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import delete, insert, update
 from world import SITE, World, hit
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
 from tasks.jobs.scheduler_state import SchedulerState
@@ -16,8 +17,7 @@ from tasks.jobs.ticks import tick
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.decision import AllocationSettings, Distances
 from tasks.scheduling.feedback import Feedback
-from tasks.store.queue import stats
-from tasks.store.queue.leases import Counters
+from tasks.store.queue import attempts
 from tasks.store.sql.tables import pair_stats
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
@@ -68,9 +68,9 @@ def test_only_what_changed_is_read_again(world: World) -> None:
     attempt(world, "甲", "n1")
     world.pass_s(10)
     attempt(world, "乙", "n2")
-    changed = world.look(stats.list_changed, world.now - timedelta(seconds=2))
+    changed = world.look(attempts.list_changed, world.now - timedelta(seconds=2))
     assert [(row.node, row.tried, row.wait_s) for row in changed] == [("n2", 4, 2.0)]
-    assert len(world.look(stats.list_changed, None)) == 2
+    assert len(world.look(attempts.list_changed, None)) == 2
 
 
 def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:

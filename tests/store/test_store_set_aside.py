@@ -10,14 +10,15 @@ from world import CATALOG, SITE, World
 
 from splitter.catalog.entries import catalog_hash, entries_of, entries_without_browser
 from splitter.catalog.names import Kind
+from tasks.domain.attempt_end import Counters
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store.queue import closing, manual, nodes
-from tasks.store.queue.leases import Counters
+from tasks.store.queue import manual, nodes
+from tasks.store.queue.attempts import release_leases
 from tasks.store.sql.tables import attempts, subtasks
 from tasks.store.sql.tables import nodes as node_rows
 
@@ -181,13 +182,13 @@ class TestTakenBack:
         world.progress(begun, Counters(offered=4, tried=2))
         world.grant(two)
         others, _ = world.begin(three, "n2")
-        assert world.do(closing.release_leases, "n1", "its process was killed") == 2
+        assert world.do(release_leases, "n1", "its process was killed") == 2
         assert [world.state(i) for i in (one, two, three)] == [State.WAIT, State.WAIT, State.CRAWL]
         assert {row.recalls for row in world.rows(subtasks)} == {0}
         assert not world.subtask(one).failed_on
         assert [row.outcome for row in world.rows(attempts)] == ["released", "released", None]
         assert not world.progress(begun, Counters())
-        assert world.do(closing.release_leases, None, "its run was killed") == 1
+        assert world.do(release_leases, None, "its run was killed") == 1
         assert not world.progress(others, Counters())
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from world import SITE, World, hit
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, RoundTrip
 from tasks.store.queries import pairs
-from tasks.store.queue import closing, leases, stats
-from tasks.store.queue.leases import Counters
+from tasks.store.queue import attempts, leases
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0, requests=6)
 
@@ -37,14 +37,14 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World)
     lease = _work(world, "甲")
     world.progress(lease, SEEN)
     world.pass_s(75)
-    assert world.do(closing.silence, {lease: FailureReason.SILENT})
+    assert world.do(attempts.silence, {lease: FailureReason.SILENT})
     assert _sums(world) == (1, 0, 1, 5, 4, 1, 8.0)
     assert world.pair().lost_s == 75.0
 
 
 def test_what_was_given_back_untouched_counts_for_nothing(world: World) -> None:
     lease = world.grant(world.waiting())
-    world.do(closing.release, {lease: "drained"})
+    world.do(attempts.release, {lease: "drained"})
     assert _sums(world) == (0, 0, 0, 0, 0, 0, 0.0)
 
 
@@ -55,7 +55,7 @@ def test_what_was_given_back_counts_over_what_was_tried(world: World, end: str) 
     if end == "interrupt":
         world.interrupt(lease, SEEN, "shutdown")
     else:
-        world.do(closing.cancel, lease.subtask_id, "not wanted")
+        world.do(attempts.cancel, lease.subtask_id, "not wanted")
     assert _sums(world) == (1, 0, 0, 4, 4, 1, 8.0)
 
 
@@ -64,8 +64,8 @@ def test_an_attempt_is_folded_once_whoever_closes_it_first(world: World) -> None
     world.close(lease, SEEN)
     world.close(lease, SEEN)
     world.pass_s(60)
-    world.do(closing.silence, {lease: FailureReason.SILENT})
-    world.do(closing.cancel, lease.subtask_id, "not wanted")
+    world.do(attempts.silence, {lease: FailureReason.SILENT})
+    world.do(attempts.cancel, lease.subtask_id, "not wanted")
     assert _sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
 
 
@@ -87,14 +87,12 @@ def test_sums_of_many_attempts_fade_for_decisions_and_stay_for_people(world: Wor
 def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(world: World) -> None:
     world.close(_work(world, "甲"), SEEN)
     assert (world.pair().rtt_ms, world.pair().rtt_n) == (None, 0)
-    assert world.look(stats.round_trips) == {}
     world.close(_work(world, "乙"), SEEN, round_trip=RoundTrip(100.0, 10))
     world.interrupt(_work(world, "丙"), SEEN, "shutdown", round_trip=RoundTrip(50.0, 10))
     lease = _work(world, "丁")
     world.pass_s(75)
-    world.do(closing.silence, {lease: FailureReason.SILENT})
+    world.do(attempts.silence, {lease: FailureReason.SILENT})
     assert world.pair().rtt_ms == pytest.approx(75.0)
     assert world.pair().rtt_n == 20
-    assert world.look(stats.round_trips) == {(SITE, "n1"): pytest.approx(75.0)}
     (row,) = world.look(pairs.pairs)
     assert row.rtt_ms == pytest.approx(75.0)

@@ -9,10 +9,10 @@ from world import START, World, hit
 
 from app.run.cluster import node_process
 from app.run.setting_fields import Settings
+from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
 from tasks.jobs import recalling, sweeps
-from tasks.store.queue.leases import Counters
 from tasks.store.sql.tables import events, subtasks
 
 

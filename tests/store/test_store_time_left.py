@@ -8,13 +8,13 @@ import pytest
 from world import SILENT, SITE, World, hit
 
 from app.run.eta import Ending, TimeLeft, time_left
+from tasks.domain.attempt_end import Counters
+from tasks.domain.breaker import Rest
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queries.queues import host_waits
-from tasks.store.queue import closing, hosts, transitions
-from tasks.store.queue.hosts import Rest
-from tasks.store.queue.leases import Counters
+from tasks.store.queue import attempts, hosts, transitions
 
 
 def left(world: World) -> TimeLeft:
@@ -69,7 +69,7 @@ def test_hits_of_a_host_that_does_not_answer_are_in_no_estimate(world: World) ->
 
 
 def test_nothing_is_left_when_all_is_settled(world: World) -> None:
-    world.do(closing.cancel, answered(world), "not wanted")
+    world.do(attempts.cancel, answered(world), "not wanted")
     assert left(world) == TimeLeft(Ending.NOTHING_LEFT)
     world.do(products.add, NewProduct(name="金领冠", keywords=("金领冠",)))
     assert left(world) == TimeLeft(Ending.NO_WORK)

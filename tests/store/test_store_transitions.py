@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy import select
 from world import World, undone
 
-from tasks.domain.errors import IllegalTransition, UnknownSubtask
+from tasks.domain.errors import IllegalTransition
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import LEGAL, State, Transition, source, target
 from tasks.jobs import recalling, sweeps
-from tasks.store.queue import closing, transitions
+from tasks.store.queue import transitions
+from tasks.store.queue.attempts import cancel
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.tables import attempts, events, subtasks
 from tasks.store.sql.transaction import Transaction
@@ -27,7 +28,7 @@ def _in(world: World, state: State) -> int:
         return world.add("特仑苏")[0]
     subtask_id = world.waiting()
     if state is State.CANCELLED:
-        world.do(closing.cancel, subtask_id, "not wanted")
+        world.do(cancel, subtask_id, "not wanted")
     if state in (State.WAIT, State.CANCELLED):
         return subtask_id
     lease, work = world.begin(subtask_id)
@@ -50,51 +51,24 @@ def test_illegal_transitions_raise_and_change_nothing(world: World, state: State
     before = [world.rows(table) for table in (subtasks, attempts, events)]
     for transition in _MOVES:
         if state not in LEGAL[transition]:
-            with pytest.raises(IllegalTransition, match=f"in {state}"):
-                world.do(transitions.move_one, transition, Move(subtask_id))
             with pytest.raises(IllegalTransition):
                 world.do(transitions.move, transition, [Move(subtask_id)], state)
     if state not in LEGAL[Transition.CANCEL]:
         with pytest.raises(IllegalTransition):
-            world.do(closing.cancel, subtask_id, "too late")
+            world.do(cancel, subtask_id, "too late")
     assert [world.rows(table) for table in (subtasks, attempts, events)] == before
 
 
 @pytest.mark.parametrize("state", list(LEGAL[Transition.CANCEL]))
 def test_any_state_but_the_last_is_cancelled(world: World, state: State) -> None:
     subtask_id = _in(world, state)
-    world.do(closing.cancel, subtask_id, "not wanted")
+    world.do(cancel, subtask_id, "not wanted")
     assert world.state(subtask_id) is State.CANCELLED
     last = world.rows(events)[-1]
     assert (last.transition, last.from_state, last.to_state) == ("cancel", state, State.CANCELLED)
 
 
-def test_an_unknown_subtask_and_one_with_a_lease_are_not_moved(world: World) -> None:
-    subtask_id = _in(world, State.CRAWL)
-    with pytest.raises(IllegalTransition):
-        world.do(transitions.move_one, Transition.SUCCEED, Move(subtask_id))
-    with pytest.raises(UnknownSubtask, match="999"):
-        world.do(transitions.move_one, Transition.ADMIT, Move(999))
-    assert world.state(subtask_id) is State.CRAWL
-
-
 def test_every_transition_is_logged_with_its_note(world: World) -> None:
-    subtask_id = world.add("特仑苏")[0]
-    note = Move(subtask_id, {}, "token", 7, "n1", "why", {"數": [1, 2.5, None]})
-    with undone(world.store, world.now) as tx:  # no real move says all this
-        transitions.move_one(tx, Transition.ADMIT, note)
-        row = tx.engine_connection.execute(select(events).order_by(events.c.id)).all()[-1]
-    assert (row.token, row.attempt_id, row.node, row.reason, row.detail) == (
-        "token",
-        7,
-        "n1",
-        "why",
-        {"數": [1, 2.5, None]},
-    )
-    assert (row.at, row.from_state, row.to_state) == (world.now, State.PRIORITY, State.WAIT)
-
-
-def test_a_batch_of_transitions_is_logged_as_single_ones_are(world: World) -> None:
     ids = world.add("特仑苏", chunks=(True, True, True))
     moves = [
         Move(ids[0], {}, "a'b\\c", 7, 'n"1', "%s", {"數": [1, 2.5, None], "why": 'it\'s {"so"}\n\\'}),
@@ -146,7 +120,7 @@ def test_the_compare_and_set_of_a_batch_stands(world: World) -> None:
 
 
 def _admit(tx: Transaction, subtask_id: int) -> bool:
-    transitions.move_one(tx, Transition.ADMIT, Move(subtask_id))
+    transitions.move(tx, Transition.ADMIT, [Move(subtask_id)])
     return True
 
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 from world import SITE, World, hit, statements
 
+from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import HostGrants
 from tasks.domain.states import State
@@ -17,7 +18,7 @@ from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import OUT_OF_WORK_S, PAUSE, SHORTEST_S, TurnPace
-from tasks.store.queue.hosts import Rest, rest_host
+from tasks.store.queue.hosts import rest_host
 from tasks.store.queue.leases import Lease
 from tasks.store.sql.tables import attempts, events, subtasks
 

@@ -10,17 +10,16 @@ import pytest
 from world import SITE, START, World, host_views
 
 from splitter.catalog.names import Kind
+from tasks.domain.attempt_end import Counters
+from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
-from tasks.domain.grants import AddressGrants, HostGrants
+from tasks.domain.grants import HostGrants
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
-from tasks.scheduling.recall import RecallSettings
-from tasks.scheduling.unasked import UnaskedHost
+from tasks.scheduling.after_attempt import UnaskedHost
 from tasks.store.queries.queues import HostQueue, host_waits
-from tasks.store.queue import closing, hosts, nodes
-from tasks.store.queue.hosts import Rest
-from tasks.store.queue.leases import Counters
+from tasks.store.queue import attempts, hosts, nodes
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import events, host_rests
@@ -34,23 +33,10 @@ def no_answer(host: str = SITE) -> Rest:
     return Rest(host, UNREACHABLE, lambda times: 3.0 * 2 ** (times - 1))
 
 
-def unanswered(settings: RecallSettings | None = None, host: str = SITE) -> dict[str, object]:
+def unanswered() -> dict[str, object]:
     """The report of an attempt that its host did not answer."""
-    return {
-        "reason": FailureReason.HOST_UNREACHABLE,
-        "rests": (no_answer(host),),
-        "unasked": UnaskedHost(
-            host=host, unreachable=True, grants=NO_GRANTS, settings=settings or RecallSettings()
-        ),
-    }
-
-
-def too_long(grants: HostGrants) -> dict[str, object]:
-    """The report of an attempt whose host's permit was too far ahead."""
-    return {
-        "reason": FailureReason.NOTHING_STORED,
-        "unasked": UnaskedHost(host=SITE, unreachable=False, grants=grants, settings=RecallSettings()),
-    }
+    host = UnaskedHost(host=SITE, unreachable=True, grants=NO_GRANTS, silent_after_s=60.0)
+    return {"reason": FailureReason.HOST_UNREACHABLE, "rests": (no_answer(),), "unasked": host}
 
 
 @pytest.fixture
@@ -70,8 +56,8 @@ def of_host(name: str) -> Callable[[str], tuple[str, str]]:
     return lambda site: (name, site)
 
 
-def waits(world: World, engine: str = "engine.cn") -> list[HostQueue]:
-    found: list[HostQueue] = world.look(host_waits, of_host(engine), SILENT_AFTER)
+def waits(world: World) -> list[HostQueue]:
+    found: list[HostQueue] = world.look(host_waits, of_host("engine.cn"), SILENT_AFTER)
     return found
 
 
@@ -91,26 +77,7 @@ def test_a_host_that_answers_no_node_is_waited_for_without_a_recall(alone: World
     assert alone.attempts(one)[0].outcome == "released"
     last = alone.rows(events, events.c.subtask_id == one)[-1]
     why = f"{SITE} does not answer"
-    assert last.detail == {"why": why, "delay_s": 3.0, "idle_releases": 1, "waits_for": [SITE, UNREACHABLE]}
-    assert alone.verification().violations == ()
-
-
-def test_what_is_waited_for_is_forgotten_when_it_is_given_again(alone: World) -> None:
-    one = alone.waiting()
-    lease, _ = alone.begin(one)
-    alone.close(lease, **unanswered())
-    alone.pass_s(3)
-    assert alone.grant(one) is not None
-    assert alone.subtask(one).wait_host is None
-    assert alone.verification().violations == ()
-
-
-def test_cancelled_it_waits_for_nothing(alone: World) -> None:
-    one = alone.waiting()
-    lease, _ = alone.begin(one)
-    alone.close(lease, **unanswered())
-    alone.do(closing.cancel, one, "a person")
-    assert alone.subtask(one).wait_host is None
+    assert (last.detail["why"], last.detail["delay_s"]) == (why, 3.0)
     assert alone.verification().violations == ()
 
 
@@ -140,13 +107,6 @@ def test_nodes_that_are_silent_drained_or_of_another_kind_cure_nothing(two: Worl
     lease, _ = two.begin(one)
     two.close(lease, **unanswered())
     assert two.state(one) is State.WAIT
-
-
-def test_with_recall_switched_off_it_fails(alone: World) -> None:
-    one = alone.waiting()
-    lease, _ = alone.begin(one)
-    alone.close(lease, **unanswered(RecallSettings(enabled=False)))
-    assert alone.state(one) is State.FAILED
 
 
 def test_of_a_dead_host_all_that_waits_goes_to_a_person_however_many_they_are(two: World) -> None:
@@ -191,17 +151,6 @@ def test_rests_double_and_a_person_is_asked_after_twenty_attempts(alone: World) 
     assert alone.verification().violations == ()
 
 
-def test_any_answer_begins_the_count_anew(alone: World) -> None:
-    one = alone.waiting()
-    for _ in range(3):
-        lease, _ = alone.begin(one)
-        alone.close(lease, **unanswered())
-    assert alone.subtask(one).idle_releases == 3
-    lease, _ = alone.begin(one)
-    alone.close(lease, **unanswered(), answered=True)
-    assert alone.subtask(one).idle_releases == 0
-
-
 def test_what_the_node_gives_back_is_not_the_hosts_fault(alone: World) -> None:
     one = alone.waiting()
     lease, _ = alone.begin(one)
@@ -211,38 +160,25 @@ def test_what_the_node_gives_back_is_not_the_hosts_fault(alone: World) -> None:
     row = alone.subtask(one)
     assert (row.idle_releases, row.wait_host, row.wait_reason) == (1, None, None)
     lease = alone.grant(one)
-    alone.do(closing.release, {lease: "a live node did not start it in time"})
+    alone.do(attempts.release, {lease: "a live node did not start it in time"})
     assert alone.subtask(one).idle_releases == 1
 
 
 def test_a_release_carries_the_time_before_which_no_address_is_granted_a_permit(two: World) -> None:
     one = two.waiting()
     lease, _ = two.begin(one)
-    two.interrupt(lease, Counters(), "x", **too_long(HostGrants(next_s=45.0)))
+    grants = HostGrants(next_s=45.0)
+    host = UnaskedHost(host=SITE, unreachable=False, grants=grants, silent_after_s=60.0)
+    two.interrupt(lease, Counters(), "x", reason=FailureReason.NOTHING_STORED, unasked=host)
     row = two.subtask(one)
     assert row.not_before == START + timedelta(seconds=40)  # an attempt may wait 5 s for its permit
     assert (row.wait_host, row.wait_reason) == (SITE, NO_PERMIT)
     assert (row.state, row.failed_on) == (State.WAIT, [])
-
-
-def test_where_another_address_is_granted_one_it_may_go_at_once(two: World) -> None:
-    one = two.waiting()
-    lease, _ = two.begin(one, "n1")
-    mine = HostGrants(addresses={"n1": AddressGrants(next_s=45.0)})
-    two.interrupt(lease, Counters(), "x", **too_long(mine))
-    row = two.subtask(one)
-    assert (row.not_before, row.wait_host, row.wait_reason) == (None, None, None)
-
-
-def test_who_waits_for_a_refusal_is_told_its_cause(alone: World) -> None:
-    one = alone.waiting()
-    alone.do(hosts.rest_host, "n1", Rest(SITE, "forbidden", lambda _: 300.0))
-    lease, _ = alone.begin(one)
-    grants = HostGrants(addresses={"n1": AddressGrants(next_s=300.0)})
-    alone.interrupt(lease, Counters(), "x", **too_long(grants))
-    row = alone.subtask(one)
-    assert (row.wait_host, row.wait_reason) == (SITE, "forbidden")
-    assert row.not_before == START + timedelta(seconds=300)
+    (told,) = waits(two)
+    assert (told.host, told.cause, told.until) == (SITE, NO_PERMIT, row.not_before)
+    two.do(attempts.cancel, one, "a person")
+    assert two.subtask(one).wait_host is None
+    assert two.verification().violations == ()
 
 
 def test_a_host_that_answers_nobody_is_probed_from_one_address_after_the_other(two: World) -> None:
@@ -266,23 +202,15 @@ def test_a_host_that_answers_nobody_is_probed_from_one_address_after_the_other(t
     assert two.verification().violations == ()
 
 
-def test_where_one_address_was_never_asked_each_of_the_others_rests_for_itself(two: World) -> None:
-    two.node("n3")
-    one = two.waiting()
-    for node in ("n1", "n2"):
-        lease, _ = two.begin(one, node)
-        two.close(lease, **unanswered())
-        two.sweep(recalling.recall)
-        two.pass_s(2)
-    assert [row.until for row in two.rows(host_rests)] == [START + timedelta(seconds=s) for s in (3, 5)]
-
-
 def test_a_page_lets_every_other_address_probe_the_host_at_once(two: World) -> None:
     for node in ("n1", "n2", "n3"):
         two.do(hosts.rest_host, node, no_answer())
     two.do(hosts.rest_host, "n3", Rest("h.cn", "captcha", lambda _: 600.0))
     two.pass_s(3)
     two.do(hosts.rest_host, "n2", no_answer())
+    before = two.rows(host_rests)
+    two.do(hosts.close_breakers, [(SITE, "n4")])  # it was always answered
+    assert two.rows(host_rests) == before
     two.do(hosts.close_breakers, [(SITE, "n1")])
     left = {(r.host, r.node): r.until for r in two.rows(host_rests)}
     assert left == {
@@ -290,12 +218,6 @@ def test_a_page_lets_every_other_address_probe_the_host_at_once(two: World) -> N
         (SITE, "n3"): two.now,
         ("h.cn", "n3"): START + timedelta(seconds=600),
     }
-
-
-def test_a_page_of_a_node_that_was_always_answered_wakes_no_other(two: World) -> None:
-    two.do(hosts.rest_host, "n2", no_answer())
-    two.do(hosts.close_breakers, [(SITE, "n1")])
-    assert {one.host for one in two.look(hosts.list_rests)} == {SITE}
 
 
 def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two: World) -> None:
@@ -328,20 +250,3 @@ def test_waits_are_grouped_by_host(two: World) -> None:
     two.pass_s(3)
     (engine,) = waits(two)  # it is probed, and not answered yet
     assert engine.until <= two.now
-
-
-def test_what_was_released_waits_for_its_host_until_its_time(alone: World) -> None:
-    one = alone.waiting()
-    lease, _ = alone.begin(one)
-    alone.interrupt(lease, Counters(), "x", **too_long(HostGrants(next_s=45.0)))
-    (told,) = waits(alone)
-    assert (told.host, told.cause, told.until) == (SITE, NO_PERMIT, START + timedelta(seconds=40))
-    alone.pass_s(40)
-    assert waits(alone) == []
-
-
-def test_waits_are_told_after_the_nodes_have_left(alone: World) -> None:
-    alone.waiting()
-    alone.do(hosts.rest_host, "n1", no_answer())
-    alone.do(lambda tx: nodes.leave(tx, "n1"))
-    assert [one.host for one in waits(alone)] == [SITE]

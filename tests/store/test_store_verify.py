@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import event, insert
 from world import World, hit, statements, undone
 
+from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
 from tasks.store.queue import manual, nodes
-from tasks.store.queue.leases import Counters
 from tasks.store.queue.nodes import Heartbeat
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import events, pages, reviews, subtasks

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from sqlalchemy import Table, event, select
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Limits
 from splitter.catalog.names import Kind
+from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.grants import Grants
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
@@ -28,12 +30,14 @@ from tasks.jobs.scheduler_state import SchedulerState
 from tasks.reading.judge.product_match import matchable_text
 from tasks.reading.judge.verdicts import judge_page
 from tasks.scheduling import capacity
+from tasks.scheduling.after_attempt import after_attempt
+from tasks.scheduling.recall import RecallSettings
 from tasks.store.content import pages, products
 from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.content.products import NewProduct
-from tasks.store.queue import closing, leases, nodes, snapshot, tasks
-from tasks.store.queue.closing import AttemptReport, Close
-from tasks.store.queue.leases import Counters, Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
+from tasks.store.queue import leases, nodes, snapshot, tasks
+from tasks.store.queue.attempts import Close, close_many
+from tasks.store.queue.leases import Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
 from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.queue.tasks import NewTask, TaskQuery
@@ -42,6 +46,7 @@ from tasks.store.sql.tables import attempts, pair_stats, subtasks, targets
 from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.verify import Verification, verify
 
+AFTER_ATTEMPT = partial(after_attempt, rules=RecallSettings())
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SILENT = timedelta(seconds=60)
 SITE = "cca.org.cn"
@@ -261,16 +266,12 @@ class World:
         return kept
 
     def close(self, lease: Lease, counters: Counters | None = None, **report: Any) -> bool:
-        (closed,) = self.do(
-            closing.close_many, [Close(lease, AttemptReport(counters=counters or Counters(), **report))]
-        )
+        told = AttemptReport(counters=counters or Counters(), **report)
+        (closed,) = self.do(close_many, [Close(lease, told, AFTER_ATTEMPT)])
         return closed
 
     def interrupt(self, lease: Lease, counters: Counters, why: str, **report: Any) -> bool:
-        (closed,) = self.do(
-            closing.close_many, [Close(lease, AttemptReport(counters=counters, **report), why)]
-        )
-        return closed
+        return self.close(lease, counters, given_back=why, **report)
 
     # --- what has become of it ------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Kind
+from tasks.domain.breaker import Rest
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pages import Response
@@ -22,8 +23,9 @@ from tasks.reading.page_jobs import ReadingJob, run
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
-from tasks.store.queue import closing, leases, nodes, tasks, transitions
-from tasks.store.queue.hosts import Rest, rest_host
+from tasks.store.queue import attempts as queue_attempts
+from tasks.store.queue import leases, nodes, tasks, transitions
+from tasks.store.queue.hosts import rest_host
 from tasks.store.queue.leases import Grant
 from tasks.store.queue.nodes import Node
 from tasks.store.queue.partitions import NewPartition
@@ -140,7 +142,7 @@ class World:
             planned = NewTask(SITE, "baidu", "meta", (NewPartition(("牛奶",), len(urls), len(urls)),))
             tasks.plan(tx, wanted, [planned], lambda *_: urls)
             self.subtask_id = tx.engine_connection.scalar(select(subtasks.c.id))
-            transitions.move_one(tx, Transition.ADMIT, transitions.Move(self.subtask_id))
+            transitions.move(tx, Transition.ADMIT, [transitions.Move(self.subtask_id)])
         with self.store.begin() as tx:
             nodes.register(tx, Node("n1", frozenset(Kind), 1))
 
@@ -183,7 +185,7 @@ class World:
     def wake(self) -> None:
         """Back to WAIT by hand, as a recall would."""
         with self.store.begin(now=NOW) as tx:
-            transitions.move_one(tx, Transition.RECALL, transitions.Move(self.subtask_id))
+            transitions.move(tx, Transition.RECALL, [transitions.Move(self.subtask_id)])
 
     def rows(self, table):
         with self.store.read() as tx:
@@ -510,7 +512,7 @@ def test_pages_that_come_after_the_recall_are_kept_and_marked_late(sqlite_url):
     async def take_back(attempt, writer, lease):
         def two_minutes_later(tx):
             tx._now = tx.now + timedelta(minutes=2)
-            closing.silence(tx, {lease: FailureReason.SILENT})
+            queue_attempts.silence(tx, {lease: FailureReason.SILENT})
 
         async def silence():
             await writer.run(two_minutes_later)

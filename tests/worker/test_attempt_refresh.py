@@ -78,7 +78,7 @@ class Recrawled(World):
             self.subtask_id = max(
                 tx.engine_connection.scalars(subtasks.select().with_only_columns(subtasks.c.id))
             )
-            transitions.move_one(tx, Transition.ADMIT, transitions.Move(self.subtask_id))
+            transitions.move(tx, Transition.ADMIT, [transitions.Move(self.subtask_id)])
 
     @property
     def counts(self) -> tuple[int, int, int, int]:

@@ -24,7 +24,8 @@ from tasks.fetching.robots import RobotsRules
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
-from tasks.store.queue import closing, leases, nodes, tasks, transitions
+from tasks.store.queue import leases, nodes, tasks, transitions
+from tasks.store.queue.attempts import release
 from tasks.store.queue.leases import Grant, Lease
 from tasks.store.queue.nodes import Node
 from tasks.store.queue.partitions import NewPartition
@@ -196,7 +197,7 @@ class Scene:
             subtask_id = tx.engine_connection.scalar(
                 select(subtasks.c.id).order_by(subtasks.c.id.desc()).limit(1)
             )
-            transitions.move_one(tx, Transition.ADMIT, transitions.Move(subtask_id))
+            transitions.move(tx, Transition.ADMIT, [transitions.Move(subtask_id)])
             (lease,) = leases.grant(tx, [Grant(subtask_id, "n1", 20, 100.0, {})], SILENT)
             return lease
 
@@ -338,7 +339,7 @@ def test_a_lease_taken_back_since_is_not_begun(run: Callable[..., None]) -> None
         first, second = await scene.leases(*"ab")
         scene.node.offer([first, second])
         await scene.web.until(lambda: len(scene.web.inside) == 1)
-        assert await scene.writer.run(lambda tx: closing.release(tx, {second: "rebalanced"}))
+        assert await scene.writer.run(lambda tx: release(tx, {second: "rebalanced"}))
         await scene.node._heartbeat()
         scene.web.let(lambda _url: True)
         await scene.ended(1)
@@ -502,7 +503,7 @@ def test_an_attempt_that_breaks_is_closed_with_its_cause_and_the_next_one_runs(
         await scene.ended(2)
         assert scene.states == [State.FAILED, State.SLEEP]
         (failed,) = [row for row in scene.rows(events) if row.transition == Transition.FAIL]
-        assert (failed.reason, failed.detail["note"]) == ("node_error", "RuntimeError: no such thing")
+        assert (failed.reason, failed.detail["why"]) == ("node_error", "RuntimeError: no such thing")
 
     run(story)
     assert "no such thing" in caplog.text
@@ -543,7 +544,7 @@ def test_an_attempt_that_cannot_even_begin_holds_no_slot(
         await scene.ended(1)
         assert scene.states == [State.FAILED, State.SLEEP]
         (failed,) = [row for row in scene.rows(events) if row.transition == Transition.FAIL]
-        assert (failed.reason, failed.detail["note"]) == ("node_error", "KeyError: 'no rules'")
+        assert (failed.reason, failed.detail["why"]) == ("node_error", "KeyError: 'no rules'")
 
     run(story)
 

@@ -27,7 +27,7 @@ from splitter.errors import InputError
 from tasks.domain.errors import TaskError, WrongRevision
 from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs.celery_tasks import open_broker_connection, request_turn
-from tasks.store.queue import closing, nodes
+from tasks.store.queue import attempts, nodes
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
@@ -173,7 +173,7 @@ class NodeProcess:
         own, machine = self._settings, wiring.machine(self._settings)
         node = Node(self._name, own.kinds or row.kinds, self._slots, own.address or row.address, machine)
         # One process is one node: leases under way belong to a dead predecessor.
-        if back := closing.release_leases(tx, self._name, "its process was killed"):
+        if back := attempts.release_leases(tx, self._name, "its process was killed"):
             log.warning(
                 "node %s was killed: %d subtasks that it had under way are taken back", self._name, back
             )
@@ -189,7 +189,7 @@ class NodeProcess:
             log.exception("node %s did not stop in order", self._name)
         try:
             async with asyncio.timeout(_CLOSE_S):
-                await writer.run(lambda tx: closing.release_leases(tx, self._name, _STOPS))
+                await writer.run(lambda tx: attempts.release_leases(tx, self._name, _STOPS))
         except Exception:
             log.exception("node %s could not give back all of its leases: they will run out", self._name)
 

@@ -232,11 +232,10 @@ def histories(attempts: Sequence[PairAttempt]) -> tuple[History, History]:
     efficiency: History = []
     faded = PairStats()
     for n, one in enumerate(attempts, 1):
-        known = one.outcome in tuple(AttemptOutcome)
         result = AttemptResult(
             site="",
             node="",
-            outcome=AttemptOutcome(one.outcome) if known else AttemptOutcome.RELEASED,
+            outcome=AttemptOutcome(one.outcome),
             offered=one.offered,
             tried=one.tried,
             collected=one.collected,

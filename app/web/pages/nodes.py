@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from app.actions import manual_actions
 from app.web.base.context import Change, Context, Here, Notice
+from tasks.domain.breaker import Breaker
 from tasks.store.queue import hosts, nodes
-from tasks.store.queue.hosts import Breaker
 from tasks.store.queue.nodes import NodeRow
 from tasks.store.sql.transaction import Transaction
 

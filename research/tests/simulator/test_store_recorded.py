@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from research.simulator.recorded_rows import RecordedTask, recorded_attempts, recorded_tasks
-from tasks.store.queue.leases import Counters
+from tasks.domain.attempt_end import Counters
 from tests.store.world import World, hit
 
 

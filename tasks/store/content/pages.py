@@ -313,11 +313,11 @@ class TargetEndToStore:
 
 def end_targets(tx: Transaction, items: Sequence[TargetEndToStore]) -> list[None]:
     """Record targets that gave no page; nothing happens if the lease is over, because the try was cut off."""
-    leases = lock_leased(tx, _Found, _FIND_LOCKED, (item.lease for item in items))
+    leases = lock_leased(tx, [item.lease for item in items])
     groups: dict[tuple[str, str, bool], list[int]] = {}
     unchanged: set[tuple[bytes, int]] = set()
     for item in items:
-        if (subtask := leases.get(item.lease.token)) is not None:
+        if (subtask := leases.get(item.lease)) is not None:
             end = item.end
             groups.setdefault((end.state, end.reason, end.counts), []).append(end.target_id)
             if item.unchanged is not None:

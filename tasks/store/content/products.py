@@ -17,7 +17,7 @@ from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
 from tasks.store.content.review_removal import restore_links
-from tasks.store.queue import closing, schedules
+from tasks.store.queue import attempts, schedules
 from tasks.store.sql.transaction import Transaction
 
 SETTLED = (State.DONE, State.CANCELLED)
@@ -279,7 +279,7 @@ def _end_work(tx: Transaction, product_id: int, why: str) -> int:
     """Cancel a product's subtasks, make no more tasks of its rounds, and return the number of cancelled subtasks."""
     found = tx.rows(f"SELECT id {_OPEN} ORDER BY id", id=product_id, settled=SETTLED)
     for (subtask_id,) in found:
-        closing.cancel(tx, subtask_id, why)
+        attempts.cancel(tx, subtask_id, why)
     tx.run(_FORGET_SITES, id=product_id)
     tx.run(_END_PLANNING, id=product_id, now=tx.now)
     return len(found)

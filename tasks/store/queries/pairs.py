@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import Transition
-from tasks.store.queue.stats import ATTEMPT_COUNTS, ATTEMPT_SUMS
+from tasks.store.queue.attempts import ATTEMPT_COUNTS, ATTEMPT_SUMS
 from tasks.store.sql.transaction import Transaction
 
 NEWEST_ATTEMPTS = 20_000

@@ -11,11 +11,12 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import NamedTuple
 
+from tasks.domain.breaker import Breaker
 from tasks.domain.host_wait import UNREACHABLE, HostWait
 from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
 from tasks.store.queue import nodes, transitions
-from tasks.store.queue.hosts import Breaker, list_rests
+from tasks.store.queue.hosts import list_rests
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.transaction import Transaction
 

@@ -5,12 +5,11 @@ A breaker without a row is closed. With one it is open until the row's time, the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
-from tasks.domain.breaker import BreakerState
+from tasks.domain.breaker import Breaker, BreakerState, Rest
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.sql.transaction import Transaction
 
@@ -28,44 +27,6 @@ class Robots:
     status: int | None
     text: str
     fetched_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """A host that refuses a node's address, or does not answer it.
-
-    Attributes:
-        cause: the refusal's error class, or `UNREACHABLE`.
-        seconds: how long to rest, by the refusals in a row, this one included.
-    """
-
-    host: str
-    cause: str
-    seconds: Callable[[int], float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breaker:
-    """A breaker that is not closed.
-
-    Attributes:
-        cause: error class of the last refusal that counted, or `UNREACHABLE`.
-        state: at the time of the transaction; a half-open pair gets one attempt at a time.
-        until: when its rest ends, or ended.
-        times: refusals in a row.
-    """
-
-    host: str
-    node: str
-    cause: str
-    state: BreakerState
-    until: datetime
-    times: int
-
-    @property
-    def unanswered(self) -> int:
-        """Attempts in a row that the host did not answer; 0 if it refused the last one."""
-        return self.times if self.cause == UNREACHABLE else 0
 
 
 def save_robots(tx: Transaction, robots: Robots) -> None:
@@ -103,56 +64,42 @@ def rest_host(tx: Transaction, node: str, rest: Rest) -> float:
     """
     key = {"host": rest.host, "node": node}
     tx.later(_NEW_REST, cause=rest.cause, now=tx.now, **key)
-    (row,) = tx.records(_RestRow, f"{_REST} {_PAIR} FOR UPDATE", **key)
+    (row,) = tx.records(Breaker, _LOCK_PAIR, now=tx.now, **key)
     times = row.times if row.until > tx.now else row.times + 1
     until = tx.now + timedelta(seconds=rest.seconds(times))
     if until > row.until:
-        tx.later(_PROLONG, cause=rest.cause, until=until, times=times, **key)
+        prolong_rests(tx, [replace(row, cause=rest.cause, until=until, times=times)])
     return (max(until, row.until) - tx.now).total_seconds()
 
 
-class _RestRow(NamedTuple):
-    node: str
-    cause: str
-    until: datetime
-    times: int
-
-
-_REST = "SELECT node, cause, until, times FROM host_rests"
 _PAIR = "WHERE host = :host AND node = :node"
 _NEW_REST = """
     INSERT INTO host_rests (host, node, cause, until, times) VALUES (:host, :node, :cause, :now, 0)
     ON CONFLICT DO NOTHING
 """
-_PROLONG = f"UPDATE host_rests SET cause = :cause, until = :until, times = :times {_PAIR}"
+_RESTS = f"""
+    SELECT host, node, cause, until, times,
+        CASE WHEN until > :now THEN '{BreakerState.OPEN}' ELSE '{BreakerState.HALF_OPEN}' END AS state
+    FROM host_rests
+"""
+_LOCK_PAIR = f"{_RESTS} {_PAIR} FOR UPDATE"
 
 
-def rest_for_all(tx: Transaction, node: str, others: Collection[str], rest: Rest) -> None:
-    """Let a host that answers no node rest for every address. One address probes it instead of each.
-
-    Every address gets the highest number `n` of refusals in a row among them. The address that could ask next, except
-    the one that has just asked, probes the host after the rest for `n`. All others rest as for `n` + 1: they wait for
-    the answer to that probe, or make it if that address does not.
-
-    Args:
-        node: that has just asked.
-        others: further nodes that may ask.
-    """
-    rows = tx.records(_RestRow, _SILENT, host=rest.host)
-    able = [row for row in rows if row.node != node and row.node in others] or [
-        row for row in rows if row.node == node
-    ]
-    if not able:
-        return
-    times = max(row.times for row in rows)
-    next_one = min(able, key=lambda row: row.until)
-    for row in rows:
-        until = tx.now + timedelta(seconds=rest.seconds(times if row is next_one else times + 1))
-        values = {"cause": row.cause, "until": max(until, row.until), "times": times}
-        tx.later(_PROLONG, host=rest.host, node=row.node, **values)
+def lock_rests(tx: Transaction, names: Collection[str]) -> list[Breaker]:
+    """Lock the breakers of these hosts that are not closed, and return them by host and node."""
+    return tx.records(Breaker, _LOCK, now=tx.now, names=names)
 
 
-_SILENT = f"{_REST} WHERE host = :host AND cause = '{UNREACHABLE}' ORDER BY node FOR UPDATE"
+_LOCK = f"{_RESTS} WHERE host IN :names ORDER BY host, node FOR UPDATE"
+
+
+def prolong_rests(tx: Transaction, breakers: Iterable[Breaker]) -> None:
+    """Store how long hosts rest, by breakers that are locked."""
+    rows = [{name: getattr(one, name) for name in _STORED} for one in breakers]
+    tx.update("host_rests", ("host", "node"), rows)
+
+
+_STORED = ("host", "node", "cause", "until", "times")
 
 
 def close_breakers(tx: Transaction, pairs: Collection[tuple[str, str]]) -> None:
@@ -178,11 +125,7 @@ _CLOSE = f"DELETE FROM host_rests {_PAIR} AND until <= :now"
 
 def list_rests(tx: Transaction) -> list[Breaker]:
     """Return every breaker that is not closed, by node and host."""
-    return tx.records(Breaker, _RESTS, now=tx.now)
+    return tx.records(Breaker, _ALL, now=tx.now)
 
 
-_RESTS = f"""
-    SELECT host, node, cause, until, times,
-        CASE WHEN until > :now THEN '{BreakerState.OPEN}' ELSE '{BreakerState.HALF_OPEN}' END AS state
-    FROM host_rests ORDER BY node, host
-"""
+_ALL = f"{_RESTS} ORDER BY node, host"

@@ -1,6 +1,6 @@
 """Subtasks that wait for a person: listed, counted by cause, tried again, and set aside by the sweeps.
 
-`tasks.store.queue.closing.cancel` abandons one. A sweep sets aside what no sweep can work on, so that it holds up
+`tasks.store.queue.attempts.cancel` abandons one. A sweep sets aside what no sweep can work on, so that it holds up
 no other work: subtasks of a site that left the catalog, or whose host answers no node.
 """
 
@@ -14,9 +14,9 @@ from datetime import datetime
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 
-from tasks.domain.errors import IllegalTransition, UnknownSubtask
+from tasks.domain.errors import IllegalTransition
 from tasks.domain.failures import FailureReason
-from tasks.domain.states import State, Transition
+from tasks.domain.states import LEGAL, State, Transition
 from tasks.scheduling.recall import SUGGESTIONS
 from tasks.store.queue import nodes, tasks, transitions
 from tasks.store.queue.transitions import Move
@@ -151,15 +151,14 @@ def retry(tx: Transaction, subtask_id: int, *, node: str | None = None, edit: Ed
         UnknownNode, InputError: there is no such node, or it is not of the subtask's kind.
         InputError: it can't be changed like that; nothing is.
     """
-    found = tx.rows("SELECT state, round, kind FROM subtasks WHERE id = :id", id=subtask_id)
-    if not found:
-        raise UnknownSubtask(f"there is no subtask {subtask_id}")
-    ((state, last_round, kind),) = found
-    if state != State.MANUAL:
-        raise IllegalTransition(f"subtask {subtask_id} is in {state}; only one in MANUAL can be tried again")
-    if node is not None and Kind(kind) not in (kinds := nodes.get(tx, node).kinds):
+    found = transitions.lock_one(tx, subtask_id)
+    if found.state is not State.MANUAL:
+        raise IllegalTransition(
+            f"subtask {subtask_id} is in {found.state}; only one in MANUAL can be tried again"
+        )
+    if node is not None and Kind(found.kind) not in (kinds := nodes.get(tx, node).kinds):
         raise InputError(
-            f"subtask {subtask_id} is of kind {kind}, node {node} takes {', '.join(sorted(kinds))}"
+            f"subtask {subtask_id} is of kind {found.kind}, node {node} takes {', '.join(sorted(kinds))}"
         )
     wanted = edit or Edit()
     if any(n is not None and n < 1 for n in (wanted.pages, wanted.quota)):
@@ -168,11 +167,11 @@ def retry(tx: Transaction, subtask_id: int, *, node: str | None = None, edit: Ed
         _limit_pages(tx, subtask_id, wanted.pages)
     tx.run(_UNTRIED, id=subtask_id)
     left = tasks.count_left(tx, [subtask_id])[subtask_id]
-    same = {"round": last_round + 1, "left": left, "assigned_node": node}
+    same = {"round": found.round + 1, "left": left, "assigned_node": node}
     if wanted.quota is not None:
         same["assigned_quota"] = wanted.quota
     begun = {"recalls": 0, "idle_releases": 0, "failed_on": [], "not_before": None, "reason": None}
-    transitions.move_one(tx, Transition.RETRY, Move(subtask_id, {**same, **begun}, node=node, detail=same))
+    transitions.move(tx, Transition.RETRY, [Move(subtask_id, {**same, **begun}, node=node, detail=same)])
     return left
 
 
@@ -205,12 +204,15 @@ def set_aside(tx: Transaction, reason: FailureReason, whys: Mapping[int, str]) -
     Args:
         whys: a sentence for people, by subtask.
     """
-    suggestion = SUGGESTIONS[reason]
-    moves = [
-        Move(subtask_id, reason=reason, detail={"why": why, "suggestion": suggestion})
-        for subtask_id, why in whys.items()
-    ]
-    return transitions.set_aside(tx, moves)
+    values = {"reason": reason, "failed_on": [], "not_before": None, **transitions.NO_WAIT}
+    moves: dict[State, list[Move]] = {}
+    for row in transitions.lock(tx, whys, skip_locked=True):
+        if row.state in LEGAL[Transition.SET_ASIDE]:
+            detail = {"why": whys[row.id], "suggestion": SUGGESTIONS[reason]}
+            moves.setdefault(row.state, []).append(Move(row.id, values, reason=reason, detail=detail))
+    for state, its in moves.items():
+        transitions.move(tx, Transition.SET_ASIDE, its, state)
+    return sum(map(len, moves.values()))
 
 
 def set_aside_unanswered(tx: Transaction, sites: Mapping[str, str]) -> int:

@@ -162,7 +162,7 @@ _ADD = """
 def remove(tx: Transaction, name: str, silent_after: timedelta) -> None:
     """Remove a node that was added and does not run; its statistics stay in the node-run control.
 
-    Its leases stay: release them in the same transaction (`tasks.store.queue.closing.release_leases`).
+    Its leases stay: release them in the same transaction (`tasks.store.queue.attempts.release_leases`).
 
     Args:
         silent_after: a node does not run if its last heartbeat is older than this.

@@ -11,20 +11,19 @@ database. The other queues are short, and counted by their index.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from tasks.domain.errors import IllegalTransition, UnknownSubtask
-from tasks.domain.states import LEGAL, State, Transition, source, target
+from tasks.domain.errors import UnknownSubtask
+from tasks.domain.states import State, Transition, source, target
 from tasks.store.sql.batches import sqlite_time
 from tasks.store.sql.transaction import Transaction
 
 LOCKED = "id IN :ids ORDER BY id FOR UPDATE"
 """Condition of a query that locks subtasks: every transaction locks them in the same order."""
-LOCKED_IF_FREE = f"{LOCKED} SKIP LOCKED"
-"""The same, but without those that another transaction has locked: they wait for the next sweep."""
 
 NO_WAIT: Mapping[str, Any] = {"wait_host": None, "wait_reason": None}
 """Columns of a subtask that waits for no host."""
@@ -74,12 +73,7 @@ def create(
         tuple(rows[0]),
         [tuple(row.values()) for row in rows],
         returning="id, part_id, chunk, parent_id",
-        shared={
-            "state": State.PRIORITY.value,
-            "failed_on": [],
-            "created_at": tx.now,
-            "changed_at": tx.now,
-        },
+        shared={"state": State.PRIORITY, "failed_on": [], "created_at": tx.now, "changed_at": tx.now},
     )
     numbers = {tuple(key): number for number, *key in made}
     ids = [numbers[row["part_id"], row["chunk"], row.get("parent_id")] for row in rows]
@@ -95,12 +89,54 @@ _CHOSEN = ("not_before", "assigned_quota")
 """Columns of a new subtask that later events set again."""
 
 
-def lock(tx: Transaction, state: State, ids: Sequence[int]) -> list[int]:
-    """Lock those of these subtasks that are in a queue; return their ids."""
-    return [number for (number,) in tx.rows(_LOCK, ids=list(ids), state=state.value)]
+class LockedSubtask(NamedTuple):
+    """A subtask that this transaction has locked.
+
+    Attributes:
+        lease_token, lease_node, lease_deadline, lease_started, attempt_id: of its lease; None, and False, without one.
+        failed_on: nodes that failed in this round, the oldest failure first.
+        idle_releases: attempts in a row that no host answered.
+    """
+
+    id: int
+    product_id: int
+    site: str
+    kind: str
+    state: State
+    round: int
+    attempts: int
+    lease_token: str | None
+    lease_node: str | None
+    lease_deadline: datetime | None
+    lease_started: bool
+    attempt_id: int | None
+    failed_on: list[str]
+    assigned_node: str | None
+    idle_releases: int
 
 
-_LOCK = f"SELECT id FROM subtasks WHERE state = :state AND {LOCKED}"
+SUBTASKS = f"SELECT {', '.join(LockedSubtask._fields)} FROM subtasks"
+
+
+def lock(tx: Transaction, ids: Collection[int], *, skip_locked: bool = False) -> list[LockedSubtask]:
+    """Lock subtasks, by their ids: every transaction locks them in the same order.
+
+    Args:
+        skip_locked: pass over those that another transaction has locked; they wait for the next sweep.
+    """
+    return tx.records(LockedSubtask, _LOCK_IF_FREE if skip_locked else _LOCK, ids=ids) if ids else []
+
+
+def lock_one(tx: Transaction, subtask_id: int) -> LockedSubtask:
+    """Lock a subtask. Raises UnknownSubtask if there is no such subtask."""
+    found = lock(tx, [subtask_id])
+    if not found:
+        raise UnknownSubtask(f"there is no subtask {subtask_id}")
+    return found[0]
+
+
+_LOCK = f"{SUBTASKS} WHERE {LOCKED}"
+_LOCK_IF_FREE = f"{_LOCK} SKIP LOCKED"
 
 
 def move(
@@ -126,13 +162,12 @@ def move(
     if not moves:
         return
     begin = begin or source(transition)
-    assert begin is not None, "`create` makes what is in no queue"
     end = target(transition, begin)
     # The queue is a column of the rows, not a constant. Otherwise PostgreSQL's planner might look for the rows by it,
     # if its statistics come from a time when that queue was empty.
-    rows = [{"id": one.subtask_id, "state": begin.value, **one.values} for one in moves]
+    rows: list[dict[str, Any]] = [{"id": one.subtask_id, "state": begin, **one.values} for one in moves]
+    shared: dict[str, Any] = {"state": end, "changed_at": tx.now}
     key: tuple[str, ...] = ("id", "state")
-    shared: dict[str, Any] = {"state": end.value, "changed_at": tx.now}
     if end is State.CRAWL:
         shared["lease_deadline"] = until
         for row, one in zip(rows, moves, strict=True):
@@ -146,109 +181,21 @@ def move(
     _log(tx, transition, begin, end, moves)
 
 
-class _Held(NamedTuple):
-    state: State
-    token: str | None
-    attempt_id: int | None
-    node: str | None
-
-
-_LOCK_ONE = """
-    SELECT state, lease_token AS token, attempt_id, lease_node AS node FROM subtasks WHERE id = :id FOR UPDATE
-"""
-
-
-def _lock_one(tx: Transaction, subtask_id: int) -> _Held:
-    found = tx.record(_Held, _LOCK_ONE, id=subtask_id)
-    if found is None:
-        raise UnknownSubtask(f"there is no subtask {subtask_id}")
-    return found
-
-
-def move_one(tx: Transaction, transition: Transition, one: Move) -> None:
-    """Perform one transition of a subtask that has no lease.
-
-    Raises:
-        IllegalTransition: it is in another queue.
-        UnknownSubtask: there is no such subtask.
-    """
-    state = _lock_one(tx, one.subtask_id).state
-    if state is not source(transition) or state is State.CRAWL:
-        raise IllegalTransition(
-            f"subtask {one.subtask_id} is in {state}: {transition} starts from {source(transition)}"
-        )
-    move(tx, transition, [one])
-
-
-def set_aside(tx: Transaction, moves: Sequence[Move]) -> int:
-    """Move subtasks that no node can work on to MANUAL, from any queue without a lease; return how many."""
-    states = dict(tx.rows(_STATES, ids=[one.subtask_id for one in moves])) if moves else {}
-    done = 0
-    for begin in LEGAL[Transition.SET_ASIDE]:
-        its = [
-            replace(one, values={"reason": one.reason, "failed_on": [], "not_before": None, **NO_WAIT})
-            for one in moves
-            if states.get(one.subtask_id) == begin
-        ]
-        move(tx, Transition.SET_ASIDE, its, begin)
-        done += len(its)
-    return done
-
-
-_STATES = f"SELECT id, state FROM subtasks WHERE {LOCKED_IF_FREE}"
-
-
-def cancel(tx: Transaction, subtask_id: int, why: str) -> int | None:
-    """Cancel a subtask that is not settled for good; return the attempt whose lease this ends.
-
-    Raises:
-        IllegalTransition: it is DONE or CANCELLED.
-        UnknownSubtask: there is no such subtask.
-    """
-    held = _lock_one(tx, subtask_id)
-    one = Move(
-        subtask_id,
-        NO_WAIT,
-        held.token,
-        held.attempt_id,
-        held.node,
-        reason="cancelled",
-        detail={"why": why},
-    )
-    move(tx, Transition.CANCEL, [one], held.state)
-    return held.attempt_id
-
-
 def _log(
     tx: Transaction, transition: Transition, begin: State | None, end: State, moves: Sequence[Move]
 ) -> None:
-    tx.insert(
-        "events",
-        _LOGGED,
-        [
-            (
-                one.subtask_id,
-                one.token,
-                one.attempt_id,
-                one.node,
-                one.reason,
-                one.detail and dict(one.detail),
-                {name: sqlite_time(v) if isinstance(v, datetime) else v for name, v in one.values.items()},
-            )
-            for one in moves
-        ],
-        shared={
-            "at": tx.now,
-            "transition": transition.value,
-            "from_state": begin and begin.value,
-            "to_state": end.value,
-        },
-    )
+    rows = [(*_LOGGED(one), {name: _plain(value) for name, value in one.values.items()}) for one in moves]
+    shared = {"at": tx.now, "transition": transition, "from_state": begin, "to_state": end}
+    tx.insert("events", (*_TOLD, "sets"), rows, shared=shared)
     count_moves(tx, begin, end, len(moves))
 
 
-_LOGGED = ("subtask_id", "token", "attempt_id", "node", "reason", "detail", "sets")
+def _plain(value: Any) -> Any:
+    return sqlite_time(value) if isinstance(value, datetime) else value
 
+
+_TOLD = ("subtask_id", "token", "attempt_id", "node", "reason", "detail")
+_LOGGED = attrgetter(*_TOLD)
 KEPT = (State.PRIORITY, State.MANUAL, State.DONE, State.CANCELLED)
 """Queues whose numbers are kept."""
 
@@ -258,18 +205,13 @@ _MANY_ROWS = 100
 
 def count_moves(tx: Transaction, begin: State | None, end: State, n: int) -> None:
     """Store how a transaction changed the queues: `n` subtasks left `begin` (`None`: they are new) for `end`."""
-    changed = [(state.value, by) for state, by in ((begin, -n), (end, n)) if state in KEPT]
+    changed = [(state, by) for state, by in ((begin, -n), (end, n)) if state in KEPT]
     tx.insert("queue_counts", ("state", "n"), changed)
-
-
-class _QueueCount(NamedTuple):
-    state: str
-    n: int
 
 
 def count_queues(tx: Transaction) -> dict[str, int]:
     """Return the number of subtasks in each queue."""
-    return dict.fromkeys(map(str, State), 0) | {row.state: row.n for row in tx.records(_QueueCount, _COUNTS)}
+    return dict.fromkeys(map(str, State), 0) | dict(tx.rows(_COUNTS))
 
 
 _SHORT = ", ".join(f"'{state}'" for state in State if state not in KEPT)

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from splitter.normalize import name_key
 
 from tasks.domain.pair_stats import SUMS
-from tasks.store.queue.stats import ATTEMPT_SUMS
+from tasks.store.queue.attempts import ATTEMPT_SUMS
 from tasks.store.sql.records import read_time
 from tasks.store.sql.transaction import Transaction
 
