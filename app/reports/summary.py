@@ -9,7 +9,6 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from tasks.domain.pair_stats import SUMS
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums, PairRow
@@ -130,20 +129,10 @@ def document(done: Summary) -> dict[str, Any]:
 
 
 def pair_document(pair: PairRow) -> dict[str, Any]:
-    """A pair with its two rates."""
-    names = (
-        "site",
-        "node",
-        *SUMS,
-        "wait_s",
-        "requests",
-        "requests_per_page",
-        "rtt_ms",
-        "completion",
-        "efficiency_s",
-    )
-    told = {name: getattr(pair, name) for name in names if name != "lost_s"}
-    return {"product": pair.product, **told} if pair.product else told
+    """A pair with its rates; of one product, with its name."""
+    told = asdict(pair)
+    del told["lost_s"]
+    return told if pair.product else {name: value for name, value in told.items() if name != "product"}
 
 
 def cause_of(row: ManualRow) -> tuple[str, str]:

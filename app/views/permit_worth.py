@@ -36,12 +36,14 @@ def permit_worths(tx: Transaction) -> Mapping[tuple[str, str], PermitWorth]:
     now_s = tx.now.timestamp()
     knowledge = _knowledge(tx)
     chances = posterior(knowledge, now_s, knowledge.sites, knowledge.nodes).mean().page_chance
-    prices = pairs.last_prices(tx)
+    prices = [one for one in pairs.last_prices(tx) if one[2] is not None]
+    permit = {site: price for site, _, price, _ in prices}
+    slot = {node: price for _, node, _, price in prices}
     return {
         (site, node): PermitWorth(
             page_chance=float(chances[knowledge.sites[site], knowledge.nodes[node]]),
-            permit_worth=prices.permit.get(site),
-            slot_worth=prices.slot.get(node),
+            permit_worth=permit.get(site),
+            slot_worth=slot.get(node),
         )
         for site in knowledge.sites
         for node in knowledge.nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from fastapi import APIRouter
@@ -15,12 +15,12 @@ from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from app.run.version import VERSION
-from app.web.base.context import Context, Here
+from app.web.base.context import Here
 from tasks.domain.breaker import BreakerState
 from tasks.jobs.measurements import Measured, load_measurements
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
-from tasks.store.queries.pairs import NEWEST_ATTEMPTS, AttemptSums, PairRow
+from tasks.store.queries.pairs import NEWEST_ATTEMPTS, PairRow
 from tasks.store.queue import hosts, nodes, notices, transitions
 from tasks.store.queue.nodes import NodeRow
 from tasks.store.sql.transaction import Transaction
@@ -33,7 +33,7 @@ _PACE_S = 120.0
 def metrics(page: Here) -> Response:
     """The metrics in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Kept(page.context.read("metrics", _Reader(page.context))))
+    registry.register(_Kept(page.context.read("metrics", _read)))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -48,28 +48,22 @@ class _Kept(Collector):
         yield from self._families
 
 
-class _Reader:
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def __call__(self, tx: Transaction) -> list[Metric]:
-        return [
-            _gauge(
-                "reviewloop_info", "Version of the dashboard that tells this.", {(VERSION,): 1.0}, "version"
-            ),
-            *_of_queues(tx),
-            *_of_pairs(pairs.pairs(tx)),
-            *_of_nodes(tx),
-            *_measure_hosts(tx),
-            *_of_scheduler(load_measurements(tx), tx.now),
-            _gauge(
-                "reviewloop_alert",
-                "1: an alert that is on.",
-                {(row.rule, row.subject): 1.0 for row in notices.list_alerts(tx) if row.firing},
-                "rule",
-                "subject",
-            ),
-        ]
+def _read(tx: Transaction) -> list[Metric]:
+    return [
+        _gauge("reviewloop_info", "Version of the dashboard that tells this.", {(VERSION,): 1.0}, "version"),
+        *_of_queues(tx),
+        *_of_pairs(pairs.pairs(tx)),
+        *_of_nodes(tx),
+        *_measure_hosts(tx),
+        *_of_scheduler(load_measurements(tx), tx.now),
+        _gauge(
+            "reviewloop_alert",
+            "1: an alert that is on.",
+            {(row.rule, row.subject): 1.0 for row in notices.list_alerts(tx) if row.firing},
+            "rule",
+            "subject",
+        ),
+    ]
 
 
 def _gauge(name: str, said: str, values: Mapping[Any, float], *labels: str) -> Metric:
@@ -114,25 +108,22 @@ def _of_queues(tx: Transaction) -> Iterator[Metric]:
         "reviewloop_reviews_per_second", "Stored in the last 120 s.", {(): pace.reviews / pace.seconds}
     )
 
-    latest = pairs.recent_traffic(tx, _PACE_S)
+    latest = pairs.recent_attempts(tx, tx.now - timedelta(seconds=_PACE_S))
     said = "Of attempts that ended in the last 120 s."
-    yield _gauge("reviewloop_requests_per_second", said, {(): latest.requests / _PACE_S})
-    yield _gauge("reviewloop_received_bytes_per_second", said, {(): latest.bytes / _PACE_S})
+    requests, received = sum(one.requests for one in latest), sum(one.bytes for one in latest)
+    yield _gauge("reviewloop_requests_per_second", said, {(): requests / _PACE_S})
+    yield _gauge("reviewloop_received_bytes_per_second", said, {(): received / _PACE_S})
+    failures = Counter[tuple[str, str]]()
+    for group in pairs.recent_attempts(tx):
+        if group.reason is not None:
+            failures[group.site, group.reason] += group.n
     yield _gauge(
         "reviewloop_recent_failures",
         f"Attempts that failed among the newest {NEWEST_ATTEMPTS:,}.",
-        _failures(pairs.recent_attempts(tx)),
+        failures,
         "site",
         "reason",
     )
-
-
-def _failures(recent: Mapping[tuple[str, str], AttemptSums]) -> dict[tuple[str, str], float]:
-    """Failed attempts by site and reason."""
-    found: Counter[tuple[str, str]] = Counter()
-    for (site, _), sums in recent.items():
-        found.update({(site, reason): n for reason, n in sums.reasons.items()})
-    return {of: float(n) for of, n in found.items()}
 
 
 def _of_pairs(rows: list[PairRow]) -> Iterator[Metric]:

@@ -18,8 +18,7 @@ from app.web.pages.nodes import read_nodes
 from app.web.pages.overview import read_overview
 from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
-from app.web.pages.sites import read_sites
-from tasks.domain.pair_stats import PairStats
+from app.web.pages.sites import ListedSite, read_sites
 from tasks.domain.voices import Voice
 from tasks.store.queries import pairs
 from tasks.store.queries import products as product_queries
@@ -113,20 +112,11 @@ def matrix(page: Here, site: Text = "") -> list[Pair]:
     """Every pair with closed attempts, or those of one site."""
     told = read_matrix(page.context)
     found = []
-    for (name, node), of in told.sums.items():
-        if site in ("", name):
-            recent = told.recent.get((name, node), AttemptSums())
-            sums = {key: getattr(of, key) for key in Pair.model_fields if hasattr(PairStats, key)}
-            found.append(
-                Pair(
-                    site=name,
-                    node=node,
-                    **sums,
-                    requests_per_page=recent.requests_per_page,
-                    outcomes=recent.outcomes,
-                    reasons=recent.reasons,
-                )
-            )
+    for key, of in told.sums.items():
+        if site in ("", of.site):
+            recent = told.recent.get(key, AttemptSums())
+            rate = {"requests_per_page": recent.requests_per_page}
+            found.append(Pair.model_validate(asdict(recent) | asdict(of) | rate))
     return found
 
 
@@ -156,20 +146,10 @@ class Node(BaseModel):
 @router.get("/nodes", responses=PROBLEMS)
 def nodes(page: Here) -> list[Node]:
     """Every node."""
-    told = read_nodes(page.context)
+    told, silent_after = read_nodes(page.context), page.context.silent_after
+    alive = {row.name for row in told.rows if row.seen_at and told.now - row.seen_at <= silent_after}
     return [
-        Node(
-            name=row.name,
-            kinds=sorted(row.kinds),
-            slots=row.slots,
-            running=row.running,
-            waiting=row.waiting,
-            idle=row.idle,
-            drained=row.drained,
-            alive=row.seen_at is not None and told.now - row.seen_at <= page.context.silent_after,
-            seen_at=row.seen_at,
-            attempts_per_s=row.attempts_per_s,
-        )
+        Node.model_validate(asdict(row) | {"kinds": sorted(row.kinds), "alive": row.name in alive})
         for row in told.rows
     ]
 
@@ -287,33 +267,10 @@ def reviews(
     return Reviews(reviews=rows, before=found.before)
 
 
-class Site(BaseModel):
-    """A site, its limits in requests a second, and how the newest attempts ended there."""
-
-    name: str
-    engine: str
-    group: str
-    per_address_per_s: float | None
-    total_per_s: float | None
-    outcomes: dict[str, int]
-    reasons: dict[str, int]
-
-
 @router.get("/sites", responses=PROBLEMS)
-def sites(page: Here) -> list[Site]:
+def sites(page: Here) -> list[ListedSite]:
     """Every site of the catalog, and those that were crawled before they left it."""
-    return [
-        Site(
-            name=row.name,
-            engine=row.engine,
-            group=row.group,
-            per_address_per_s=row.limits.per_address_per_s if row.limits else None,
-            total_per_s=row.limits.total_per_s if row.limits else None,
-            outcomes=row.recent.outcomes,
-            reasons=row.recent.reasons,
-        )
-        for row in read_sites(page.context)
-    ]
+    return read_sites(page.context)
 
 
 def _plain(*names: str) -> None:

@@ -18,7 +18,7 @@ from app.web.base.rendering import number, percent
 from app.web.pages.node_ratings import FEW, Verdict, verdicts
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
 from tasks.store.queries import pairs
-from tasks.store.queries.pairs import AttemptSums, PairAttempt
+from tasks.store.queries.pairs import AttemptSums, PairAttempt, PairRow
 from tasks.store.queue import hosts, nodes
 from tasks.store.sql.transaction import Transaction
 
@@ -37,16 +37,12 @@ MEASURES = {
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """All pairs with closed attempts: their sums, and how they did lately."""
+    """All pairs with closed attempts: their sums, and how they and their sites did lately."""
 
-    sums: Mapping[tuple[str, str], PairStats]
+    sums: Mapping[tuple[str, str], PairRow]
     recent: Mapping[tuple[str, str], AttemptSums]
+    sites: Mapping[str, AttemptSums]
     nodes: Sequence[str]
-
-    @property
-    def sites(self) -> list[str]:
-        """Every site with a pair, by name."""
-        return sorted({site for site, _ in self.sums})
 
 
 def read_matrix(context: Context) -> Matrix:
@@ -55,7 +51,9 @@ def read_matrix(context: Context) -> Matrix:
     def read(tx: Transaction) -> Matrix:
         sums = {(row.site, row.node): row for row in pairs.pairs(tx)}
         named = sorted({node for _, node in sums} | {row.name for row in nodes.list_nodes(tx)})
-        return Matrix(sums, pairs.recent_attempts(tx), named)
+        recent = pairs.recent_attempts(tx)
+        by_pair = pairs.sums_by(recent, lambda one: (one.site, one.node))
+        return Matrix(sums, by_pair, pairs.sums_by(recent, lambda one: one.site), named)
 
     return context.read("matrix", read)
 
@@ -82,7 +80,7 @@ def matrix(page: Here, measure: str = "completion", after: str = "", q: str = ""
     """Completion rate, efficiency or requests of each pair as a heat map, with what it says in words."""
     measure = measure if measure in MEASURES else "completion"
     told = read_matrix(page.context)
-    named = [site for site in told.sites if q.lower() in site]
+    named = sorted({site for site, _ in told.sums if q.lower() in site})
     sites = [site for site in named if site > after][:_SITES_A_PAGE]
     more = sites[-1] if sites and sites[-1] != named[-1] else ""
     return page.html(
@@ -137,7 +135,7 @@ def _cell(page: Page, told: Matrix, measure: str, site: str, node: str) -> Cell 
     return replace(cell, rank=rank, why=_why(page, told, site, node, of))
 
 
-def _why(page: Page, told: Matrix, site: str, node: str, of: PairStats) -> str:
+def _why(page: Page, told: Matrix, site: str, node: str, of: PairRow) -> str:
     reasons = told.recent.get((site, node), AttemptSums()).reasons
     if not reasons or (of.completion is not None and of.completion >= FEW):
         return ""
@@ -145,7 +143,7 @@ def _why(page: Page, told: Matrix, site: str, node: str, of: PairStats) -> str:
 
 
 def _measured(
-    page: Page, told: Matrix, measure: str, site: str, node: str, of: PairStats
+    page: Page, told: Matrix, measure: str, site: str, node: str, of: PairRow
 ) -> tuple[Cell, float | None]:
     """A cell and what it shows as a number, more is better."""
     if measure == "completion":
@@ -202,7 +200,7 @@ def pair(page: Here, site: str, node: str) -> Response:
         live_s=5,
         site=site,
         node=node,
-        sums=sums or PairStats(),
+        sums=sums or PairRow(site=site, node=node),
         recent=told.recent.get((site, node), AttemptSums()),
         said=words(page, verdicts(site, told.sums, told.recent)),
         completion_chart=_chart(

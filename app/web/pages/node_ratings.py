@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tasks.domain.pair_stats import PairStats
-from tasks.store.queries.pairs import AttemptSums
+from tasks.store.queries.pairs import AttemptSums, PairRow
 
 FEWEST_ATTEMPTS = 3
 """With fewer, nothing is said about a pair."""
@@ -38,7 +37,7 @@ class Verdict:
 
 
 def verdicts(
-    site: str, sums: Mapping[tuple[str, str], PairStats], recent: Mapping[tuple[str, str], AttemptSums]
+    site: str, sums: Mapping[tuple[str, str], PairRow], recent: Mapping[tuple[str, str], AttemptSums]
 ) -> Sequence[Verdict]:
     """A verdict on each node that tried a site, the best first."""
     tried = {node: of for (name, node), of in sums.items() if name == site}
@@ -50,7 +49,7 @@ def verdicts(
 _RANK = {True: 0, None: 1, False: 2}
 
 
-def _verdict(node: str, of: PairStats, quickest: float | None, recent: AttemptSums | None) -> Verdict:
+def _verdict(node: str, of: PairRow, quickest: float | None, recent: AttemptSums | None) -> Verdict:
     share, seconds, offered = of.completion, of.efficiency_s, int(of.offered)
     reasons = recent.reasons if recent is not None else {}
     reason = max(reasons, key=lambda name: (reasons[name], name), default="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from threading import Lock
@@ -15,7 +16,7 @@ from app.web.base.context import Change, Context, Here
 from app.web.base.phrases import Translate
 from app.web.pages.matrix import read_matrix, words
 from app.web.pages.node_ratings import verdicts
-from splitter.catalog.model import Catalog, Limits
+from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.address import sendable
 from tasks.domain.failures import FetchError
@@ -41,41 +42,41 @@ _TRYING = Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class SiteRow:
-    """A site of the catalog, or one that was crawled before it left.
+class ListedSite:
+    """A site with its limits in requests a second, and how the newest attempts ended there.
 
     Attributes:
-        recent: how the newest attempts ended there.
+        engine: empty if it was crawled before it left the catalog.
     """
 
     name: str
     engine: str
     group: str
-    limits: Limits | None
-    recent: AttemptSums
+    per_address_per_s: float | None
+    total_per_s: float | None
+    outcomes: Mapping[str, int]
+    reasons: Mapping[str, int]
 
 
-def read_sites(context: Context) -> list[SiteRow]:
-    """Every site, by name."""
-    of: dict[str, AttemptSums] = {}
-    for (site, _), one in read_matrix(context).recent.items():
-        sums = of.setdefault(site, AttemptSums())
-        sums.requests += one.requests
-        sums.collected += one.collected
-        for counts, added in ((sums.outcomes, one.outcomes), (sums.reasons, one.reasons)):
-            for name, n in added.items():
-                counts[name] = counts.get(name, 0) + n
-    catalog = context.catalog.sites
-    return [
-        SiteRow(
-            name,
-            catalog[name].engine if name in catalog else "",
-            str(catalog[name].group or "") if name in catalog else "",
-            context.hosts.limits(name) if name in catalog else None,
-            of.get(name, AttemptSums()),
+def read_sites(context: Context) -> list[ListedSite]:
+    """Return every site of the catalog, and those that were crawled before they left it, by name."""
+    catalog, recent = context.catalog.sites, read_matrix(context).sites
+    found = []
+    for name in sorted({*catalog, *recent}):
+        entry, of = catalog.get(name), recent.get(name, AttemptSums())
+        limits = context.hosts.limits(name)
+        found.append(
+            ListedSite(
+                name,
+                entry.engine if entry else "",
+                str(entry.group or "") if entry else "",
+                limits.per_address_per_s if entry else None,
+                limits.total_per_s if entry else None,
+                of.outcomes,
+                of.reasons,
+            )
         )
-        for name in sorted({*catalog, *of})
-    ]
+    return found
 
 
 @router.get("/sites")

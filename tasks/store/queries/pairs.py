@@ -1,4 +1,4 @@
-"""How the pairs (site, node) did: their sums, their newest attempts, the last decision about one. Reads only.
+"""How the pairs (site, node) did: their sums, their newest attempts, the last decisions about them. Reads only.
 
 Queries about attempts are bounded: they look at the newest ones, however many there are.
 """
@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import Transition
 from tasks.store.queue.attempts import ATTEMPT_COUNTS, ATTEMPT_SUMS
 from tasks.store.sql.transaction import Transaction
 
+K = TypeVar("K")
+
 NEWEST_ATTEMPTS = 20_000
 _LAST_DECISIONS = 1000
 """Number of newest decisions that count; older ones don't show the present value of a permit."""
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairRow(PairStats):
-    """Sums of the closed attempts of a (site, node).
+    """Sums of the closed attempts of a (site, node), and the rates made of them.
 
     Attributes:
         wait_s: seconds waited for rate limits.
@@ -33,19 +36,26 @@ class PairRow(PairStats):
         rtt_ms: response time of the site (`tasks.domain.pair_stats.RoundTrip`); `None`: not measured, or the
             row belongs to one product.
         product: the name of the row's product; empty for all products.
+        completion, efficiency_s: as of `PairStats`.
+        requests_per_page: requests per stored page; `None` without a page.
     """
 
     site: str
     node: str
-    wait_s: float
-    requests: int
+    wait_s: float = 0.0
+    requests: int = 0
     rtt_ms: float | None = None
     product: str = ""
+    completion: float | None = None
+    efficiency_s: float | None = None
+    requests_per_page: float | None = None
 
-    @property
-    def requests_per_page(self) -> float | None:
-        """Requests per stored page; `None` without a page."""
-        return self.requests / self.collected if self.collected else None
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "completion", super(PairRow, self).completion)
+        object.__setattr__(self, "efficiency_s", super(PairRow, self).efficiency_s)
+        object.__setattr__(
+            self, "requests_per_page", self.requests / self.collected if self.collected else None
+        )
 
 
 def pairs(tx: Transaction) -> list[PairRow]:
@@ -73,15 +83,36 @@ _PAIRS_BY_PRODUCT = f"""
 """
 
 
-@dataclass(slots=True, kw_only=True)
-class AttemptSums:
-    """Sums over attempts.
+class AttemptGroup(NamedTuple):
+    """Attempts of a (site, node) with one outcome and one reason, and their sums.
 
     Attributes:
+        outcome: "open" if they run.
+        reason: why they failed or were given back.
+        n: number of attempts.
         bytes: of bodies, decompressed.
         collected: pages stored.
-        active_s, wait_s: seconds of work, and of waiting for send permits, summed over all attempts.
-        outcomes: attempts by outcome; those that run count as "open".
+        active_s, wait_s: seconds of work, and of waiting for send permits.
+    """
+
+    site: str
+    node: str
+    outcome: str
+    reason: str | None
+    n: int
+    requests: int
+    bytes: int
+    collected: int
+    active_s: float
+    wait_s: float
+
+
+@dataclass(slots=True, kw_only=True)
+class AttemptSums:
+    """Sums over groups of attempts, with the fields of `AttemptGroup`.
+
+    Attributes:
+        outcomes: attempts by outcome.
         reasons: attempts that failed or were given back, by reason.
         errors: of a run, requests that gave no page, by class.
         statuses: of a run, requests by status, or by error if there was no response.
@@ -102,68 +133,39 @@ class AttemptSums:
         """Requests per stored page; `None` without a page."""
         return self.requests / self.collected if self.collected else None
 
-    def add(self, other: AttemptSums) -> None:
-        """Add the sums of further attempts."""
+    def add(self, group: AttemptGroup) -> None:
+        """Add a group of attempts."""
         for name in ("requests", "bytes", "collected", "active_s", "wait_s"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("outcomes", "reasons", "errors", "statuses"):
-            added = Counter(getattr(self, name)) + Counter(getattr(other, name))
-            setattr(self, name, dict(added.most_common()))
+            setattr(self, name, getattr(self, name) + getattr(group, name))
+        for counts, key in ((self.outcomes, group.outcome), (self.reasons, group.reason)):
+            if key is not None:
+                counts[key] = counts.get(key, 0) + group.n
 
 
-class _AttemptGroup(NamedTuple):
-    """Attempts of a pair with one outcome and one reason."""
-
-    site: str
-    node: str
-    outcome: str | None
-    reason: str | None
-    n: int
-    requests: int
-    bytes: int
-    collected: int
-    active_s: float
-    wait_s: float
-
-    def sums(self) -> AttemptSums:
-        return AttemptSums(
-            requests=self.requests,
-            bytes=self.bytes,
-            collected=self.collected,
-            active_s=self.active_s,
-            wait_s=self.wait_s,
-            outcomes={self.outcome or "open": self.n},
-            reasons={self.reason: self.n} if self.reason else {},
-        )
+def sums_by(groups: Iterable[AttemptGroup], key: Callable[[AttemptGroup], K]) -> dict[K, AttemptSums]:
+    """Return the sums of the groups that share a key."""
+    found: dict[K, AttemptSums] = {}
+    for one in groups:
+        found.setdefault(key(one), AttemptSums()).add(one)
+    return found
 
 
-class SiteHits(NamedTuple):
-    """The hits of a site: those that attempts offered and collected lately, and those before."""
-
-    site: str
-    offered: int
-    collected: int
-    usual_offered: int
-    usual_collected: int
+def recent_attempts(tx: Transaction, since: datetime = _EVER) -> list[AttemptGroup]:
+    """Return those of the newest `NEWEST_ATTEMPTS` attempts that ended after a time, the largest group first."""
+    return tx.records(AttemptGroup, _RECENT, newest=NEWEST_ATTEMPTS, since=since)
 
 
-def recent_hits(tx: Transaction, since: datetime) -> list[SiteHits]:
-    """Return the hits of each site that had an attempt that ended since then, among the newest `NEWEST_ATTEMPTS`."""
-    return tx.records(SiteHits, _RECENT_HITS, after=newest_attempt(tx) - NEWEST_ATTEMPTS, since=since)
-
-
-_RECENT_HITS = """
-    SELECT site, offered, collected,
-        CASE WHEN all_offered > offered THEN all_offered - offered ELSE 0 END AS usual_offered,
-        CASE WHEN all_collected > collected THEN all_collected - collected ELSE 0 END AS usual_collected
-    FROM (
-        SELECT site, sum(offered) AS offered, sum(collected) AS collected FROM attempts
-        WHERE id > :after AND ended_at > :since AND outcome IN ('succeeded', 'failed', 'silent') GROUP BY site
-    ) lately LEFT JOIN (
-        SELECT site AS pair_site, sum(offered) AS all_offered, sum(collected) AS all_collected
-        FROM pair_stats GROUP BY site
-    ) every ON pair_site = site
-"""
+def run_attempts(tx: Transaction, after: int) -> AttemptSums:
+    """Return the sums of the attempts after a number; open ones count with their last report."""
+    found = AttemptSums()
+    for group in tx.records(AttemptGroup, _OF_RUN, after=after):
+        found.add(group)
+    errors, statuses = Counter[str](), Counter[str]()
+    for one in tx.records(_Requests, "SELECT errors, statuses FROM attempts WHERE id > :after", after=after):
+        errors.update(one.errors)
+        statuses.update(one.statuses)
+    found.errors, found.statuses = dict(errors.most_common()), dict(sorted(statuses.items()))
+    return found
 
 
 class _Requests(NamedTuple):
@@ -171,62 +173,37 @@ class _Requests(NamedTuple):
     statuses: Mapping[str, int]
 
 
-def recent_attempts(tx: Transaction) -> dict[tuple[str, str], AttemptSums]:
-    """Return the sums of each (site, node) over those of the newest `NEWEST_ATTEMPTS` attempts that are closed."""
-    found: dict[tuple[str, str], AttemptSums] = {}
-    for group in tx.records(_AttemptGroup, _RECENT, newest=NEWEST_ATTEMPTS):
-        found.setdefault((group.site, group.node), AttemptSums()).add(group.sums())
-    return found
-
-
-def run_attempts(tx: Transaction, after: int) -> AttemptSums:
-    """Return the sums of the attempts after a number; open ones count with their last report."""
-    found = AttemptSums()
-    for group in tx.records(_AttemptGroup, _OF_RUN, after=after):
-        found.add(group.sums())
-    for one in tx.records(_Requests, "SELECT errors, statuses FROM attempts WHERE id > :after", after=after):
-        found.errors = dict(Counter(found.errors) + Counter(one.errors))
-        found.statuses = dict(Counter(found.statuses) + Counter(one.statuses))
-    found.errors = dict(Counter(found.errors).most_common())
-    found.statuses = dict(sorted(found.statuses.items()))
-    return found
-
-
-def newest_attempt(tx: Transaction) -> int:
-    """Return the highest number of an attempt; 0: there is none."""
-    return tx.value("SELECT max(id) FROM attempts") or 0
-
-
-_SUMS_OF_GROUP = """
-    site, node, outcome, reason, count(*) AS n, sum(requests) AS requests, sum(bytes) AS bytes,
-        sum(collected) AS collected, sum(active_s) AS active_s, sum(wait_s) AS wait_s
+_GROUPS = """
+    SELECT site, node, coalesce(outcome, 'open') AS outcome, reason, count(*) AS n, sum(requests) AS requests,
+        sum(bytes) AS bytes, sum(collected) AS collected, sum(active_s) AS active_s, sum(wait_s) AS wait_s
 """
+_BY_END = "GROUP BY site, node, outcome, reason ORDER BY n DESC"
 # A subquery, since SQLite might else choose another index and go through the whole table by it.
 _RECENT = f"""
-    SELECT {_SUMS_OF_GROUP} FROM (SELECT * FROM attempts ORDER BY id DESC LIMIT :newest) newest
-    WHERE outcome IS NOT NULL GROUP BY site, node, outcome, reason
+    {_GROUPS} FROM (SELECT * FROM attempts ORDER BY id DESC LIMIT :newest) newest WHERE ended_at > :since {_BY_END}
 """
-_OF_RUN = f"SELECT {_SUMS_OF_GROUP} FROM attempts WHERE id > :after GROUP BY site, node, outcome, reason"
+_OF_RUN = f"{_GROUPS} FROM attempts WHERE id > :after {_BY_END}"
 
 
-class Traffic(NamedTuple):
-    """Sums over the attempts that ended in the last seconds."""
+def recent_hits(tx: Transaction, since: datetime) -> list[tuple[str, int, int, int, int]]:
+    """Return each site that had an attempt that ended since then, among the newest `NEWEST_ATTEMPTS`.
 
-    attempts: int
-    requests: int
-    bytes: int
-
-
-def recent_traffic(tx: Transaction, seconds: float) -> Traffic:
-    """Return the sums over the newest `NEWEST_ATTEMPTS` attempts that ended in the last seconds."""
-    since = tx.now - timedelta(seconds=seconds)
-    (found,) = tx.records(Traffic, _TRAFFIC, after=newest_attempt(tx) - NEWEST_ATTEMPTS, since=since)
-    return found
+    Returns:
+        (site, hits offered since then, hits collected since then, hits offered before, hits collected before).
+    """
+    return tx.rows(_RECENT_HITS, newest=NEWEST_ATTEMPTS, since=since)
 
 
-_TRAFFIC = """
-    SELECT count(*) AS attempts, coalesce(sum(requests), 0) AS requests, coalesce(sum(bytes), 0) AS bytes
-    FROM attempts WHERE id > :after AND ended_at > :since
+_RECENT_HITS = """
+    SELECT lately.site, lately.offered, lately.collected,
+        every.offered - lately.offered, every.collected - lately.collected
+    FROM (
+        SELECT site, sum(offered) AS offered, sum(collected) AS collected
+        FROM (SELECT * FROM attempts ORDER BY id DESC LIMIT :newest) newest
+        WHERE ended_at > :since AND outcome IN ('succeeded', 'failed', 'silent') GROUP BY site
+    ) lately
+    JOIN (SELECT site, sum(offered) AS offered, sum(collected) AS collected FROM pair_stats GROUP BY site) every
+        ON every.site = lately.site
 """
 
 
@@ -295,38 +272,20 @@ _DECISION = f"""
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LastPrices:
-    """Shadow prices of the plans that the last decisions followed (`tasks.scheduling.decision.Prices`).
+def last_prices(tx: Transaction) -> list[tuple[str, str, float | None, float | None]]:
+    """Return shadow prices of the plans that the last `_LAST_DECISIONS` decisions followed, the oldest first.
 
-    Attributes:
-        permit: by site.
-        slot: by node.
+    Returns:
+        (site, node, price of a permit, price of a slot); prices as of `tasks.scheduling.decision.Prices`, `None` if
+        there was no plan.
     """
-
-    permit: Mapping[str, float]
-    slot: Mapping[str, float]
-
-
-class _Priced(NamedTuple):
-    site: str
-    node: str
-    prices: Mapping[str, float] | None
-
-
-def last_prices(tx: Transaction) -> LastPrices:
-    """Return the prices by the last decision about each site, and each node, among the last `_LAST_DECISIONS`."""
-    permit: dict[str, float] = {}
-    slot: dict[str, float] = {}
-    for one in tx.records(_Priced, _LAST_PRICES, most=_LAST_DECISIONS):
-        if one.prices is not None:
-            permit.setdefault(one.site, one.prices["permit"])
-            slot.setdefault(one.node, one.prices["slot"])
-    return LastPrices(permit, slot)
+    return tx.rows(_LAST_PRICES, most=_LAST_DECISIONS)[::-1]
 
 
 _LAST_PRICES = f"""
-    SELECT s.site, e.node, e.detail -> 'prices' AS prices FROM events e JOIN subtasks s ON s.id = e.subtask_id
+    SELECT s.site, e.node, CAST(e.detail -> 'prices' ->> 'permit' AS double precision),
+        CAST(e.detail -> 'prices' ->> 'slot' AS double precision)
+    FROM events e JOIN subtasks s ON s.id = e.subtask_id
     WHERE e.transition = '{Transition.ALLOCATE}' ORDER BY e.id DESC LIMIT :most
 """
 
@@ -365,3 +324,8 @@ def list_node_parameters(tx: Transaction) -> dict[str, Mapping[str, float | None
     """Return the parameters of each node's machine, if the node reported them."""
     found = tx.records(_Machine, "SELECT name, parameters FROM nodes ORDER BY name")
     return {one.name: one.parameters for one in found if one.parameters}
+
+
+def newest_attempt(tx: Transaction) -> int:
+    """Return the highest number of an attempt; 0: there is none."""
+    return tx.value("SELECT max(id) FROM attempts") or 0
