@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
@@ -28,10 +28,8 @@ from app.run.setting_fields import Settings
 from app.run.setting_values import database
 from app.run.version import DEFAULT_DATABASE
 from splitter.keywords import product_query
+from tasks.store.queue.manual import ManualRow
 from tasks.store.verify.verify import Verification, verify
-
-if TYPE_CHECKING:
-    from tasks.store.queries.reviews import ReviewRow
 
 PRODUCTS = ("光明高钙牛奶", "特仑苏", "蒙牛早餐奶", "雀巢中老年奶粉")
 NODES = 4
@@ -48,20 +46,6 @@ SHORTENED: dict[str, Any] = {
 """Settings that the demo shortens, so that a person is asked about a dead site within a minute."""
 
 _CATALOG = "paper-2014"
-_SAMPLES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class DemoResult:
-    """The figures that the demo shows at its end.
-
-    Attributes:
-        samples: a few reviews, of different products where there are.
-    """
-
-    summary: Summary
-    samples: tuple[ReviewRow, ...]
-    verification: Verification
 
 
 @click.command()
@@ -92,12 +76,14 @@ def demo(seed: int, web: bool, db: str | None, as_json: bool) -> None:
     if not as_json:
         _introduce(settings)
     show = _print_document if as_json else _print_result
-    result = _crawl(settings, show, web=web)
-    if result.verification.violations or not result.summary.settled:
+    summary, verification = _crawl(settings, show, web=web)
+    if verification.violations or not summary.settled:
         sys.exit(1)
 
 
-def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, web: bool) -> DemoResult:
+def _crawl(
+    settings: Settings, show: Callable[[Settings, Summary, Verification], None], *, web: bool
+) -> tuple[Summary, Verification]:
     """Add the products, run the loop on a lab of its own until all is settled, and show what came of it."""
     # Slow to import (aiohttp, APScheduler): only where the demo really runs.
     from app.lab.running import running_lab
@@ -116,8 +102,9 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
         until = Until(done=True, seconds=LONGEST_S)
         done = watched(settings, store, NODES, lambda watch: crawl(settings, store, rows, until, watch))
         with store.read() as tx:
-            result = DemoResult(done, samples(review_rows(tx), _SAMPLES), verify(tx))
-        show(settings, result)
+            done = replace(done, samples=samples(review_rows(tx)))  # also of earlier runs
+            verification = verify(tx)
+        show(settings, done, verification)
         if web:
             say(f"Dashboard: {address}  (Ctrl-C ends it)")
             # The run had handlers of its own.
@@ -125,7 +112,7 @@ def _crawl(settings: Settings, show: Callable[[Settings, DemoResult], None], *, 
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             with suppress(KeyboardInterrupt):
                 Event().wait()
-    return result
+    return done, verification
 
 
 def _introduce(settings: Settings) -> None:
@@ -151,28 +138,28 @@ def _introduce(settings: Settings) -> None:
     out.print("   315chn.com is dead: its subtasks wait for it, and then come to a person.\n")
 
 
-def _print_document(settings: Settings, result: DemoResult) -> None:
+def _print_document(settings: Settings, summary: Summary, verification: Verification) -> None:
     print_json(
         {
-            **document(result.summary),
+            **document(summary),
             "split": [{"product": name, "keywords": product_query(name).keywords} for name in PRODUCTS],
-            "samples": [asdict(row) for row in result.samples],
-            "verify": asdict(result.verification),
+            "samples": [asdict(row) for row in summary.samples],
+            "verify": asdict(verification),
             "shortened": {name: getattr(settings, name) for name in SHORTENED},
             "database": settings.database_url,
         }
     )
 
 
-def _print_result(settings: Settings, result: DemoResult) -> None:
+def _print_result(settings: Settings, summary: Summary, verification: Verification) -> None:
     out = printed()
     hint = f" --db {settings.database_url}"
     out.print("3. What came of it", style="bold")
-    print_summary(out, result.summary, hint, matrix=True)
+    print_summary(out, summary, hint, matrix=True)
     out.print("\n4. Reviews, for example", style="bold")
-    print_samples(out, result.samples)
+    print_samples(out, summary.samples)
     out.print("\n5. Did the loop keep its invariants?", style="bold")
-    violations, counts = result.verification.violations, result.verification.counts
+    violations, counts = verification.violations, verification.counts
     for violation in violations:
         out.print(f"   {violation.kind}: {violation.message}", style="red")
     out.print(
@@ -181,15 +168,14 @@ def _print_result(settings: Settings, result: DemoResult) -> None:
         f"{counts['reviews']:,} reviews",
         style="red" if violations else "green",
     )
-    if not result.summary.settled:
-        why = "it was ended" if result.summary.seconds < LONGEST_S else "this machine is very busy"
+    if not summary.settled:
+        why = "it was ended" if summary.seconds < LONGEST_S else "this machine is very busy"
         messages.print(f"reviewloop: the demo ended before all was settled: {why}")
-    _suggest(out, result, hint)
+    _suggest(out, summary.manual, hint)
 
 
-def _suggest(out: Console, result: DemoResult, hint: str) -> None:
+def _suggest(out: Console, waiting: Sequence[ManualRow], hint: str) -> None:
     out.print("\nWhat to try next", style="bold")
-    waiting = result.summary.manual
     lines = [
         f"reviewloop export reviews --format csv -o reviews.csv{hint}",
         f"reviewloop web{hint}",

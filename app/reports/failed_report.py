@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from typing import IO
 
 from app.files.exporting import write_rows
 from app.files.harmless import one_line, shown
 from app.reports.report import page
-from app.reports.summary import by_cause, cause_of
+from app.reports.summary import cause_of
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
+from tasks.store.queue.manual import ManualRow
 from tasks.store.sql.transaction import Transaction
 
 FORMATS = {".html": "html", ".md": "md", ".csv": "csv", ".xlsx": "xlsx"}
@@ -52,23 +54,21 @@ class FailedAttempt:
     last_head: str | None = None
 
 
-def failed_attempts(tx: Transaction) -> Iterator[FailedAttempt]:
-    """Every attempt of every subtask that waits for a person, by cause."""
-    for row in sorted(manual.list_manual(tx), key=cause_of):
-        untried = FailedAttempt(
-            reason=row.reason,
-            site=row.site,
-            subtask=row.subtask_id,
-            product=row.product,
-            why=row.why,
-            suggestion=row.suggestion,
-        )
-        attempts = subtask_queries.attempts_of(tx, row.subtask_id)
-        if not attempts:
-            yield untried
-        for one in attempts:
-            last = one["last_response"] or {}
-            yield replace(
+def _find_attempts(tx: Transaction, row: ManualRow) -> list[FailedAttempt]:
+    """Return every attempt of a subtask, and one with the number 0 if there was none."""
+    untried = FailedAttempt(
+        reason=row.reason,
+        site=row.site,
+        subtask=row.subtask_id,
+        product=row.product,
+        why=row.why,
+        suggestion=row.suggestion,
+    )
+    found = []
+    for one in subtask_queries.attempts_of(tx, row.subtask_id):
+        last = one["last_response"] or {}
+        found.append(
+            replace(
                 untried,
                 no=one["no"],
                 node=one["node"],
@@ -82,6 +82,8 @@ def failed_attempts(tx: Transaction) -> Iterator[FailedAttempt]:
                 last_error=last.get("error"),
                 last_head=(last.get("head") or "")[:_HEAD] or None,
             )
+        )
+    return found or [untried]
 
 
 def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
@@ -90,13 +92,14 @@ def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
     Args:
         form: one of the values of `FORMATS`.
     """
-    rows, waiting = list(failed_attempts(tx)), manual.list_manual(tx)
+    waiting = sorted(manual.list_manual(tx), key=cause_of)
+    stories = [(row, _find_attempts(tx, row)) for row in waiting]
     if form in ("csv", "xlsx"):
-        write_rows(rows, FailedAttempt, form, out)
+        write_rows((one for _, attempts in stories for one in attempts), FailedAttempt, form, out)
         return len(waiting)
     causes = [
-        (reason, site, of[0].suggestion, [(one, _of(rows, one.subtask_id)) for one in of])
-        for reason, site, of in by_cause(waiting)
+        (reason, site, [(row, [one for one in attempts if one.no]) for row, attempts in of])
+        for (reason, site), of in groupby(stories, key=lambda story: cause_of(story[0]))
     ]
     at = f"{tx.now:%Y-%m-%d %H:%M} UTC"
     if form == "html":
@@ -107,18 +110,15 @@ def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
     return len(waiting)
 
 
-def _of(rows: Iterable[FailedAttempt], subtask: int) -> list[FailedAttempt]:
-    return [row for row in rows if row.subtask == subtask and row.no]
-
-
-Cause = tuple[str, str, str, list[tuple[manual.ManualRow, list[FailedAttempt]]]]
-"""Reason, site, suggestion, and the subtasks with their attempts."""
+Cause = tuple[str, str, list[tuple[ManualRow, list[FailedAttempt]]]]
+"""Reason, site, and the subtasks with their attempts."""
 
 
 def _markdown(at: str, causes: Iterable[Cause], total: int) -> Iterator[str]:
     yield f"# Subtasks that wait for a person: {total} at {at}"
-    for reason, site, suggestion, of in causes:
-        yield f"\n## {_plain(reason)}: {_plain(site)} ({len(of)})\n\nSuggested: {_plain(suggestion)}."
+    for reason, site, of in causes:
+        suggestion = _plain(of[0][0].suggestion)
+        yield f"\n## {_plain(reason)}: {_plain(site)} ({len(of)})\n\nSuggested: {suggestion}."
         for row, attempts in of:
             yield f"\n### Subtask {row.subtask_id}: {_plain(row.product)}\n\n{_plain(row.why)}\n"
             for one in attempts:

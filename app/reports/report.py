@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import islice
@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from app.files.harmless import shown
 from app.reports.charts import HeatCell, bars, columns, heat_map
-from app.reports.summary import SHORTEST_SAMPLE
+from app.reports.summary import readable
 from splitter.catalog.model import Catalog
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice
@@ -29,7 +29,6 @@ _SHOWN = 30
 _DAYS, _MONTHS_FROM = 60, 92
 """Columns of the heat map at most; days from the first to the last, above which months are shown."""
 _SAMPLES = 3
-_LOOKED_AT = 2_000
 
 _VOICES: Mapping[str, str] = {
     Voice.COMPLAINT: "complaint 买家投诉",
@@ -96,26 +95,23 @@ def report(tx: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> str:
             "Reviews by voice",
         ),
         complaint_chart=_heat(complaints, sites, periods, f"Complaints by site and {label}"),
-        by_voice=[(_VOICES[one], _of_voice(tx, wanted, one)) for one in Voice if counts.by_voice[one]],
-        samples=[one for row in told[:_SHOWN] for one in _samples(tx, row.name, counts.by_product[row.name])],
+        by_voice=[
+            (_VOICES[one], _samples(tx, replace(wanted, voices=(one,))))
+            for one in Voice
+            if counts.by_voice[one]
+        ],
+        samples=[
+            one
+            for row in told[:_SHOWN]
+            if counts.by_product[row.name]
+            for one in _samples(tx, ReviewFilter(products=(row.name,)))
+        ],
     )
 
 
-def _samples(tx: Transaction, name: str, n: int) -> Sequence[ReviewRow]:
-    """Some reviews of a product: the first that are long enough to be worth reading, and no reposts."""
-    return _readable(review_rows(tx, ReviewFilter(products=(name,)))) if n else ()
-
-
-def _readable(rows: Iterable[ReviewRow]) -> Sequence[ReviewRow]:
-    found = (
-        row for row in islice(rows, _LOOKED_AT) if row.same_as is None and len(row.body) >= SHORTEST_SAMPLE
-    )
-    return list(islice(found, _SAMPLES))
-
-
-def _of_voice(tx: Transaction, wanted: ReviewFilter, voice: Voice) -> Sequence[ReviewRow]:
-    """Some reviews of one voice, as `_samples`."""
-    return _readable(review_rows(tx, replace(wanted, voices=(voice,))))
+def _samples(tx: Transaction, wanted: ReviewFilter) -> Sequence[ReviewRow]:
+    """Return some readable reviews."""
+    return list(islice(readable(review_rows(tx, wanted)), _SAMPLES))
 
 
 def _heat(

@@ -20,9 +20,10 @@ from tasks.store.queue.manual import ManualRow
 from tasks.store.queue.tasks import UnplannedSite
 from tasks.store.sql.database import Store
 
-SHORTEST_SAMPLE = 20
+_SHORTEST_SAMPLE = 20
 _LOOKED_AT = 2_000
 """Reviews, for samples."""
+_SAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +99,19 @@ def _most_first(row: ProductRow) -> tuple[int, str]:
     return -row.reviews, row.name
 
 
-def samples(rows: Iterable[ReviewRow], most: int = 3) -> tuple[ReviewRow, ...]:
-    """The first review long enough to be worth reading, of each of the first products; none of them a repost."""
+def readable(rows: Iterable[ReviewRow]) -> Iterator[ReviewRow]:
+    """Yield those of the first reviews that are long enough to be worth reading, and no reposts."""
+    return (
+        row for row in islice(rows, _LOOKED_AT) if row.original is None and len(row.body) >= _SHORTEST_SAMPLE
+    )
+
+
+def samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
+    """Return the first readable review of each of the first products."""
     found: dict[str, ReviewRow] = {}
-    for row in islice(rows, _LOOKED_AT):
-        if row.same_as is None and row.near_of is None and len(row.body) >= SHORTEST_SAMPLE:
-            found.setdefault(row.product, row)
-        if len(found) == most:
+    for row in readable(rows):
+        found.setdefault(row.product, row)
+        if len(found) == _SAMPLES:
             break
     return tuple(found.values())
 
