@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import starmap
@@ -39,7 +39,7 @@ from splitter.errors import InputError
 from splitter.lexicon import is_brand
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
-from tasks.store.queries.products import product_rows
+from tasks.store.queries.products import Relaxed, product_rows
 
 _MOST_LINES = 20
 _NAMED = 5
@@ -176,7 +176,9 @@ def list_(db: str | None, as_json: bool) -> None:
     catalog = settings.catalog()
     with store_there(settings) as store, store.read() as tx:
         rows = sorted(product_rows(tx), key=lambda row: -row.priority)
-        fewer = product_queries.list_relaxed(tx)
+        fewer: defaultdict[int, list[Relaxed]] = defaultdict(list)
+        for one in product_queries.list_relaxed(tx):
+            fewer[one.product_id].append(one)
         covered = product_queries.product_coverages(tx, catalog.most_hits)
     if as_json:
         print_json(
@@ -184,7 +186,7 @@ def list_(db: str | None, as_json: bool) -> None:
                 "products": [
                     asdict(row)
                     | _coverage_document(covered.get(row.id))
-                    | {"relaxed": [asdict(one) for one in fewer.get(row.id, ())]}
+                    | {"relaxed": [_relaxed_document(one) for one in fewer[row.id]]}
                     for row in rows
                 ]
             }
@@ -206,7 +208,7 @@ def list_(db: str | None, as_json: bool) -> None:
                 "pages": lambda row: row.pages,
                 "reviews": lambda row: row.reviews,
                 "coverage": lambda row: coverage_text(covered.get(row.id)),
-                "fewer words": lambda row: _fewer_words(fewer.get(row.id, ())),
+                "fewer words": lambda row: _fewer_words(fewer[row.id]),
             },
             f"{len(rows)} products",
             least=("fewer words", "aliases", "again every", "priority", "pages"),
@@ -214,10 +216,14 @@ def list_(db: str | None, as_json: bool) -> None:
     )
 
 
-def _fewer_words(of: Sequence[product_queries.Relaxed]) -> str | None:
+def _fewer_words(of: Sequence[Relaxed]) -> str | None:
     """Words that hits rest on, where not on all keywords, with how many sites."""
     sites = Counter("&".join(one.keywords) for one in of)
     return ", ".join(f"{words} on {n}" for words, n in sites.most_common()) or None
+
+
+def _relaxed_document(of: Relaxed) -> dict[str, object]:
+    return {name: value for name, value in asdict(of).items() if name != "product_id"}
 
 
 def _coverage_document(of: product_queries.Coverage | None) -> dict[str, object]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from rich.console import Group
 from rich.live import Live
@@ -16,15 +16,14 @@ from rich.text import Text
 
 from app.cli.output import messages
 from app.cli.tables import COLORS, queue_line
-from app.run.eta import Ending, TimeLeft, time_left
+from app.run.eta import Ending, LoopState, read_state
 from app.views.durations import seconds
 from app.views.host_waits import wait_text
 from splitter.catalog.model import Catalog
-from tasks.domain.states import State
+from tasks.domain.states import State, count_open
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.queries import queues as queue_queries
-from tasks.store.queries.queues import HostQueue, Stored, WaitingSummary, host_waits
-from tasks.store.queue import nodes, transitions
+from tasks.store.queries.queues import Stored
 from tasks.store.queue.nodes import NodeRow
 from tasks.store.sql.database import Store
 
@@ -40,43 +39,18 @@ _SILENT_AFTER = timedelta(seconds=15)
 _BAR = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """The store at a moment of a run.
 
     Attributes:
         at_s: seconds since the run began.
         added: stored by this run.
-        next_in_s: seconds until the first subtask that is held back may go.
-        left: the time left, as far as known.
-        waits: what waits for hosts.
-        now: by the store's clock.
     """
 
     at_s: float
-    queues: Mapping[str, int]
-    nodes: tuple[NodeRow, ...]
     added: Stored
-    load: WaitingSummary
-    next_in_s: float
-    now: datetime
-    left: TimeLeft
-    waits: tuple[HostQueue, ...] = ()
-
-    @property
-    def settled(self) -> int:
-        """Subtasks for which nothing more happens by itself."""
-        return sum(n for name, n in self.queues.items() if State(name).settled)
-
-    @property
-    def open(self) -> int:
-        """Subtasks that are not settled."""
-        return sum(self.queues.values()) - self.settled
-
-    @property
-    def wait_for_hosts(self) -> int:
-        """Subtasks that wait for a host."""
-        return sum(one.subtasks for one in self.waits)
+    state: LoopState
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +77,27 @@ def speed(first: Snapshot, last: Snapshot) -> Speed:
 
 
 def _left(now: Snapshot) -> str:
-    known = now.left
+    state, known = now.state, now.state.left
     match known.ending:
         case Ending.NO_WORK:
             return "making tasks"
         case Ending.NOTHING_LEFT:
             if not now.added.pages:
-                return f"nothing to do: all {sum(now.queues.values()):,} subtasks are settled"
+                return f"nothing to do: all {sum(state.queues.values()):,} subtasks are settled"
             return "nothing left"
         case Ending.HOSTS:
-            return f"{now.open:,} wait for hosts, {_next(known.seconds)}"
+            return f"{state.open:,} wait for hosts, {_next(known.seconds)}"
         case Ending.UNKNOWN:
-            if now.load.delayed and now.open == now.load.delayed:
-                return _held(now)
+            if held := _held(state):
+                return held
             if known.silent:
                 return f"time left not known: {_silent(known.silent)}"
             return "time left not known: no page was stored in the last 5 minutes"
     about = f"about {seconds(max(1.0, round(known.seconds)))} left"
     if known.next_s is not None:
-        return f"{about}: {now.open:,} wait for hosts, {_next(known.next_s)}"
-    if now.load.delayed and now.open == now.load.delayed:
-        return f"{about}: {_held(now)}"
+        return f"{about}: {state.open:,} wait for hosts, {_next(known.next_s)}"
+    if held := _held(state):
+        return f"{about}: {held}"
     return f"{about} for the others: {_silent(known.silent)}" if known.silent else about
 
 
@@ -135,8 +109,13 @@ def _next(in_s: float) -> str:
     return f"the next is asked {f'in {seconds(round(in_s))}' if in_s >= 1.0 else 'now'}"
 
 
-def _held(now: Snapshot) -> str:
-    return f"{now.load.delayed} held back, the next one goes in {seconds(now.next_in_s)}"
+def _held(state: LoopState) -> str | None:
+    """Return when work goes on if all that is left is held back; otherwise `None`."""
+    load = state.load
+    if load.next_at is None or state.open != load.delayed:
+        return None
+    next_in_s = max(0.0, (load.next_at - state.now).total_seconds())
+    return f"{load.delayed} held back, the next one goes in {seconds(next_in_s)}"
 
 
 class Progress:
@@ -193,40 +172,25 @@ class Progress:
         while self._snapshots[0].at_s < begin_window_s:
             self._snapshots.popleft()
         self._show(now, speed(self._snapshots[0], now))
-        self._say_waiting(now)
+        self._say_waiting(now.state)
         end_s = self._clock()
         least_s = 0.0 if self._live is not None else _READ_EVERY_S
         self._next_at_s = max(begin_s + least_s, end_s + (end_s - begin_s) / _MOST_READING)
 
     def _read(self, at_s: float) -> Snapshot:
         with self._store.read() as tx:
-            now = tx.now
             self._mark = queue_queries.count_stored_since(tx, self._mark)
-            load = queue_queries.waiting_summary(tx)
-            wait_s = max(0.0, (load.next_at - now).total_seconds()) if load.next_at else 0.0
-            queues = transitions.count_queues(tx)
-            waits = host_waits(tx, self._hosts.of_site, _SILENT_AFTER)
-            return Snapshot(
-                at_s=at_s,
-                queues=queues,
-                nodes=tuple(nodes.list_nodes(tx)),
-                added=self._mark,
-                load=load,
-                next_in_s=wait_s,
-                left=time_left(tx, queues, waits),
-                waits=tuple(waits),
-                now=now,
-            )
+            return Snapshot(at_s, self._mark, read_state(tx, self._hosts.of_site, _SILENT_AFTER))
 
-    def _say_waiting(self, now: Snapshot) -> None:
+    def _say_waiting(self, state: LoopState) -> None:
         """Say once, plainly, that all that is left waits for hosts that don't answer, and how it ends."""
-        if not self._says_waiting or not now.waits or now.open > now.wait_for_hosts:
+        if not self._says_waiting or not state.waits or state.open > sum(one.subtasks for one in state.waits):
             return
-        if not all(one.unreachable for one in now.waits):
+        if not all(one.unreachable for one in state.waits):
             return
         self._says_waiting = False
-        for one in now.waits:
-            messages.print(wait_text(one, self._catalog, now.now))
+        for one in state.waits:
+            messages.print(wait_text(one, self._catalog, state.now))
         messages.print("All that is left waits for these hosts, and goes on as soon as they answer.")
         messages.print("Ctrl-C ends the run without loss: the next run goes on from here.")
 
@@ -236,11 +200,11 @@ class Progress:
         elif not messages.is_terminal and now.at_s >= self._line_at_s:
             self._line_at_s = now.at_s + _LINE_EVERY_S
             messages.print(
-                f"{now.at_s:5.0f} s | {queue_line(now.queues, all_of_them=False).plain or 'no subtasks yet'} | "
+                f"{now.at_s:5.0f} s | {queue_line(now.state.queues, all_of_them=False).plain or 'no subtasks yet'} | "
                 f"{now.added.pages:,} pages, {now.added.reviews:,} reviews | "
                 f"{fast.pages_per_s:.1f} pages/s | {fast.left}"
             )
-            for line in wait_lines(now, self._catalog):
+            for line in wait_lines(now.state, self._catalog):
                 messages.print(f"        | {line}")
 
 
@@ -252,15 +216,16 @@ def _picture(now: Snapshot, fast: Speed, catalog: Catalog) -> Group:
         (fast.left, "dim"),
     )
     waits = [
-        Text(text, style="yellow", no_wrap=True, overflow="ellipsis") for text in wait_lines(now, catalog)
+        Text(text, style="yellow", no_wrap=True, overflow="ellipsis")
+        for text in wait_lines(now.state, catalog)
     ]
-    return Group(_bar(now.queues), queue_line(now.queues), head, *waits, _nodes(now.nodes))
+    return Group(_bar(now.state.queues), queue_line(now.state.queues), head, *waits, _nodes(now.state.nodes))
 
 
-def wait_lines(now: Snapshot, catalog: Catalog) -> list[str]:
+def wait_lines(state: LoopState, catalog: Catalog) -> list[str]:
     """A line for each host that most subtasks wait for."""
-    lines = [wait_text(one, catalog, now.now) for one in now.waits[:_WAITS_SHOWN]]
-    more = len(now.waits) - _WAITS_SHOWN
+    lines = [wait_text(one, catalog, state.now) for one in state.waits[:_WAITS_SHOWN]]
+    more = len(state.waits) - _WAITS_SHOWN
     return [*lines, f"and {more} more"] if more > 0 else lines
 
 
@@ -275,11 +240,11 @@ def _bar(queues: Mapping[str, int]) -> Text:
     for name in order:
         begin, cut = round(cut), cut + queues[name] / total * _BAR
         bar.append("━" * (round(cut) - begin), style=COLORS[name])
-    bar.append(f"  {sum(n for name, n in queues.items() if State(name).settled):,} of {total:,} settled")
+    bar.append(f"  {total - count_open(queues):,} of {total:,} settled")
     return bar
 
 
-def _nodes(rows: tuple[NodeRow, ...]) -> Table:
+def _nodes(rows: Sequence[NodeRow]) -> Table:
     grid = Table.grid(padding=(0, 2))
     for row in rows[:_NODES_SHOWN]:
         slots = row.slots

@@ -12,6 +12,7 @@ from app.cli.output import print_json, printed, say, table
 from app.cli.tables import print_samples, print_summary
 from app.reports.summary import Summary, document
 from app.views.durations import seconds
+from tasks.domain.states import count_open
 from tasks.store.queries.pairs import AttemptSums
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def finish(
         _print_end(done, settings, matrix, db_hint)
         if stats or logging.getLogger().isEnabledFor(logging.INFO):
             printed().print(_statistics(done.statistics))
-    left = sum(n for name, n in done.queues.items() if name not in ("DONE", "CANCELLED", "MANUAL"))
+    left = count_open(done.queues)
     ended_early = until.seconds is None or done.seconds < until.seconds
     if until.done and done.waits:
         say(

@@ -12,15 +12,15 @@ from app.cli.nodes import node_document, node_notes, node_table
 from app.cli.options import db_option, json_option, settings_of, store_there
 from app.cli.output import ago, labelled, print_json, printed, table
 from app.cli.tables import counted, coverage_text, queue_line
-from app.run.eta import Ending, TimeLeft, time_left
+from app.run.eta import Ending, TimeLeft, read_state
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.content import links
 from tasks.store.queries import products as product_queries
 from tasks.store.queries import queues as queue_queries
-from tasks.store.queries.queues import WaitingSummary, host_waits
-from tasks.store.queue import nodes, tasks, transitions
+from tasks.store.queries.queues import WaitingSummary
+from tasks.store.queue import nodes
 from tasks.store.verify.verify import verify as check_invariants
 
 
@@ -39,29 +39,22 @@ def status(db: str | None, as_json: bool) -> None:
     catalog = settings.catalog()
     rule = settings.buffer()
     with store_there(settings) as store, store.read() as tx:
-        now = tx.now
-        silent_after = timedelta(seconds=rule.silent_after_s)
-        waits = host_waits(tx, HostCatalog(catalog).of_site, silent_after)
-        queues, load, totals = (
-            transitions.count_queues(tx),
-            queue_queries.waiting_summary(tx),
-            queue_queries.totals(tx),
-        )
-        left = time_left(tx, queues, waits)
+        state = read_state(tx, HostCatalog(catalog).of_site, timedelta(seconds=rule.silent_after_s))
+        totals = queue_queries.totals(tx)
         refused = links.refusals_by_reason(tx)
-        rows, unrendered = nodes.list_nodes(tx), nodes.count_unrendered(tx)
-        unplanned = tasks.list_late_sites(tx)
+        unrendered = nodes.count_unrendered(tx)
         covered = sum(
             product_queries.product_coverages(tx, catalog.most_hits).values(), product_queries.Coverage()
         )
-        relaxed = sum(len(of) for of in product_queries.list_relaxed(tx).values())
+        relaxed = len(product_queries.list_relaxed(tx))
+    now, load, waits = state.now, state.load, state.waits
     if as_json:
         print_json(
             {
-                "queues": queues,
-                "time_left": asdict(left),
+                "queues": state.queues,
+                "time_left": asdict(state.left),
                 "waits_for_hosts": wait_documents(waits, catalog),
-                "sites_not_asked": unplanned,
+                "sites_not_asked": state.unplanned,
                 "held_back": load.delayed,
                 "next_held_at": load.next_at,
                 "oldest_waiting_since": load.oldest_at,
@@ -70,18 +63,18 @@ def status(db: str | None, as_json: bool) -> None:
                 "coverage": covered.share,
                 "coverage_rests_on": asdict(covered),
                 "relaxed": relaxed,
-                "nodes": [node_document(row, now, rule) for row in rows],
+                "nodes": [node_document(row, now, rule) for row in state.nodes],
                 "now": now,
             }
         )
         return
     out = printed()
-    labelled(out, "Queues", queue_line(queues))
+    labelled(out, "Queues", queue_line(state.queues))
     labelled(out, "Waiting", _waiting(load, now))
-    labelled(out, "Time left", _left(left))
+    labelled(out, "Time left", _left(state.left))
     for one in waits:
         labelled(out, "", wait_text(one, catalog, now))
-    for text in unplanned_texts(unplanned):
+    for text in unplanned_texts(state.unplanned):
         labelled(out, "Not asked", text)
     labelled(
         out,
@@ -96,9 +89,9 @@ def status(db: str | None, as_json: bool) -> None:
     hits = counted(dict(sorted(totals.targets.items()))) or "none yet"
     labelled(out, "Hits", hits)
     labelled(out, "Coverage", _covered(covered, relaxed))
-    if rows:
-        out.print(node_table(rows, now, rule))
-        for note in node_notes(rows, unrendered):
+    if state.nodes:
+        out.print(node_table(state.nodes, now, rule))
+        for note in node_notes(state.nodes, unrendered):
             out.print(note, style="yellow")
     else:
         out.print("No node has run yet: reviewloop run --until-done", style="dim")

@@ -9,11 +9,12 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
+from tasks.domain.states import count_open
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums, PairRow
 from tasks.store.queries.products import ProductRow, product_rows
-from tasks.store.queries.queues import HostQueue, HostsOf, Stored, Totals, host_waits
+from tasks.store.queries.queues import HostQueue, HostsOf, Stored, Totals, list_host_waits
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows
 from tasks.store.queue import manual, tasks, transitions
 from tasks.store.queue.manual import ManualRow
@@ -57,15 +58,14 @@ class Summary:
 
     @property
     def settled(self) -> bool:
-        """True where nothing more happens by itself."""
-        return not any(self.queues[name] for name in ("PRIORITY", "WAIT", "CRAWL", "SLEEP", "FAILED"))
+        """True if nothing more happens by itself."""
+        return not count_open(self.queues)
 
 
 def mark(store: Store) -> Stored:
     """Marks where a run begins, for `summary`."""
     with store.read() as tx:
-        begin = queue_queries.count_stored_since(tx, Stored())
-        return Stored(page_id=begin.page_id, review_id=begin.review_id, attempt_id=pairs.newest_attempt(tx))
+        return queue_queries.get_mark(tx)
 
 
 def summary(
@@ -86,7 +86,7 @@ def summary(
             manual=tuple(sorted(manual.list_manual(tx), key=cause_of)),
             seconds=round(seconds, 2),
             settings=settings,
-            waits=tuple(host_waits(tx, hosts_of, timedelta(seconds=15))),
+            waits=tuple(list_host_waits(tx, hosts_of, timedelta(seconds=15))),
             at=now,
             unplanned=tuple(tasks.list_late_sites(tx)),
             products=tuple(sorted((row for row in product_rows(tx) if row.reviews), key=_most_first)),

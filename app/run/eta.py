@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
-from tasks.store.queries import queues as queue_queries
-from tasks.store.queries.queues import HostQueue
-from tasks.store.queue import snapshot
+from tasks.domain.states import count_open
+from tasks.store.queries.queues import (
+    HostQueue,
+    HostsOf,
+    WaitingSummary,
+    count_open_hits,
+    get_pace,
+    get_waiting_summary,
+    list_host_waits,
+)
+from tasks.store.queue import nodes, snapshot, tasks, transitions
+from tasks.store.queue.nodes import NodeRow
+from tasks.store.queue.tasks import UnplannedSite
 from tasks.store.sql.transaction import Transaction
 
 _WINDOW_S = 300.0
@@ -42,14 +53,54 @@ class TimeLeft:
     next_s: float | None = None
 
 
-def time_left(tx: Transaction, queues: Mapping[str, int], waits: Sequence[HostQueue]) -> TimeLeft:
-    """Estimate the time left as hits left / pages per second of the last 5 minutes, if no work is added.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopState:
+    """The state of the loop at a moment.
+
+    Attributes:
+        now: by the store's clock.
+        queues: number of subtasks by state.
+        load: what is delayed and what waits.
+        waits: hosts that subtasks wait for.
+        unplanned: sites that could not be asked.
+    """
+
+    now: datetime
+    queues: Mapping[str, int]
+    load: WaitingSummary
+    waits: Sequence[HostQueue]
+    left: TimeLeft
+    unplanned: Sequence[UnplannedSite]
+    nodes: Sequence[NodeRow]
+
+    @property
+    def open(self) -> int:
+        """Number of subtasks that are not settled."""
+        return count_open(self.queues)
+
+
+def read_state(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> LoopState:
+    """Return the state of the loop now.
 
     Args:
-        queues: number of subtasks by state.
-        waits: hosts that subtasks wait for.
+        silent_after: as of `list_host_waits`.
     """
-    unsettled, waiting = queue_queries.open_subtasks(queues), sum(one.subtasks for one in waits)
+    queues = transitions.count_queues(tx)
+    waits = list_host_waits(tx, hosts_of, silent_after)
+    return LoopState(
+        now=tx.now,
+        queues=queues,
+        load=get_waiting_summary(tx),
+        waits=waits,
+        left=estimate_time_left(tx, queues, waits),
+        unplanned=tasks.list_late_sites(tx),
+        nodes=nodes.list_nodes(tx),
+    )
+
+
+def estimate_time_left(tx: Transaction, queues: Mapping[str, int], waits: Sequence[HostQueue]) -> TimeLeft:
+    """Estimate the time left as hits left / pages per second of the last 5 minutes, if no work is added."""
+    unsettled, waiting = count_open(queues), sum(one.subtasks for one in waits)
     if not unsettled:
         planned = sum(queues.values()) and snapshot.all_settled(tx)
         return TimeLeft(Ending.NOTHING_LEFT if planned else Ending.NO_WORK)
@@ -58,11 +109,11 @@ def time_left(tx: Transaction, queues: Mapping[str, int], waits: Sequence[HostQu
     next_s = None
     if waits and unsettled <= waiting:
         next_s = max(0.0, min((one.until - tx.now).total_seconds() for one in waits))
-    pace = queue_queries.pace(tx, _WINDOW_S)
-    if next_s is not None and (silent or not pace.pages):
+    pages_per_s = get_pace(tx, _WINDOW_S).pages_per_s
+    if next_s is not None and (silent or not pages_per_s):
         return TimeLeft(Ending.HOSTS, next_s, waiting, silent_subtasks, next_s)
-    if not pace.pages:
+    if not pages_per_s:
         return TimeLeft(Ending.UNKNOWN, 0.0, waiting, silent_subtasks)
-    hits = max(0, queue_queries.open_left(tx) - sum(one.left for one in silent))
-    seconds = max(next_s or 0.0, hits * pace.seconds / pace.pages)
+    hits = max(0, count_open_hits(tx) - sum(one.left for one in silent))
+    seconds = max(next_s or 0.0, hits / pages_per_s)
     return TimeLeft(Ending.DONE_IN, seconds, waiting, silent_subtasks, next_s)

@@ -88,7 +88,7 @@ def _of_queues(tx: Transaction) -> Iterator[Metric]:
         {(name,): float(n) for name, n in queues.items()},
         "queue",
     )
-    load = queue_queries.waiting_summary(tx)
+    load = queue_queries.get_waiting_summary(tx)
     age_s = (tx.now - load.oldest_at).total_seconds() if load.oldest_at is not None else 0.0
     yield _gauge(
         "reviewloop_oldest_waiting_seconds", "Age of the oldest in PRIORITY or WAIT.", {(): max(0.0, age_s)}
@@ -98,15 +98,13 @@ def _of_queues(tx: Transaction) -> Iterator[Metric]:
         "Subtasks in WAIT whose time has not come.",
         {(): float(load.delayed)},
     )
-    sizes, pace = queue_queries.sizes(tx), queue_queries.pace(tx, _PACE_S)
-    yield _counter("reviewloop_pages", "Pages stored so far (highest number).", {(): float(sizes.pages)})
+    newest, pace = queue_queries.get_mark(tx), queue_queries.get_pace(tx, _PACE_S)
+    yield _counter("reviewloop_pages", "Pages stored so far (highest number).", {(): float(newest.page_id)})
     yield _counter(
-        "reviewloop_reviews", "Reviews stored so far (highest number).", {(): float(sizes.reviews)}
+        "reviewloop_reviews", "Reviews stored so far (highest number).", {(): float(newest.review_id)}
     )
-    yield _gauge("reviewloop_pages_per_second", "Stored in the last 120 s.", {(): pace.pages / pace.seconds})
-    yield _gauge(
-        "reviewloop_reviews_per_second", "Stored in the last 120 s.", {(): pace.reviews / pace.seconds}
-    )
+    yield _gauge("reviewloop_pages_per_second", "Stored in the last 120 s.", {(): pace.pages_per_s})
+    yield _gauge("reviewloop_reviews_per_second", "Stored in the last 120 s.", {(): pace.reviews_per_s})
 
     latest = pairs.recent_attempts(tx, tx.now - timedelta(seconds=_PACE_S))
     said = "Of attempts that ended in the last 120 s."

@@ -98,7 +98,7 @@ class Products:
         with self._store.read() as tx:
             queues = transitions.count_queues(tx)
             waiting = queues["PRIORITY"] + queues["WAIT"]
-            if queue_queries.open_left(tx) >= self._supply.left and waiting >= self._supply.subtasks:
+            if queue_queries.count_open_hits(tx) >= self._supply.left and waiting >= self._supply.subtasks:
                 return
         self.add()
 

@@ -33,6 +33,11 @@ class State(StrEnum):
         return self in (State.DONE, State.CANCELLED, State.MANUAL)
 
 
+def count_open(queues: Mapping[str, int]) -> int:
+    """Return the number of subtasks, given by state, that are not settled."""
+    return sum(n for name, n in queues.items() if not State(name).settled)
+
+
 class Transition(StrEnum):
     """Why a subtask changes its queue."""
 

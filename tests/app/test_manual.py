@@ -118,6 +118,6 @@ def test_what_people_ask(tx, number):
         "12315.com": queue_queries.SiteRow(site="12315.com", tasks=1, manual=1)
     }
     assert schedules.list_schedules(tx) == []
-    assert queue_queries.waiting_summary(tx).oldest_at is None
-    assert queue_queries.count_stored_since(tx, queue_queries.Stored()) == queue_queries.Stored()
+    assert queue_queries.get_waiting_summary(tx).oldest_at is None
+    assert queue_queries.count_stored_since(tx, queue_queries.Stored()) == queue_queries.Stored(attempt_id=1)
     assert list(review_rows(tx, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=tx.now))) == []

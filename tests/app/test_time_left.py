@@ -1,28 +1,27 @@
 """The words for the time left."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from app.cli.progress import Snapshot, speed
-from app.run.eta import Ending, TimeLeft
+from app.run.eta import Ending, LoopState, TimeLeft
 from tasks.store.queries.queues import Stored, WaitingSummary
 
 NOW = datetime(2026, 1, 1, 14, 0, tzinfo=UTC)
 
 
 def snapshot(at_s, queues, left, pages=0, held=0):
-    full = {"WAIT": 0, "CRAWL": 0, "DONE": 0, "MANUAL": 0, **queues}
-    return Snapshot(
-        at_s=at_s,
-        queues=full,
-        nodes=(),
-        added=Stored(pages=pages),
-        load=WaitingSummary(held, None, None),
-        next_in_s=3.0,
-        left=left,
+    state = LoopState(
         now=NOW,
+        queues={"WAIT": 0, "CRAWL": 0, "DONE": 0, "MANUAL": 0, **queues},
+        load=WaitingSummary(held, NOW + timedelta(seconds=3) if held else None, None),
+        waits=(),
+        left=left,
+        unplanned=(),
+        nodes=(),
     )
+    return Snapshot(at_s, Stored(pages=pages), state)
 
 
 @pytest.mark.parametrize(

@@ -7,24 +7,17 @@ from datetime import timedelta
 import pytest
 from world import SILENT, SITE, World, hit
 
-from app.run.eta import Ending, TimeLeft, time_left
+from app.run.eta import Ending, TimeLeft, read_state
 from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
-from tasks.store.queries.queues import host_waits
-from tasks.store.queue import attempts, hosts, transitions
+from tasks.store.queue import attempts, hosts
 
 
 def left(world: World) -> TimeLeft:
-    return world.look(
-        lambda tx: time_left(
-            tx,
-            transitions.count_queues(tx),
-            host_waits(tx, world.context.hosts.of_site, SILENT),
-        )
-    )
+    return world.look(lambda tx: read_state(tx, world.context.hosts.of_site, SILENT).left)
 
 
 def answered(world: World) -> int:

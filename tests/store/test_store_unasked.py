@@ -18,7 +18,7 @@ from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.scheduling.after_attempt import UnaskedHost
-from tasks.store.queries.queues import HostQueue, host_waits
+from tasks.store.queries.queues import HostQueue, list_host_waits
 from tasks.store.queue import attempts, hosts, nodes
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
@@ -57,7 +57,7 @@ def of_host(name: str) -> Callable[[str], tuple[str, str]]:
 
 
 def waits(world: World) -> list[HostQueue]:
-    found: list[HostQueue] = world.look(host_waits, of_host("engine.cn"), SILENT_AFTER)
+    found: list[HostQueue] = world.look(list_host_waits, of_host("engine.cn"), SILENT_AFTER)
     return found
 
 

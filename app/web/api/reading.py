@@ -78,13 +78,13 @@ def queues(page: Here) -> Queues:
     """The state of the loop."""
     told = read_overview(page.context)
     return Queues(
-        queues=told.queues,
-        pages_per_s=told.pace.pages / told.pace.seconds,
-        reviews_per_s=told.pace.reviews / told.pace.seconds,
+        queues=dict(told.state.queues),
+        pages_per_s=told.pace.pages_per_s,
+        reviews_per_s=told.pace.reviews_per_s,
         time_left_s=told.left_s,
         time_left=told.left_said,
-        wait_for_hosts=told.left.waiting,
-        now=told.now,
+        wait_for_hosts=told.state.left.waiting,
+        now=told.state.now,
     )
 
 

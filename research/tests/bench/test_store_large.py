@@ -33,7 +33,7 @@ READS: dict[str, Callable[[Transaction], object]] = {
     "failed tasks, the second page": lambda tx: manual.list_manual(tx, after=30, most=10),
     "failed tasks of a cause": lambda tx: manual.list_manual(tx, most=10, reason="blocked", site="site1.cn"),
     "all of a cause": lambda tx: manual.list_ids(tx, reason="blocked", site="site1.cn"),
-    "the oldest that waits": lambda tx: queue_queries.waiting_summary(tx),
+    "the oldest that waits": queue_queries.get_waiting_summary,
 }
 
 

@@ -324,8 +324,3 @@ def list_node_parameters(tx: Transaction) -> dict[str, Mapping[str, float | None
     """Return the parameters of each node's machine, if the node reported them."""
     found = tx.records(_Machine, "SELECT name, parameters FROM nodes ORDER BY name")
     return {one.name: one.parameters for one in found if one.parameters}
-
-
-def newest_attempt(tx: Transaction) -> int:
-    """Return the highest number of an attempt; 0: there is none."""
-    return tx.value("SELECT max(id) FROM attempts") or 0

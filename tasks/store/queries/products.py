@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -100,7 +100,7 @@ class SiteProgress:
     engine: str
     found: int | None
     provenance: str
-    states: Mapping[str, int]
+    states: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def settled(self) -> int:
@@ -118,32 +118,19 @@ class SiteProgress:
         return sum(self.states.values())
 
 
-class _LastTask(NamedTuple):
-    site: str
-    engine: str
-    found: int | None
-    found_provenance: str
-
-
 def progress(tx: Transaction, product_id: int) -> list[SiteProgress]:
-    """Return how far a product is at each of its sites."""
-    last = {row.site: row for row in tx.records(_LastTask, _TASKS, product=product_id)}
+    """Return how far a product is at each of its sites, by site."""
     states: dict[str, dict[str, int]] = {}
     for site, state, n in tx.rows(_STATES, product=product_id):
         states.setdefault(site, {})[state] = n
-    return [
-        SiteProgress(
-            site=site,
-            engine=row.engine,
-            found=row.found,
-            provenance=row.found_provenance,
-            states=states.get(site, {}),
-        )
-        for site, row in sorted(last.items())
-    ]
+    last = tx.records(SiteProgress, _LAST_TASKS, product=product_id)
+    return [replace(row, states=states.get(row.site, {})) for row in last]
 
 
-_TASKS = "SELECT site, engine, found, found_provenance FROM tasks WHERE product_id = :product ORDER BY id"
+_LAST_TASKS = """
+    SELECT site, engine, found, found_provenance AS provenance FROM tasks
+    WHERE id IN (SELECT max(id) FROM tasks WHERE product_id = :product GROUP BY site) ORDER BY site
+"""
 _STATES = """
     SELECT t.site, s.state, count(*) FROM tasks t JOIN subtasks s ON s.task_id = t.id
     WHERE t.product_id = :product GROUP BY t.site, s.state
@@ -278,13 +265,6 @@ _DIVIDED = f"""
 class Relaxed:
     """A search that had no hit with all of its keywords, and what it was relaxed to."""
 
-    site: str
-    keywords: tuple[str, ...]
-    dropped: tuple[str, ...]
-    found: int | None
-
-
-class _RelaxedOf(NamedTuple):
     product_id: int
     site: str
     keywords: tuple[str, ...]
@@ -292,12 +272,9 @@ class _RelaxedOf(NamedTuple):
     found: int | None
 
 
-def list_relaxed(tx: Transaction) -> dict[int, list[Relaxed]]:
-    """Return relaxed searches by product; not those that were relaxed further."""
-    found: dict[int, list[Relaxed]] = {}
-    for row in tx.records(_RelaxedOf, _RELAXED):
-        found.setdefault(row.product_id, []).append(Relaxed(row.site, row.keywords, row.dropped, row.found))
-    return found
+def list_relaxed(tx: Transaction) -> list[Relaxed]:
+    """Return relaxed searches; not those that were relaxed further."""
+    return tx.records(Relaxed, _RELAXED)
 
 
 _RELAXED = f"""

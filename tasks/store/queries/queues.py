@@ -6,9 +6,10 @@ Queries about what happened lately are bounded: they look at the newest rows, ho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from tasks.domain.breaker import Breaker
@@ -17,7 +18,6 @@ from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
 from tasks.store.queue import nodes, transitions
 from tasks.store.queue.hosts import list_rests
-from tasks.store.queue.nodes import Node
 from tasks.store.sql.transaction import Transaction
 
 NEWEST_EVENTS = 50_000
@@ -32,21 +32,17 @@ _POINTS = 96
 HostsOf = Callable[[str], tuple[str, str]]
 """Function that returns the host of a site's engine and the site's own host."""
 
-_RELEASABLE = ", ".join(f"'{state}'" for state in State if not state.settled and state != State.CRAWL)
+_OPEN = ", ".join(f"'{state}'" for state in State if not state.settled)
 
 
-def open_left(tx: Transaction) -> int:
+def count_open_hits(tx: Transaction) -> int:
     """Return the hits to do of all open subtasks, by their last attempts and by the reports of running ones."""
-    return int(tx.value(_OPEN_LEFT))
+    return max(0, int(tx.value(_OPEN_HITS)))
 
 
-_OPEN_LEFT = f"""
-    SELECT coalesce((SELECT sum("left") FROM subtasks WHERE state IN ({_RELEASABLE})), 0) + coalesce((
-        SELECT sum(CASE WHEN most > collected THEN most - collected ELSE 0 END) FROM (
-            SELECT CASE WHEN s."left" > a.offered THEN s."left" ELSE a.offered END AS most, a.collected
-            FROM subtasks s JOIN attempts a ON s.attempt_id = a.id WHERE s.state = '{State.CRAWL}'
-        ) running
-    ), 0)
+_OPEN_HITS = f"""
+    SELECT coalesce(sum(CASE WHEN a.offered > s."left" THEN a.offered ELSE s."left" END - coalesce(a.collected, 0)), 0)
+    FROM subtasks s LEFT JOIN attempts a ON a.id = s.attempt_id WHERE s.state IN ({_OPEN})
 """
 
 
@@ -64,7 +60,7 @@ class WaitingSummary(NamedTuple):
     oldest_at: datetime | None
 
 
-def waiting_summary(tx: Transaction) -> WaitingSummary:
+def get_waiting_summary(tx: Transaction) -> WaitingSummary:
     """Return what is delayed and what waits, now."""
     (found,) = tx.records(WaitingSummary, _WAITING, now=tx.now)
     return found
@@ -137,20 +133,20 @@ class _Waiting(NamedTuple):
     """Subtasks in WAIT of one site and kind.
 
     Attributes:
-        wait_host, wait_reason: as of `HostWait`, if they were released with a time that has not come.
+        host, cause: as of `HostWait`, if they were released with a time that has not come.
         until: that time, of the first of them.
     """
 
     site: str
     kind: str
-    wait_host: str | None
-    wait_reason: str | None
+    host: str | None
+    cause: str | None
     until: datetime | None
-    n: int
+    subtasks: int
     left: int
 
 
-def host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> list[HostQueue]:
+def list_host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> list[HostQueue]:
     """Return the hosts that subtasks in WAIT wait for, the one with the most of them first.
 
     A subtask waits for a host if it was released with a time that has not come, or if the host rests for every live
@@ -159,58 +155,54 @@ def host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> l
     Args:
         silent_after: a node without a heartbeat for this time is silent; if all are silent, all registered ones count.
     """
-    now = tx.now
-    rests: dict[str, dict[str, Breaker]] = {}
-    for rest in list_rests(tx):
-        if rest.until > now or rest.unanswered:
-            rests.setdefault(rest.host, {})[rest.node] = rest
+    rests = {(one.host, one.node): one for one in list_rests(tx) if one.until > tx.now or one.unanswered}
     able = nodes.list_live(tx, silent_after) or nodes.list_live(tx, None)
-    resting = cache(lambda site, kind: _resting(hosts_of(site), kind, able, rests))
-    found: dict[HostWait, HostQueue] = {}
-    for group in tx.records(_Waiting, _HELD, now=now):
-        wait, until = resting(group.site, group.kind) or (None, now)
-        if group.wait_host is not None and group.wait_reason is not None and group.until is not None:
-            released = HostWait(group.wait_host, group.wait_reason)
-            wait, until = released, max(group.until, until) if wait == released else group.until
+    found: dict[HostWait, list[tuple[datetime, _Waiting]]] = {}
+    for group in tx.records(_Waiting, _HELD, now=tx.now):
+        names = [node.name for node in able if group.kind in node.kinds]
+        rest = _find_rest(hosts_of(group.site), names, rests)
+        resting = HostWait(rest.host, rest.cause) if rest is not None else None
+        wait = HostWait(group.host, group.cause) if group.host and group.cause else resting
+        ends = [group.until] if group.until is not None else []
+        if rest is not None and wait == resting:
+            ends.append(rest.until)
         if wait is not None:
-            before = found.get(wait)
-            found[wait] = HostQueue(
-                host=wait.host,
-                cause=wait.cause,
-                until=min(until, before.until) if before else until,
-                subtasks=group.n + (before.subtasks if before else 0),
-                left=group.left + (before.left if before else 0),
-            )
-    return sorted(found.values(), key=lambda one: (-one.subtasks, one.host, one.cause))
+            found.setdefault(wait, []).append((max(ends), group))
+    rows = [
+        HostQueue(
+            host=wait.host,
+            cause=wait.cause,
+            until=min(until for until, _ in groups),
+            subtasks=sum(group.subtasks for _, group in groups),
+            left=sum(group.left for _, group in groups),
+        )
+        for wait, groups in found.items()
+    ]
+    return sorted(rows, key=lambda one: (-one.subtasks, one.host, one.cause))
 
 
-def _resting(
-    hosts: Sequence[str], kind: str, able: Sequence[Node], rests: Mapping[str, Mapping[str, Breaker]]
-) -> tuple[HostWait, datetime] | None:
-    """Return the first of these hosts that rests for every node of the kind, and until when; `None`: none does."""
-    names = [node.name for node in able if kind in node.kinds]
+def _find_rest(
+    hosts: Sequence[str], names: Sequence[str], rests: Mapping[tuple[str, str], Breaker]
+) -> Breaker | None:
+    """Return the first rest to end of the first of these hosts that rests for all of these nodes."""
     for host in hosts:
-        of = rests.get(host, {})
-        if names and all(name in of for name in names):
-            first = min((of[name] for name in names), key=lambda rest: rest.until)
-            return HostWait(host, first.cause), first.until
+        of_host = [rests[host, name] for name in names if (host, name) in rests]
+        if of_host and len(of_host) == len(names):
+            return min(of_host, key=lambda rest: rest.until)
     return None
 
 
 _HELD = f"""
-    SELECT site, kind, wait_host, wait_reason, min(until) AS until, count(*) AS n, coalesce(sum("left"), 0) AS "left"
-    FROM (
-        SELECT site, kind, "left", CASE WHEN not_before > :now THEN not_before END AS until,
-            CASE WHEN not_before > :now THEN wait_host END AS wait_host,
-            CASE WHEN not_before > :now THEN wait_reason END AS wait_reason
-        FROM subtasks WHERE state = '{State.WAIT}'
-    ) waiting GROUP BY site, kind, wait_host, wait_reason
+    SELECT site, kind, CASE WHEN not_before > :now THEN wait_host END AS host,
+        CASE WHEN not_before > :now THEN wait_reason END AS cause,
+        min(CASE WHEN not_before > :now THEN not_before END) AS until, count(*) AS subtasks, sum("left") AS "left"
+    FROM subtasks WHERE state = '{State.WAIT}' GROUP BY 1, 2, 3, 4
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Pages and reviews stored since a mark: their numbers, and the mark to go on from."""
+    """Pages and reviews stored since a mark: their numbers, and the mark to go on from, which is the highest ids."""
 
     pages: int = 0
     reviews: int = 0
@@ -219,21 +211,24 @@ class Stored:
     attempt_id: int = 0
 
 
+def get_mark(tx: Transaction) -> Stored:
+    """Return a mark of now: the ends of three indexes, as quick with many rows as with few."""
+    return tx.records(Stored, f"SELECT {_IDS}")[0]
+
+
 def count_stored_since(tx: Transaction, mark: Stored) -> Stored:
     """Return `mark` plus what was stored after it; cheap enough to show progress."""
-    ((n_pages, page_id),) = tx.rows(
-        "SELECT count(*), max(id) FROM pages WHERE id > :after", after=mark.page_id
-    )
-    ((n_reviews, review_id),) = tx.rows(
-        "SELECT count(*), max(id) FROM reviews WHERE id > :after AND refused IS NULL", after=mark.review_id
-    )
-    return Stored(
-        mark.pages + n_pages,
-        mark.reviews + n_reviews,
-        page_id or mark.page_id,
-        review_id or mark.review_id,
-        mark.attempt_id,
-    )
+    return tx.records(Stored, _STORED_SINCE, **asdict(mark))[0]
+
+
+_IDS = """
+    (SELECT coalesce(max(id), 0) FROM pages) AS page_id, (SELECT coalesce(max(id), 0) FROM reviews) AS review_id,
+    (SELECT coalesce(max(id), 0) FROM attempts) AS attempt_id
+"""
+_STORED_SINCE = f"""
+    SELECT :pages + (SELECT count(*) FROM pages WHERE id > :page_id) AS pages,
+        :reviews + (SELECT count(*) FROM reviews WHERE id > :review_id AND refused IS NULL) AS reviews, {_IDS}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +312,7 @@ class Totals:
     Attributes:
         recalls: all; of subtasks whose event log was dropped, those of their last round.
         reposts: reviews whose text is nearly an earlier one's, among those looked at so far.
-        voices: reviews by voice (`by_voice`).
+        voices: reviews by voice or `NOT_JUDGED`, in the order of `Voice`.
     """
 
     products: int
@@ -334,7 +329,9 @@ def totals(tx: Transaction) -> Totals:
     """Return counts over the whole store."""
     (found,) = tx.records(Totals, _TOTALS)
     targets = tx.rows("SELECT state, count(*) FROM targets WHERE kind = 'hit' GROUP BY state")
-    return replace(found, targets=dict(targets), voices=count_by_voice(tx))
+    n = dict(tx.rows("SELECT voice, count(*) FROM reviews WHERE refused IS NULL GROUP BY voice"))
+    voices = {voice or NOT_JUDGED: n[voice] for voice in (*Voice, None) if voice in n}
+    return replace(found, targets=dict(targets), voices=voices)
 
 
 _TOTALS = f"""
@@ -347,25 +344,19 @@ _TOTALS = f"""
 """
 
 
-def count_by_voice(tx: Transaction) -> dict[str, int]:
-    """Return the number of reviews by voice, in the order of `Voice`; voices without a review are left out."""
-    n = dict(tx.rows("SELECT voice, count(*) FROM reviews WHERE refused IS NULL GROUP BY voice"))
-    return {voice or NOT_JUDGED: n[voice] for voice in (*Voice, None) if voice in n}
-
-
 @dataclass(frozen=True, slots=True)
-class QueueTrend:
-    """How many subtasks were in each queue.
+class Trend:
+    """Numbers over time.
 
     Attributes:
         at: moments, ascending.
-        counts: by queue, the number at each of these.
-        whole: True if all events were counted.
+        values: by name, the number at each of these.
+        whole: False if only the newest rows were counted.
     """
 
-    at: Sequence[datetime]
-    counts: Mapping[str, Sequence[int]]
-    whole: bool
+    at: Sequence[datetime] = ()
+    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    whole: bool = True
 
 
 class _Moved(NamedTuple):
@@ -378,100 +369,75 @@ class _Moved(NamedTuple):
     at: datetime
 
 
-def queue_trend(tx: Transaction) -> QueueTrend:
+def get_queue_trend(tx: Transaction) -> Trend:
     """Return the queues over the time of the newest `NEWEST_EVENTS` events: the counts now, less the later moves.
 
     Points are as many events apart, not as long: numbers of rows are cheaper to sort by than times.
     """
-    counts = transitions.count_queues(tx)
-    newest = tx.value("SELECT max(id) FROM events")
-    if newest is None:
-        return QueueTrend((), {}, True)
+    newest = tx.value("SELECT max(id) FROM events") or 0
     base = max(0, newest - NEWEST_EVENTS)
     step = max(1, -(-(newest - base) // _POINTS))
-    ends: dict[int, datetime] = {}
-    change: dict[int, dict[str, int]] = {}
-    for one in tx.records(_Moved, _MOVED, base=base, step=step):
-        ends[one.place] = max(one.at, ends.get(one.place, one.at))
-        moved = change.setdefault(one.place, dict.fromkeys(counts, 0))
-        if one.from_state is not None:
-            moved[one.from_state] -= one.n
-        moved[one.to_state] += one.n
-    backwards: list[dict[str, int]] = []
-    current = dict(counts)
-    for place in sorted(change, reverse=True):
-        backwards.append(current)
-        current = {name: max(0, current[name] - change[place][name]) for name in current}
-    series = {name: [one[name] for one in reversed(backwards)] for name in counts}
-    return QueueTrend([ends[one] for one in sorted(ends)], series, base == 0)
+    current = transitions.count_queues(tx)
+    points: list[tuple[datetime, dict[str, int]]] = []
+    moved = tx.records(_Moved, _MOVED, base=base, step=step)
+    for _, point in groupby(moved, key=attrgetter("place")):
+        moves = list(point)
+        points.append((max(one.at for one in moves), dict(current)))
+        for one in moves:
+            current[one.to_state] -= one.n
+            if one.from_state is not None:
+                current[one.from_state] += one.n
+    points.reverse()
+    values = {name: [max(0, counts[name]) for _, counts in points] for name in current}
+    return Trend([at for at, _ in points], values, base == 0)
 
 
 _MOVED = """
     SELECT (id - :base - 1) / :step AS place, from_state, to_state, count(*) AS n, max(at) AS at
-    FROM events WHERE id > :base GROUP BY (id - :base - 1) / :step, from_state, to_state
+    FROM events WHERE id > :base GROUP BY (id - :base - 1) / :step, from_state, to_state ORDER BY place DESC
 """
 
 
-@dataclass(frozen=True, slots=True)
-class StoringTrend:
-    """Pages and reviews stored a second, of the newest `NEWEST_PAGES` pages.
-
-    Attributes:
-        at: ends of equal spans of time, ascending.
-        pages_per_s, reviews_per_s: in each span.
-    """
-
-    at: Sequence[datetime]
-    pages_per_s: Sequence[float]
-    reviews_per_s: Sequence[float]
+class _StoredPage(NamedTuple):
+    fetched_at: datetime
+    reviews: int
 
 
-def storing_trend(tx: Transaction) -> StoringTrend:
-    """Return how fast pages and reviews were stored."""
-    newest = tx.value("SELECT max(id) FROM pages")
-    if newest is None:
-        return StoringTrend((), (), ())
-    after = newest - NEWEST_PAGES
-    begin = tx.time("SELECT fetched_at FROM pages WHERE id > :after ORDER BY id LIMIT 1", after=after)
-    end = tx.time("SELECT fetched_at FROM pages WHERE id = :newest", newest=newest)
-    assert begin is not None
-    assert end is not None
-    ends = _ends(begin, end, tx.now)
-    of_pages, of_reviews = [0.0] * len(ends), [0.0] * len(ends)
-    length_s = (ends[0] - begin).total_seconds() or 1.0
-    for place, n, read in tx.rows(_STORED, after=after, **dict(zip(_ENDS, ends, strict=True))):
-        of_pages[place], of_reviews[place] = n / length_s, read / length_s
-    return StoringTrend(ends, of_pages, of_reviews)
+def get_storing_trend(tx: Transaction) -> Trend:
+    """Return pages and reviews stored a second in equal spans of time, of the newest `NEWEST_PAGES` pages."""
+    pages = tx.records(_StoredPage, _NEWEST_PAGES, newest=NEWEST_PAGES)
+    if not pages:
+        return Trend()
+    begin, end = pages[-1].fetched_at, pages[0].fetched_at
+    # Until now, or until the last page if that is long ago.
+    last = max(end, tx.now) if tx.now - end < (end - begin) * 0.5 else end
+    span = max(last - begin, timedelta(seconds=1)) / _SPANS
+    n_pages, n_reviews = [0] * _SPANS, [0] * _SPANS
+    for one in pages:
+        place = min(_SPANS - 1, max(0, (one.fetched_at - begin) // span))
+        n_pages[place] += 1
+        n_reviews[place] += one.reviews
+    rates = {"pages": n_pages, "reviews": n_reviews}
+    return Trend(
+        [begin + span * (n + 1) for n in range(_SPANS)],
+        {name: [n / span.total_seconds() for n in counts] for name, counts in rates.items()},
+    )
 
 
-def _ends(begin: datetime, end: datetime, now: datetime) -> list[datetime]:
-    """Return the ends of equal spans from `begin` until now, or until the last row if that is long ago."""
-    last = max(end, now) if now - end < (end - begin) * 0.5 else end
-    last = max(last, begin + timedelta(seconds=1))
-    return [begin + (last - begin) * (n + 1) / _SPANS for n in range(_SPANS)]
-
-
-_ENDS = [f"end_{n}" for n in range(_SPANS)]
-_SPAN = " ".join(f"WHEN fetched_at < :{end} THEN {n}" for n, end in enumerate(_ENDS))
-_STORED = f"""
-    SELECT span, count(*), coalesce(sum(reviews), 0) FROM (
-        SELECT CASE {_SPAN} ELSE {_SPANS - 1} END AS span, reviews FROM pages WHERE id > :after
-    ) spans GROUP BY span
-"""
+_NEWEST_PAGES = "SELECT fetched_at, reviews FROM pages ORDER BY id DESC LIMIT :newest"
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Pages and reviews stored lately.
+    """Pages and reviews stored a second lately.
 
     Attributes:
         seconds: length of the measured time, at least 1.
-        pages, reviews: number stored in that time.
     """
 
     seconds: float
-    pages: int
-    reviews: int
+    pages_per_s: float
+    reviews_per_s: float
 
 
 class _Lately(NamedTuple):
@@ -480,48 +446,20 @@ class _Lately(NamedTuple):
     reviews: int
 
 
-def pace(tx: Transaction, seconds: float) -> Pace:
-    """Count what nodes stored in the last seconds, or since the first page in that time.
+def get_pace(tx: Transaction, seconds: float) -> Pace:
+    """Return how fast nodes stored in the last seconds, or since the first page in that time.
 
     It reads at most the newest `NEWEST_PAGES` pages.
     """
-    after = (tx.value("SELECT max(id) FROM pages") or 0) - NEWEST_PAGES
-    (lately,) = tx.records(_Lately, _PACE, after=after, since=tx.now - timedelta(seconds=seconds))
+    since = tx.now - timedelta(seconds=seconds)
+    (lately,) = tx.records(_Lately, _PACE, newest=NEWEST_PAGES, since=since)
     if lately.first is not None:
         seconds = max(1.0, (tx.now - lately.first).total_seconds())
-    return Pace(seconds, lately.pages, lately.reviews)
+    return Pace(seconds, lately.pages / seconds, lately.reviews / seconds)
 
 
 # An import has no node.
 _PACE = """
     SELECT min(fetched_at) AS first, count(*) AS pages, coalesce(sum(reviews), 0) AS reviews
-    FROM pages WHERE id > :after AND fetched_at > :since AND node <> ''
+    FROM (SELECT * FROM pages ORDER BY id DESC LIMIT :newest) newest WHERE fetched_at > :since AND node <> ''
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Approximate numbers of rows: the highest ids, which include removed rows."""
-
-    subtasks: int
-    pages: int
-    reviews: int
-    events: int
-
-
-def sizes(tx: Transaction) -> Sizes:
-    """Return the ends of four indexes: as quick with many rows as with few."""
-    (found,) = tx.records(Sizes, _SIZES)
-    return found
-
-
-_SIZES = """
-    SELECT coalesce((SELECT max(id) FROM subtasks), 0) AS subtasks, coalesce((SELECT max(id) FROM pages), 0) AS pages,
-        coalesce((SELECT max(id) FROM reviews WHERE refused IS NULL), 0) AS reviews,
-        coalesce((SELECT max(id) FROM events), 0) AS events
-"""
-
-
-def open_subtasks(queues: Mapping[str, int]) -> int:
-    """Return how many subtasks are not settled."""
-    return sum(n for name, n in queues.items() if not State(name).settled)
