@@ -16,9 +16,9 @@ from rich.text import Text
 
 from app.cli.output import messages
 from app.cli.tables import COLORS, queue_line
-from app.run.eta import Ending, LoopState, read_state
 from app.views.durations import seconds
 from app.views.host_waits import wait_text
+from app.views.loop_state import Ending, LoopState, read_state
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State, count_open
 from tasks.fetching.hosts import HostCatalog

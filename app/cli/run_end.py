@@ -12,7 +12,6 @@ from app.cli.output import print_json, printed, say, table
 from app.cli.tables import print_samples, print_summary
 from app.reports.summary import Summary, document
 from app.views.durations import seconds
-from tasks.domain.states import count_open
 from tasks.store.queries.pairs import AttemptSums
 
 if TYPE_CHECKING:
@@ -38,9 +37,9 @@ def finish(
         _print_end(done, settings, matrix, db_hint)
         if stats or logging.getLogger().isEnabledFor(logging.INFO):
             printed().print(_statistics(done.statistics))
-    left = count_open(done.queues)
+    left, waits = done.state.open, done.state.waits
     ended_early = until.seconds is None or done.seconds < until.seconds
-    if until.done and done.waits:
+    if until.done and waits:
         say(
             "The run was ended before all was done: what is left waits for hosts. Nothing is lost; run it again."
         )
@@ -48,7 +47,7 @@ def finish(
         say(f"The run was ended with {left:,} subtasks to do. Nothing is lost; run it again to go on.")
     if refused:
         sys.exit(2)
-    if until.done and (done.waits or (left and ended_early)):
+    if until.done and (waits or (left and ended_early)):
         sys.exit(1)
 
 

@@ -12,9 +12,9 @@ from app.cli.nodes import node_document, node_notes, node_table
 from app.cli.options import db_option, json_option, settings_of, store_there
 from app.cli.output import ago, labelled, print_json, printed, table
 from app.cli.tables import counted, coverage_text, queue_line
-from app.run.eta import Ending, TimeLeft, read_state
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
+from app.views.loop_state import Ending, TimeLeft, read_state
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.content import links
 from tasks.store.queries import products as product_queries

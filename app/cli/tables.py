@@ -233,7 +233,7 @@ def print_summary(
     if done.pairs and matrix:
         for made in pair_matrices(done.pairs, out.width):
             out.print(made)
-    labelled(out, "Queues", queue_line(done.queues))
+    labelled(out, "Queues", queue_line(done.state.queues))
     labelled(
         out,
         "Stored",
@@ -244,10 +244,10 @@ def print_summary(
         labelled(out, "Voices", counted(totals.voices))
     hits = counted(totals.targets) or "none"
     labelled(out, "Took", f"{seconds(done.seconds)}; {totals.recalls} recalls; hits: {hits}")
-    if catalog is not None and done.at is not None:
-        for n, one in enumerate(done.waits):
-            labelled(out, "" if n else "Waiting", wait_text(one, catalog, done.at))
-    for text in unplanned_texts(done.unplanned):
+    if catalog is not None:
+        for n, one in enumerate(done.state.waits):
+            labelled(out, "" if n else "Waiting", wait_text(one, catalog, done.state.now))
+    for text in unplanned_texts(done.state.unplanned):
         labelled(out, "Not asked", text)
     if done.products:
         _print_products(out, done.products)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import asdict, dataclass
+from datetime import timedelta
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from tasks.domain.states import count_open
+from app.views.loop_state import LoopState, read_state
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums, PairRow
 from tasks.store.queries.products import ProductRow, product_rows
-from tasks.store.queries.queues import HostQueue, HostsOf, Stored, Totals, list_host_waits
+from tasks.store.queries.queues import HostsOf, Stored, Totals
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows
-from tasks.store.queue import manual, tasks, transitions
+from tasks.store.queue import manual
 from tasks.store.queue.manual import ManualRow
-from tasks.store.queue.tasks import UnplannedSite
 from tasks.store.sql.database import Store
 
 _SHORTEST_SAMPLE = 20
@@ -34,32 +33,26 @@ class Summary:
     Attributes:
         added: pages and reviews stored by this run; all else is over the whole store.
         seconds: the run took.
-        waits: what still waits for hosts.
-        at: when that was so, by the store's clock.
-        unplanned: sites that could not be asked; they get their tasks when they can be.
         products: those that have reviews, most first.
         samples: reviews that this run stored, each of another product.
         statistics: of this run's attempts.
     """
 
-    queues: Mapping[str, int]
+    state: LoopState
     pairs: tuple[PairRow, ...]
     totals: Totals
     added: Stored
     manual: tuple[ManualRow, ...]
     seconds: float
     settings: Mapping[str, Any]
-    waits: tuple[HostQueue, ...] = ()
-    at: datetime | None = None
-    unplanned: tuple[UnplannedSite, ...] = ()
-    products: tuple[ProductRow, ...] = ()
-    samples: tuple[ReviewRow, ...] = ()
-    statistics: AttemptSums = field(default_factory=AttemptSums)
+    products: tuple[ProductRow, ...]
+    samples: tuple[ReviewRow, ...]
+    statistics: AttemptSums
 
     @property
     def settled(self) -> bool:
         """True if nothing more happens by itself."""
-        return not count_open(self.queues)
+        return not self.state.open
 
 
 def mark(store: Store) -> Stored:
@@ -77,18 +70,14 @@ def summary(
 ) -> Summary:
     """The store now, at the end of a run that began at `begin`."""
     with store.read() as tx:
-        now = tx.now
         return Summary(
-            queues=transitions.count_queues(tx),
+            state=read_state(tx, hosts_of, timedelta(seconds=15)),
             pairs=tuple(pairs.pairs(tx)),
             totals=queue_queries.totals(tx),
             added=queue_queries.count_stored_since(tx, begin),
             manual=tuple(sorted(manual.list_manual(tx), key=cause_of)),
             seconds=round(seconds, 2),
             settings=settings,
-            waits=tuple(list_host_waits(tx, hosts_of, timedelta(seconds=15))),
-            at=now,
-            unplanned=tuple(tasks.list_late_sites(tx)),
             products=tuple(sorted((row for row in product_rows(tx) if row.reviews), key=_most_first)),
             samples=samples(review_rows(tx, ReviewFilter(after=begin.review_id))),
             statistics=pairs.run_attempts(tx, begin.attempt_id),
@@ -119,14 +108,14 @@ def samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
 def document(done: Summary) -> dict[str, Any]:
     """The summary as `--json` prints it; times in seconds."""
     return {
-        "queues": dict(done.queues),
+        "queues": dict(done.state.queues),
         "pairs": [pair_document(pair) for pair in done.pairs],
         **asdict(done.totals),
         "reviews_stored": done.totals.reviews,
         "added": {"pages": done.added.pages, "reviews": done.added.reviews},
         "manual": len(done.manual),
-        "waits_for_hosts": [asdict(wait) for wait in done.waits],
-        "sites_not_asked": [asdict(site) for site in done.unplanned],
+        "waits_for_hosts": [asdict(wait) for wait in done.state.waits],
+        "sites_not_asked": [asdict(site) for site in done.state.unplanned],
         "reviews_by_product": {row.name: row.reviews for row in done.products},
         "waits_for_a_person": [asdict(row) for row in done.manual],
         "statistics": asdict(done.statistics),

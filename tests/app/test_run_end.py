@@ -68,7 +68,8 @@ def test_a_run_ends_with_what_a_person_wants(done, crawled, capsys):
 )
 def test_work_that_is_left_is_told_once(done, capsys, until, status, told):
     """Ended by Ctrl-C; not by its own time, and where there is none, that is how it is ended."""
-    left = replace(done, queues={**done.queues, "WAIT": 3}, waits=())
+    state = replace(done.state, queues={**done.state.queues, "WAIT": 3}, waits=())
+    left = replace(done, state=state)
     got, _, err = ended(left, until, capsys)
     assert got == status
     assert ("3 subtasks to do" in err) == told

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.cli.progress import Snapshot, speed
-from app.run.eta import Ending, LoopState, TimeLeft
+from app.views.loop_state import Ending, LoopState, TimeLeft
 from tasks.store.queries.queues import Stored, WaitingSummary
 
 NOW = datetime(2026, 1, 1, 14, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from world import SILENT, SITE, World, hit
 
-from app.run.eta import Ending, TimeLeft, read_state
+from app.views.loop_state import Ending, TimeLeft, read_state
 from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.host_wait import UNREACHABLE

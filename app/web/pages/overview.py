@@ -10,8 +10,8 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from app.reports import charts
-from app.run.eta import Ending, LoopState, read_state
 from app.views.host_waits import unplanned_texts, wait_text
+from app.views.loop_state import Ending, LoopState, read_state
 from app.web.base.context import Context, Here
 from tasks.domain.states import State
 from tasks.store.queries.queues import (

@@ -1,4 +1,4 @@
-"""The time left of a crawl, from the rate of the last minutes."""
+"""The state of the loop at a moment, with the time left by the rate of the last minutes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LoopState:
     Attributes:
         now: by the store's clock.
         queues: number of subtasks by state.
-        load: what is delayed and what waits.
+        load: delayed and waiting subtasks.
         waits: hosts that subtasks wait for.
         unplanned: sites that could not be asked.
     """
