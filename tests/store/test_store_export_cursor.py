@@ -7,7 +7,7 @@ from datetime import timedelta
 from random import Random
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert
 from world import START, World, hit, review
 
 from splitter.errors import InputError
@@ -17,17 +17,18 @@ from tasks.store.content.links import Link
 from tasks.store.content.products import NewProduct
 from tasks.store.queries.exports import Cursor, cursor_of, new_rows, next_cursor
 from tasks.store.queries.reviews import ALL, ReviewFilter, ReviewRow, review_rows
-from tasks.store.sql.tables import page_products, pages
-from tasks.store.sql.tables import products as product_table
 from tasks.store.sql.tables import reviews as table
-from tasks.store.sql.transaction import Transaction
 
 Exported = tuple[str, int]
 """Product and review of a row."""
 
+_UNLINKED = (
+    "SELECT id FROM pages WHERE id NOT IN (SELECT page_id FROM page_products WHERE product_id = :other)"
+)
+
 
 @pytest.fixture
-def story(world: World) -> Iterator[Story]:
+def story(world: World) -> Story:
     return Story(world)
 
 
@@ -39,7 +40,7 @@ class Story:
         self.lease, work = world.begin(world.waiting("甲"))
         self._results = work.targets[0]
         world.do(products.add, NewProduct(name="乙", keywords=("乙",)))
-        (self.other,) = [row.id for row in world.rows(product_table) if row.name == "乙"]
+        self.other = world.do(products.find, "乙").id
         self._pages = 0
 
     def page(self) -> None:
@@ -48,20 +49,16 @@ class Story:
         self.world.save(self.lease, target, [review(str(n), f"{self._pages}-{n}") for n in (1, 2)])
 
     def unlinked(self) -> list[int]:
-        linked = select(page_products.c.page_id).where(page_products.c.product_id == self.other)
-        return self.world.look(
-            lambda conn: list(
-                conn.engine_connection.scalars(select(pages.c.id).where(pages.c.id.not_in(linked)))
-            )
-        )
+        rows = self.world.look(lambda tx: tx.rows(_UNLINKED, other=self.other))
+        return [page for (page,) in rows]
 
-    def link(self, page: int, verdict: Verdict) -> None:
+    def link(self, page: int, verdict: Verdict = Verdict.REVIEW) -> None:
         found = [Link(page, self.other, Verdict.UNJUDGED)]
         self.world.do(lambda tx: links.add(tx, found, {page: max(tx.now, START)}))
-        self.world.do(lambda tx: links.set_verdicts(tx, [Link(page, self.other, verdict)]))
+        self.judge(page, verdict)
 
-    def judge(self, page: int) -> None:
-        self.world.do(lambda tx: links.set_verdicts(tx, [Link(page, self.other, Verdict.REVIEW)]))
+    def judge(self, page: int, verdict: Verdict = Verdict.REVIEW) -> None:
+        self.world.do(links.set_verdicts, [Link(page, self.other, verdict)])
 
     def every(self, wanted: ReviewFilter = ALL) -> list[Exported]:
         return self.world.look(lambda conn: ids(review_rows(conn, wanted)))
@@ -71,12 +68,9 @@ class Story:
     ) -> tuple[list[Exported], Cursor]:
         """Return the rows of an export at a later time, and its cursor, that was in a file."""
 
-        def both(tx: Transaction) -> tuple[list[Exported], Cursor]:
+        with self.world.store.read(now=self.world.now + later) as tx:
             after = next_cursor(tx, wanted, cursor, "file")
             return ids(new_rows(tx, wanted, cursor, after)), cursor_of(after.text(), "file")
-
-        with self.world.store.read(now=self.world.now + later) as conn:
-            return both(conn)
 
 
 def ids(rows: Iterator[ReviewRow]) -> list[Exported]:
@@ -106,7 +100,7 @@ def test_a_filter_goes_on_too(story: Story) -> None:
     wanted = ReviewFilter(products=("乙",))
     story.page()
     first, cursor = story.export(None, wanted)
-    story.link(story.unlinked()[0], Verdict.REVIEW)
+    story.link(story.unlinked()[0])
     story.page()
     second, _ = story.export(cursor, wanted)
     assert (first, second) == ([], story.every(wanted))
@@ -117,7 +111,7 @@ def test_a_filter_goes_on_too(story: Story) -> None:
 def test_a_page_that_is_judged_again_and_stays_is_not_given_again(story: Story) -> None:
     story.page()
     (page,) = story.unlinked()
-    story.link(page, Verdict.REVIEW)
+    story.link(page)
     _, cursor = story.export(None)
     story.judge(page)
     assert story.export(cursor)[0] == []
@@ -137,7 +131,7 @@ def test_transactions_that_commit_in_another_order(postgres_store) -> None:
         quick.commit()
         second, cursor = story.export(cursor, later=timedelta(seconds=59))
         slow.commit()
-    story.link(story.unlinked()[0], Verdict.REVIEW)
+    story.link(story.unlinked()[0])
     third, cursor = story.export(cursor, later=timedelta(seconds=59))
     fourth, cursor = story.export(cursor)
     assert (second, third) == ([], [])
@@ -162,10 +156,10 @@ def test_a_clock_that_was_set_back_loses_no_link(story: Story) -> None:
     story.page()
     story.page()
     one, other = story.unlinked()
-    story.link(one, Verdict.REVIEW)
+    story.link(one)
     _, cursor = story.export(None)
     story.world.now -= timedelta(days=1)
-    story.link(other, Verdict.REVIEW)
+    story.link(other)
     story.world.now += timedelta(days=1)
     assert {product for product, _ in story.export(cursor)[0]} == {"乙"}
 
@@ -176,23 +170,23 @@ def test_a_cursor_of_another_store_is_refused(story: Story) -> None:
     _, cursor = story.export(empty)
     last = story.world.rows(table)[-1]
     story.world.do(
-        lambda tx: tx.engine_connection.execute(
-            table.update().where(table.c.id == last.id).values(text_hash=b"x" * 16)
-        )
+        lambda tx: tx.run("UPDATE reviews SET text_hash = :hash WHERE id = :id", hash=b"x" * 16, id=last.id)
     )
     with pytest.raises(InputError, match="another store"):
         story.export(cursor)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"reviewloop_cursor": 2, "wanted": "{}", "review": "x"}', "x\x00"]
+    ("text", "why"),
+    [
+        *((text, "is no cursor") for text in ("", "{}", "[]", "x\x00")),
+        ('{"reviewloop_cursor": 2, "wanted": "{}", "review": "x"}', "is no cursor"),
+        (
+            '{"reviewloop_cursor": 1, "wanted": "{}", "upto": 7}',
+            "another version of reviewloop; begin a new one",
+        ),
+    ],
 )
-def test_what_is_no_cursor_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="file: is no cursor"):
+def test_what_is_no_cursor_of_this_version_is_refused(text: str, why: str) -> None:
+    with pytest.raises(InputError, match=f"^file: .*{why}"):
         cursor_of(text, "file")
-
-
-def test_one_of_another_version_is_refused() -> None:
-    of_0_9_0 = '{"reviewloop_cursor": 1, "wanted": "{}", "upto": 7, "hash": "00", "missing": [], "pages": {}}'
-    with pytest.raises(InputError, match="another version of reviewloop; begin a new one"):
-        cursor_of(of_0_9_0, "file")
