@@ -1,43 +1,25 @@
-"""Rebalancing over real tables: what a stalled node holds is begun by another, once, and what a buffer may hold."""
+"""Rebalancing over real tables: leases of a stalled node are begun by another, once; and what a buffer may hold."""
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Callable
-from datetime import UTC, datetime
-from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patience import PATIENCE_S
 from world import CATALOG, SILENT, START, World, statements
 
 from splitter.catalog.names import Kind
-from tasks.domain.pages import Response
-from tasks.domain.states import State
 from tasks.domain.views import NodeView
-from tasks.fetching.hosts import HostCatalog
-from tasks.fetching.permits import LocalPermits
 from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.scheduling import rebalancing
 from tasks.scheduling.rebalancing import BufferRule
-from tasks.scheduling.recall import RecallSettings
 from tasks.store.queue import attempts as queue_attempts
-from tasks.store.queue import leases, nodes, snapshot
+from tasks.store.queue import leases, nodes
 from tasks.store.queue.leases import Lease, Renewal
-from tasks.store.queue.nodes import Heartbeat, Node
-from tasks.store.sql.database import Store
+from tasks.store.queue.nodes import Heartbeat
 from tasks.store.sql.tables import attempts, events
-from tasks.store.sql.writer import Writer
-from tasks.worker import node as crawl_node
-from tasks.worker.fetcher import Dependencies
-from tasks.worker.node import CrawlNode
-from tasks.worker.robots_cache import RobotsCache
-from tasks.worker.seen import SeenPages
-from tasks.worker.settings import CrawlSettings
 
 META_SITES = [site for site in CATALOG.sites if CATALOG.kind_of(site) is Kind.META][:20]
 BUFFER = BufferRule()
@@ -92,6 +74,13 @@ def test_what_a_stalled_node_holds_is_begun_by_the_other_within_one_sweep(stalle
     begun = [row.subtask_id for row in world.rows(attempts, attempts.c.started_at.is_not(None))]
     assert len(begun) == len(set(begun)) == 20, "each is begun, none twice"
     assert all(world.subtask(lease.subtask_id).recalls == 0 for lease in held)
+    logged = world.rows(events, events.c.subtask_id == held[-1].subtask_id)
+    assert [(row.transition, row.node) for row in logged][-3:] == [
+        ("allocate", "n1"),
+        ("release", "n1"),
+        ("allocate", "n2"),
+    ]
+    assert logged[-2].detail["why"].startswith("rebalanced: n1 has 16 not begun")
 
 
 def test_what_has_begun_stays_where_it_is(stalled) -> None:
@@ -99,20 +88,6 @@ def test_what_has_begun_stays_where_it_is(stalled) -> None:
     given = rebalance(world)
     assert not {lease.subtask_id for lease in given} & {lease.subtask_id for lease in held[:4]}
     assert all(world.progress(lease) for lease in held[:4])
-
-
-def test_explain_shows_why_with_figures(stalled) -> None:
-    world, held = stalled
-    rebalance(world)
-    last = held[-1].subtask_id
-    logged = world.rows(events, events.c.subtask_id == last)
-    assert [row.transition for row in logged][-3:] == ["allocate", "release", "allocate"]
-    assert logged[-2].node == "n1"
-    assert logged[-2].detail["why"] == (
-        "rebalanced: n1 has 16 not begun at 0.091 attempts/s and would begin this one in 176 s, n2 in 0 s"
-    )
-    chosen = [one["node"] for one in logged[-1].detail["candidates"] if one["why"].startswith("chosen")]
-    assert chosen == ["n2"]
 
 
 def test_something_urgent_that_waits_comes_first(stalled) -> None:
@@ -232,100 +207,3 @@ class TestBuffer:
         assert most <= slots + max(4 * slots, math.ceil(5 * per_s)) + 4 * slots
         assert most <= slots + math.ceil(30 * per_s) + idle
         assert most > slots, "a slot that becomes free finds the next lease there"
-
-
-# --- the node that had it -----------------------------------------------------------------------------------
-
-
-class SilentWeb:
-    """A downloader that never answers: what has begun stays at work."""
-
-    async def fetch(self, url: str, **_: object) -> Response:
-        await asyncio.Event().wait()
-        raise AssertionError(url)
-
-
-class Held:
-    """n1 with one slot as a real node, and leases it was given."""
-
-    def __init__(self, store: Store, count: int) -> None:
-        self.world = World(store)
-        self.world.now = datetime.now(UTC)  # the node's own operations ask the database
-        self.world.node("n1", 1)
-        self.world.add("特仑苏", chunks=[True], sites=META_SITES[:count])
-        self.world.sweep(sweeps.admit)
-        self.writer = Writer(store)
-        self.free = asyncio.Event()
-        self.leases = [
-            self.world.grant(row.id) for row in self.world.do(snapshot.list_waiting, 100, lambda s: (s, s))
-        ]
-
-    def node(self) -> CrawlNode:
-        deps = Dependencies(
-            downloader=SilentWeb(),
-            permits=LocalPermits(lambda: 0.0),
-            robots=RobotsCache(self.writer),
-            hosts=HostCatalog(CATALOG),
-            address="127.0.0.2",
-            settings=CrawlSettings(),
-            now=lambda: self.world.now,
-            seen=SeenPages(None),
-            rng=Random(0),
-        )
-        row = Node("n1", frozenset({Kind.META}), 1)
-        return CrawlNode(row, deps, CATALOG, self.writer, RecallSettings(), self.free.set, clock=lambda: 0.0)
-
-    def take_back(self, lease: Lease) -> None:
-        assert self.world.do(queue_attempts.release, {lease: "rebalanced"})
-
-    def row(self) -> nodes.NodeRow:
-        (row,) = self.world.look(nodes.list_nodes)
-        return row
-
-    async def until(self, true: Callable[[nodes.NodeRow], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            while not true(self.row()):
-                await asyncio.sleep(0.01)
-
-
-def test_at_its_next_heartbeat_a_node_drops_what_it_does_not_hold_any_more(sqlite_store, monkeypatch) -> None:
-    monkeypatch.setattr(crawl_node, "_FIRST_BEATS_S", (0.0, 0.0))
-    held = Held(sqlite_store, 3)
-    first, second, third = held.leases
-
-    async def live() -> None:
-        node = held.node()
-        node.offer(held.leases)
-        await held.until(lambda row: row.running == 1)
-        held.take_back(third)
-        node.open()
-        await held.until(lambda row: row.backlog == 1)
-        await node.stop("the end")
-
-    asyncio.run(live())
-    held.writer.close()
-    assert held.world.subtask(third.subtask_id).state == State.WAIT
-    assert [len(held.world.attempts(lease.subtask_id)) for lease in (first, second, third)] == [1, 1, 1]
-    assert held.world.verification().violations == ()
-
-
-def test_a_lease_that_has_gone_is_not_begun_and_counts_for_no_throughput(sqlite_store) -> None:
-    held = Held(sqlite_store, 1)
-    (lease,) = held.leases
-    held.take_back(lease)
-
-    async def live() -> None:
-        node = held.node()
-        node.offer([lease])
-        async with asyncio.timeout(PATIENCE_S):
-            await held.free.wait()
-        beat(held.world, "n1", 9.0)
-        node.open()
-        await held.until(lambda row: row.attempts_per_s != 9.0)
-        await node.stop("the end")
-
-    asyncio.run(live())
-    held.writer.close()
-    assert held.world.attempts(lease.subtask_id)[0].started_at is None
-    assert held.row().attempts_per_s == 0.0
-    assert held.world.verification().violations == ()

@@ -350,6 +350,20 @@ def test_a_lease_taken_back_since_is_not_begun(run: Callable[..., None]) -> None
     run(story)
 
 
+def test_an_attempt_whose_lease_is_over_counts_for_no_throughput(run: Callable[..., None]) -> None:
+    async def story(scene: Scene) -> None:
+        lease = await scene.lease("a")
+        await scene.writer.run(lambda tx: release(tx, {lease: "rebalanced"}))
+        scene.node.offer([lease])
+        await scene.ended(1)
+        assert (scene.node._throughput.per_second(0.0), scene.states) == (0.0, [State.WAIT])
+        scene.node.offer([await scene.lease("b")])
+        await scene.ended(2)
+        assert scene.node._throughput.per_second(0.0) == 1.0
+
+    run(story)
+
+
 def test_a_doorbell_that_rings_while_the_heartbeat_is_on_its_way_is_heard(run: Callable[..., None]) -> None:
     async def story(scene: Scene) -> None:
         scene.web.let(lambda _url: False)
