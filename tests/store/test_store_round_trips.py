@@ -15,8 +15,9 @@ from contents import Snapshot
 from sqlalchemy import event
 from world import AFTER_ATTEMPT, SILENT, World, hit, page_of, review
 
-from tasks.domain.attempt_end import AttemptReport, Counters
+from tasks.domain.attempt_end import AttemptReport, Counters, UnaskedHost
 from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable, Unstorable
+from tasks.domain.grants import HostGrants
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.domain.states import Transition
@@ -124,12 +125,14 @@ class Scene:
         gave = frozenset({"h.cn"})
         return [Renewal(lease, SILENT, Counters(offered=1), gave) for lease, _ in self.fetching]
 
-    def closes(self) -> list[Close]:
-        gave = frozenset({"h.cn"})
-        return [
-            Close(lease, AttemptReport(counters=Counters(offered=1), page_hosts=gave), AFTER_ATTEMPT)
-            for lease, _ in self.fetching
-        ]
+    def closes(self, unasked: UnaskedHost | None = None) -> list[Close]:
+        report = AttemptReport(counters=Counters(offered=1), page_hosts=frozenset({"h.cn"}), unasked=unasked)
+        return [Close(lease, report, AFTER_ATTEMPT) for lease, _ in self.fetching]
+
+    def closes_unasked(self) -> list[Close]:
+        """The same, of attempts whose host grants no permit soon."""
+        grants = HostGrants(next_s=45.0)
+        return self.closes(UnaskedHost(host="h.cn", unreachable=False, grants=grants, silent_after_s=60.0))
 
 
 _SCENES: dict[int, tuple[Scene, Snapshot]] = {}
@@ -158,6 +161,7 @@ def _scene(store: Store, n: int) -> Scene:
         pytest.param(STORE_TARGET_ENDS, Scene.ends, 1, id="ends"),
         pytest.param(RENEW_LEASES, Scene.progresses, 1, id="progress"),
         pytest.param(CLOSE_ATTEMPTS, Scene.closes, 4, id="close"),
+        pytest.param(CLOSE_ATTEMPTS, Scene.closes_unasked, 6, id="close at a host that could not be asked"),
     ],
 )
 def test_a_batch_of_any_size_takes_the_same_round_trips(

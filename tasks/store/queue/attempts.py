@@ -158,13 +158,14 @@ def cancel(tx: Transaction, subtask_id: int, why: str) -> None:
 _Ended = tuple[LockedSubtask, AttemptEnd, AttemptReport | None]
 """An attempt that ends; without a report the counters of its last sign of life count."""
 
-_TRANSITIONS = {
+TRANSITIONS = {
     AttemptOutcome.SUCCEEDED: Transition.SUCCEED,
     AttemptOutcome.FAILED: Transition.FAIL,
     AttemptOutcome.SILENT: Transition.SILENT,
     AttemptOutcome.RELEASED: Transition.RELEASE,
     AttemptOutcome.CANCELLED: Transition.CANCEL,
 }
+"""The transition of a subtask whose attempt ends so."""
 
 
 def _end_all(tx: Transaction, ended: Sequence[_Ended]) -> None:
@@ -188,7 +189,7 @@ def _end_all(tx: Transaction, ended: Sequence[_Ended]) -> None:
             columns["last_response"] = report.last_response
         closed.append(columns)
         move = _move(tx.now, row, end, left[row.id], counters, result.lost_s)
-        moves.setdefault(_TRANSITIONS[end.outcome], []).append(move)
+        moves.setdefault(TRANSITIONS[end.outcome], []).append(move)
     for transition, its in moves.items():
         transitions.move(tx, transition, its, State.CRAWL)
     tx.update("attempts", ("id",), closed, shared={"ended_at": tx.now})

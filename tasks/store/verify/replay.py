@@ -20,6 +20,7 @@ from operator import itemgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from tasks.domain.states import LEGAL, MAX_RECALLS, State, Transition
+from tasks.store.queue.attempts import TRANSITIONS
 from tasks.store.queue.leases import HITS_UNREAD
 from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.invariants import CLOCKS, Violation, as_time
@@ -129,13 +130,7 @@ _TARGETS = """
     FROM targets GROUP BY subtask_id ORDER BY subtask_id
 """
 _LEGAL = {(name, begin, end) for name, ways in LEGAL.items() for begin, end in ways.items()}
-_OUTCOMES = {
-    Transition.SUCCEED.value: "succeeded",
-    Transition.FAIL.value: "failed",
-    Transition.SILENT.value: "silent",
-    Transition.RELEASE.value: "released",
-    Transition.CANCEL.value: "cancelled",
-}
+_OUTCOMES = {transition.value: outcome.value for outcome, transition in TRANSITIONS.items()}
 """How an attempt ended, by the transition that ended it."""
 _NEW: Final[Mapping[str, Any]] = {
     "round": 1,
