@@ -33,6 +33,13 @@ def test_a_success_counts_what_is_stored(world: World) -> None:
     assert (world.pair().wait_s, world.pair().requests) == (2.0, 6)
 
 
+def test_seconds_count_as_they_are_stored(world: World) -> None:
+    """To the microsecond; `verify`, which ends each of these tests, adds up the rows."""
+    for name in "甲乙丙":
+        world.close(_work(world, name), Counters(offered=1, tried=1, active_s=0.6557564999, wait_s=1 / 3))
+    assert world.pair().active_s == pytest.approx(3 * 0.655756, abs=1e-9)
+
+
 def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World) -> None:
     lease = _work(world, "甲")
     world.progress(lease, SEEN)

@@ -215,22 +215,23 @@ _OPEN = f"""
 """
 
 
+_COUNTED = ("offered", "tried", "active_s", "wait_s", "requests")
+
+
 def _result(
     now: datetime, attempt: _OpenAttempt, end: AttemptEnd, report: AttemptReport | None
 ) -> AttemptResult:
     """Return what an attempt adds to its pair. Stored pages count, even if its node had no time to report them."""
-    counted = report.counters if report is not None else attempt
+    if report is not None:
+        told = report.counters.columns()  # as they are stored, so that the sums are those of the rows
+        attempt = replace(attempt, round_trip=report.round_trip, **{name: told[name] for name in _COUNTED})
     is_silent = end.outcome is AttemptOutcome.SILENT
     return replace(
         attempt,
         outcome=end.outcome,
-        offered=max(counted.offered, attempt.collected),
-        tried=max(counted.tried, attempt.collected),
-        active_s=counted.active_s,
-        wait_s=counted.wait_s,
-        requests=counted.requests,
+        offered=max(attempt.offered, attempt.collected),
+        tried=max(attempt.tried, attempt.collected),
         lost_s=(now - attempt.last_sign).total_seconds() if is_silent else 0.0,
-        round_trip=report.round_trip if report is not None else None,
     )
 
 
