@@ -16,6 +16,7 @@ from sqlalchemy import Column, Table, func, select, text
 from app.run.version import MIGRATIONS
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.failures import FailureReason
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.pair_stats import SUMS
@@ -28,7 +29,6 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queue import attempts, leases, tasks, transitions
 from tasks.store.queue.attempts import Close
 from tasks.store.queue.leases import Grant, Lease, Renewal
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask
 from tasks.store.queue.transitions import Move
@@ -130,7 +130,6 @@ def _collected(tx: Transaction, subtask_id: int) -> None:
     counters = Counters(offered=_HITS, tried=_HITS, collected=_HITS, requests=_HITS + 1, active_s=1.0)
     attempts.close_many(tx, [Close(lease, AttemptReport(counters=counters), _AFTER)])
     done = Move(subtask_id, {"left": 0}, node=lease.node, detail={"left": 0})
-    assert not tasks.more_after(tx, [])
     transitions.move(tx, Transition.WAKE, [done])
 
 

@@ -7,11 +7,14 @@ with more hits than the engine lists is split into spans; one without a hit is r
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from splitter.spans import Span
 
 if TYPE_CHECKING:
     from splitter.catalog.model import Engine
@@ -46,26 +49,6 @@ class EngineLimits:
         return cls(engine.max_hits, engine.hits_per_page, engine.count_cap)
 
 
-def chunk_count(pages: int, chunk_pages: int, *, spanned: bool) -> int:
-    """Return the number of chunks of a partition; for the arguments see `chunk_range`."""
-    first = 1 if spanned else chunk_pages
-    return 1 + math.ceil(max(0, pages - first) / chunk_pages) if pages else 0
-
-
-def chunk_range(place: int, pages: int, chunk_pages: int, *, spanned: bool) -> range:
-    """Return the numbers of the result pages of a chunk.
-
-    Args:
-        place: of the chunk in its partition, from 0.
-        pages: number of result pages of the partition, from 1 on.
-        chunk_pages: maximum number of result pages in a chunk.
-        spanned: the partition has a span: its first chunk is one page, which shows if the span holds too many hits.
-    """
-    first = 1 if spanned else chunk_pages
-    begin = 1 if place == 0 else 1 + first + (place - 1) * chunk_pages
-    return range(begin, min(begin + (chunk_pages if place else first), pages + 1))
-
-
 class PartitionState(StrEnum):
     """The state of a partition."""
 
@@ -75,37 +58,92 @@ class PartitionState(StrEnum):
     FULL = "full"  # it has more hits than are listed, and cannot be split
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The findings of a partition's result pages so far.
+@dataclass(frozen=True)
+class NewPartition:
+    """A query to be added to a task, and how its result pages are cut into chunks.
 
     Attributes:
-        reported: hits the engine reports, by the last page with a number; None: it reports none.
-        listed: hits on these pages.
-        pages: how many were read.
-        ended: the last one had no next page.
+        pages, chunk_pages: number of its result pages, and of those in a chunk.
+        dropped: words that were left out, the first one first.
+        own_words: a person chose its keywords.
+        start_at, end_at: its span; None: of any time.
     """
 
-    reported: int | None
-    listed: int
+    keywords: tuple[str, ...]
     pages: int
-    ended: bool
+    chunk_pages: int
+    dropped: tuple[str, ...] = ()
+    own_words: bool = False
+    start_at: datetime | None = None
+    end_at: datetime | None = None
 
-    def at_cap(self, limits: EngineLimits) -> bool:
-        """Whether the engine lists no more, however many there are."""
-        return self.pages * limits.per_page >= limits.most
+    @property
+    def span(self) -> Span | None:
+        """The range of time; `None`: any time."""
+        return Span(self.start_at, self.end_at) if self.start_at and self.end_at else None
 
-    def whole(self, limits: EngineLimits) -> bool:
-        """Whether everything there is was listed."""
+    @property
+    def chunks(self) -> list[range]:
+        """The numbers of its result pages, from 1 on, by chunk.
+
+        The first chunk of a span is one page, which shows if the span holds too many hits.
+        """
+        first = 1 if self.start_at else self.chunk_pages
+        begins = [1, *range(1 + first, self.pages + 1, self.chunk_pages), self.pages + 1]
+        return [range(begin, end) for begin, end in pairwise(begins)] if self.pages else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partition(NewPartition):
+    """A query of a task, with the findings of its result pages so far.
+
+    Attributes:
+        first_chunk: number of its first chunk in its task.
+        parent_id: the partition that it replaces, wholly or for its span.
+        pages_read, listed: result pages that were read, and the hits on them.
+        ended: the last one had no next page.
+        reported: hits the engine reports, by the last page with a number; None: it reports none.
+        new_hits: different hits that its task had not listed before: they became targets.
+        found, provenance: its hit count.
+    """
+
+    id: int
+    task_id: int = 0
+    first_chunk: int = 1
+    parent_id: int | None = None
+    state: PartitionState = PartitionState.OPEN
+    pages_read: int = 0
+    listed: int = 0
+    ended: bool = False
+    reported: int | None = None
+    new_hits: int = 0
+    found: int | None = None
+    provenance: Provenance = Provenance.UNKNOWN
+
+    @property
+    def end(self) -> int:
+        """The number behind its last chunk."""
+        return self.first_chunk + len(self.chunks)
+
+    def pages_of(self, chunk: int) -> range:
+        """Return the numbers of the result pages of a chunk, by its number in the task."""
+        return self.chunks[chunk - self.first_chunk]
+
+    def is_at_cap(self, limits: EngineLimits) -> bool:
+        """Return True if the engine lists no more, however many there are."""
+        return self.pages_read * limits.per_page >= limits.most
+
+    def is_whole(self, limits: EngineLimits) -> bool:
+        """Return True if everything there is was listed."""
         return self.ended and (
-            not self.at_cap(limits) or (self.reported is not None and self.reported <= limits.most)
+            not self.is_at_cap(limits) or (self.reported is not None and self.reported <= limits.most)
         )
 
-    def over(self, limits: EngineLimits) -> bool:
-        """Whether there is more than is ever listed, as far as is known: reported so, or listed up to the cap."""
-        if self.whole(limits):
+    def is_over(self, limits: EngineLimits) -> bool:
+        """Return True if there is more than the engine lists: it says so, or listed as many as it does."""
+        if self.is_whole(limits):
             return False
-        return self.at_cap(limits) if self.reported is None else self.reported > limits.most
+        return self.is_at_cap(limits) if self.reported is None else self.reported > limits.most
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,47 +154,28 @@ class HitCount:
     provenance: Provenance = Provenance.UNKNOWN
 
 
-def hit_count(
-    listing: Listing, limits: EngineLimits, state: PartitionState = PartitionState.OPEN
-) -> HitCount:
-    """How many hits a partition has.
+def hit_count(partition: Partition, limits: EngineLimits) -> HitCount:
+    """Return the hit count of a partition by its findings.
 
     Listed to its end it is counted, whatever the engine reports: engines make numbers up. Else the engine's number
-    stands; at or above its `count_cap`, or where a full partition cannot be split, it means "at least".
+    stands; at or above its `count_cap`, or if a full partition cannot be split, it means "at least".
     """
-    if listing.whole(limits):
-        return HitCount(listing.listed, Provenance.COUNTED)
-    if listing.reported is not None:
-        capped = state is PartitionState.FULL or (
-            limits.count_cap is not None and listing.reported >= limits.count_cap
+    reported, listed = partition.reported, partition.listed
+    if partition.is_whole(limits):
+        return HitCount(listed, Provenance.COUNTED)
+    if reported is not None:
+        is_capped = partition.state is PartitionState.FULL or (
+            limits.count_cap is not None and reported >= limits.count_cap
         )
-        return HitCount(
-            max(listing.reported, listing.listed), Provenance.CAPPED if capped else Provenance.REPORTED
-        )
-    if listing.at_cap(limits):
-        return HitCount(listing.listed, Provenance.CAPPED)
-    return HitCount()
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition, as it enters the hit count of its task.
-
-    Attributes:
-        parent: id of the partition it takes the place of, wholly or for its span; None: of none.
-    """
-
-    id: int
-    parent: int | None
-    state: PartitionState
-    hits: HitCount
+        return HitCount(max(reported, listed), Provenance.CAPPED if is_capped else Provenance.REPORTED)
+    return HitCount(listed, Provenance.CAPPED) if partition.is_at_cap(limits) else HitCount()
 
 
 def all_counted(partitions: Sequence[Partition]) -> bool:
     """Whether every hit of a task was listed, so that its different hits are its number."""
     # Of the others something took the place.
     of = [one for one in partitions if one.state in (PartitionState.OPEN, PartitionState.FULL)]
-    return bool(of) and all(one.hits.provenance is Provenance.COUNTED for one in of)
+    return bool(of) and all(one.provenance is Provenance.COUNTED for one in of)
 
 
 def task_hit_count(partitions: Sequence[Partition], different: int) -> HitCount:
@@ -174,15 +193,16 @@ def task_hit_count(partitions: Sequence[Partition], different: int) -> HitCount:
         return HitCount(different, Provenance.COUNTED)
     below: dict[int | None, list[Partition]] = {}
     for partition in partitions:
-        below.setdefault(partition.parent, []).append(partition)
+        below.setdefault(partition.parent_id, []).append(partition)
     return _sum([_of(partition, below) for partition in below.get(None, ())])
 
 
 def _of(partition: Partition, below: dict[int | None, list[Partition]]) -> HitCount:
+    hits = HitCount(partition.found, partition.provenance)
     if partition.state not in (PartitionState.SPLIT, PartitionState.RELAXED):
-        return partition.hits
+        return hits
     inside = _sum([_of(one, below) for one in below.get(partition.id, ())])
-    return partition.hits if inside.found is None and partition.state is PartitionState.SPLIT else inside
+    return hits if inside.found is None and partition.state is PartitionState.SPLIT else inside
 
 
 def _sum(of: Sequence[HitCount]) -> HitCount:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from splitter.catalog.model import Catalog, Engine
 from splitter.keywords import ProductQuery
 from splitter.urls import list_url, search_url
 
-from tasks.domain.hit_count import EngineLimits, PartitionState
+from tasks.domain.hit_count import EngineLimits, NewPartition, PartitionState, Provenance
 from tasks.jobs.context import Context
-from tasks.scheduling.query_refinement import DropWord, LeaveFull, ReadPartition, SplitByTime, refined
-from tasks.store.queue import partitions
-from tasks.store.queue.partitions import ChunkKey, NewPartition, PartitionRow
-from tasks.store.queue.snapshot import SleepingView
-from tasks.store.queue.tasks import TaskQuery
+from tasks.scheduling.query_refinement import DropWord, LeaveFull, SplitByTime, refined
+from tasks.store.queue import tasks
+from tasks.store.queue.tasks import ChunkKey, SleepingSubtask, TaskQuery
 from tasks.store.sql.transaction import Transaction
 
 
@@ -50,30 +49,25 @@ def search_urls(catalog: Catalog, query: TaskQuery, pages: Sequence[int]) -> lis
     return [search_url(engine, query.keywords, site=query.site, page=page, span=span) for page in pages]
 
 
-def refine(tx: Transaction, context: Context, woken: Sequence[SleepingView]) -> Refinements:
-    """Decide what becomes of the partitions of these subtasks, and make those that take their place, once each."""
+def refine(
+    tx: Transaction, context: Context, woken: Sequence[SleepingSubtask], partitions: dict[int, TaskQuery]
+) -> Refinements:
+    """Decide what becomes of the partitions of these subtasks, and make those that take their place, once each.
+
+    Args:
+        partitions: of these subtasks, by id; those that change are replaced.
+    """
     done = Refinements()
-    seen = partitions.partitions_by_id(tx, {view.part_id for view in woken})
     for view in woken:
-        partition = seen.get(view.part_id)
-        engine = _engine(context, view.site)
+        partition, engine = partitions.get(view.part_id), _engine(context, view.site)
         if partition is None or engine is None:
             continue
+        if partition.state is PartitionState.OPEN and _may_change(partition, EngineLimits.of(engine)):
+            task = tasks.lock_partitions(tx, [partition.task_id])
+            partition = _replace(tx, context, view, task, engine, done)
+            partitions[partition.id] = partition
         if partition.state is PartitionState.SPLIT and partition.span is not None:
             done.stop.add((view.part_id, view.chunk))
-        if partition.state is not PartitionState.OPEN or not _may_change(partition, EngineLimits.of(engine)):
-            continue
-        there = partitions.partitions_of_tasks(tx, [partition.task_id])
-        partition = seen[partition.id] = next(one for one in there if one.id == partition.id)
-        made = _replace(tx, context, view, partition, engine, len(there))
-        if made is None:
-            continue
-        state, step, begin = made
-        if state is PartitionState.SPLIT and partition.span is not None:
-            done.stop.add((view.part_id, view.chunk))
-        done.begin.extend(begin)
-        done.details[view.id] = {str(state): step.why}
-        seen |= partitions.partitions_by_id(tx, [partition.id])
     return done
 
 
@@ -84,43 +78,50 @@ def _engine(context: Context, site: str) -> Engine | None:
     return engine if engine is not None and engine.discover == "search" else None
 
 
-def _may_change(partition: PartitionRow, limits: EngineLimits) -> bool:
+def _may_change(partition: TaskQuery, limits: EngineLimits) -> bool:
     """Return True if a partition may be split or relaxed, by its result pages so far."""
-    listing = partition.listing
-    return (listing.ended and not listing.listed) or listing.over(limits)
+    return (partition.ended and not partition.listed) or partition.is_over(limits)
 
 
 def _replace(
     tx: Transaction,
     context: Context,
-    view: SleepingView,
-    partition: PartitionRow,
+    view: SleepingSubtask,
+    task: Mapping[int, TaskQuery],
     engine: Engine,
-    n: int,
-) -> tuple[PartitionState, SplitByTime | DropWord | LeaveFull, list[ChunkKey]] | None:
-    """Replace a partition by the next step, if there is one; `n`: the number of partitions of its task."""
-    step = refined(
-        ReadPartition(partition.keywords, partition.span, partition.own_words, partition.listing, n),
-        EngineLimits.of(engine),
-        engine.times.least if engine.times is not None else None,
-        tx.now,
-        lambda: partitions.hit_dates(tx, partition.task_id),
-    )
+    done: Refinements,
+) -> TaskQuery:
+    """Replace a subtask's partition by the next step, if there is one, and add that to `done`.
+
+    Args:
+        task: all partitions of its task, locked.
+
+    Returns:
+        The partition as it is now.
+    """
+    partition = task[view.part_id]
+    if partition.state is not PartitionState.OPEN:
+        return partition
+    least = engine.times.least if engine.times is not None else None
+    dates = partial(tasks.hit_dates, tx, partition.task_id)
+    step = refined(partition, len(task), EngineLimits.of(engine), least, tx.now, dates)
     chunk_pages = context.catalog.sites[view.site].chunk_pages
-    dropped, own = partition.dropped, partition.own_words
+    new = NewPartition(
+        partition.keywords, partition.pages, chunk_pages, partition.dropped, partition.own_words
+    )
     by: list[NewPartition] = []
     match step:
         case None:
-            return None
+            return partition
         case LeaveFull():
-            state = PartitionState.FULL
+            partition = replace(partition, state=PartitionState.FULL, provenance=Provenance.CAPPED)
         case SplitByTime():
-            state = PartitionState.SPLIT
             pages = math.ceil(engine.max_hits / engine.hits_per_page)
-            for span in step.spans:
-                by.append(NewPartition(partition.keywords, pages, chunk_pages, dropped, own, span))
+            by = [replace(new, pages=pages, start_at=span.start, end_at=span.end) for span in step.spans]
+            partition = replace(partition, state=PartitionState.SPLIT)
         case DropWord():
-            state = PartitionState.RELAXED
-            dropped = (*dropped, step.dropped)
-            by.append(NewPartition(step.keywords, partition.pages, chunk_pages, dropped, own))
-    return state, step, partitions.replace_partition(tx, partition, state, by)
+            by = [replace(new, keywords=step.keywords, dropped=(*partition.dropped, step.dropped))]
+            partition = replace(partition, state=PartitionState.RELAXED)
+    done.begin.extend(tasks.replace_partition(tx, task, partition, by))
+    done.details[view.id] = {str(partition.state): step.why}
+    return partition

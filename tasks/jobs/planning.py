@@ -13,11 +13,11 @@ from splitter.catalog.model import Catalog
 from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, task_chunks
 
+from tasks.domain.hit_count import NewPartition
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.jobs.partitioning import search_urls
 from tasks.store.queue import tasks
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask, VirtualTask
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
@@ -86,11 +86,12 @@ async def plan(
         late: also make tasks on sites noted earlier that can be asked now.
     """
     wanted = await writer.run(lambda tx: tasks.list_unplanned(tx, _BATCH))
-    noted = await writer.run(lambda tx: tasks.late_sites(tx)) if late else []
+    noted = await writer.run(lambda tx: tasks.list_late_sites(tx)) if late else []
     if not wanted and not noted:
         return 0
     blocked = await asyncio.to_thread(unasked)
-    asked = _wanted(catalog, wanted) | set(noted)
+    late_sites = {one.site for one in noted}
+    asked = _wanted(catalog, wanted) | late_sites
     sites = [site for site in catalog.sites if site in asked and site not in blocked]
     refused = await _refused(catalog, sites, robots_of, agent)
     missing = {site: (str(those[0].kind), those[0].why) for site, those in blocked.items()} | refused
@@ -99,8 +100,7 @@ async def plan(
         made += await writer.run(
             partial(_plan_one, catalog=catalog, virtual_task=virtual_task, missing=missing)
         )
-    askable = [site for site in noted if site in sites and site not in refused]
-    if askable:
+    if askable := tuple(site for site in sites if site in late_sites and site not in refused):
         made += await writer.run(partial(_plan_late, catalog=catalog, askable=askable))
     return made
 
@@ -125,11 +125,11 @@ def _plan_one(
     return made
 
 
-def _plan_late(tx: Transaction, *, catalog: Catalog, askable: Sequence[str]) -> int:
+def _plan_late(tx: Transaction, *, catalog: Catalog, askable: tuple[str, ...]) -> int:
     urls = partial(search_urls, catalog)
     return sum(
-        tasks.plan_late(tx, virtual_task, planned_tasks(catalog, virtual_task, sites), urls)
-        for virtual_task, sites in tasks.list_late(tx, askable, _BATCH)
+        tasks.plan_late(tx, virtual_task, planned_tasks(catalog, virtual_task, askable), urls)
+        for virtual_task in tasks.list_late(tx, askable, _BATCH)
     )
 
 

@@ -25,7 +25,6 @@ from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.store.queue import attempts, leases, manual, snapshot, tasks, transitions
 from tasks.store.queue.leases import HITS_UNREAD, Grant, Lease
-from tasks.store.queue.tasks import LeftOver
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.transaction import Transaction
 
@@ -265,38 +264,32 @@ def wake(tx: Transaction, context: Context) -> int:
     Modification takes effect here: the event shows quota and budget of what is left, before and after. The follow-up
     gets them anew for the node it goes to.
     """
-    sleeping = snapshot.lock_sleeping(tx, _BATCH)
+    sleeping = tasks.lock_sleeping(tx, _BATCH)
     if not sleeping:
         return 0
     context.state.learn(tx)
-    refined = refine(tx, context, sleeping)
-    go_on = tasks.more_after(tx, {(view.part_id, view.chunk) for view in sleeping}) - refined.stop
-    # Without its site's entry the search URLs of the next chunk are unknown.
-    gone = {
-        view.id: view.site
+    partitions = tasks.list_partitions(tx, {view.part_id for view in sleeping})
+    refined = refine(tx, context, sleeping, partitions)
+    next_ones = {
+        view.id: (view.part_id, view.chunk + 1)
         for view in sleeping
-        if (view.part_id, view.chunk) in go_on and view.site not in context.catalog.sites
+        if view.shows_more and view.chunk + 1 < partitions[view.part_id].end
+        if (view.part_id, view.chunk) not in refined.stop
     }
+    # Without its site's entry the search URLs of the next chunk are unknown.
+    sites = context.catalog.sites
+    gone = {view.id: view.site for view in sleeping if view.id in next_ones and view.site not in sites}
     _set_aside_unknown_sites(tx, context, gone)
     sleeping = [view for view in sleeping if view.id not in gone]
-    left = tasks.count_left(tx, [view.id for view in sleeping])
-    tries = tasks.get_max_tries(tx, [view.id for view in sleeping if left[view.id]])
-    follow_ups = tasks.follow_ups(
-        tx,
-        [
-            LeftOver(view.id, left[view.id], _retry_at(tx.now, context, view.site, tries[view.id]))
-            for view in sleeping
-            if left[view.id]
-        ],
-    )
-    next_ones = [(view.part_id, view.chunk + 1) for view in sleeping if (view.part_id, view.chunk) in go_on]
-    urls = partial(search_urls, context.catalog)
-    released = tasks.release_chunks(tx, [*next_ones, *refined.begin], urls)
+    unfinished = [(view, _retry_at(tx.now, context, view.site, view.tries)) for view in sleeping if view.left]
+    follow_ups = tasks.make_follow_ups(tx, unfinished)
+    begun = [*refined.begin, *(next_ones[view.id] for view in sleeping if view.id in next_ones)]
+    released = tasks.release_chunks(tx, begun, partial(search_urls, context.catalog))
     moves = []
     for view in sleeping:
-        limits = modification(context, tx.now.timestamp(), view.site, view.node, max(1, left[view.id]))
+        limits = modification(context, tx.now.timestamp(), view.site, view.node, max(1, view.left))
         detail = {
-            "left": left[view.id],
+            "left": view.left,
             "follow_up": follow_ups.get(view.id),
             "next_chunk": released.get((view.part_id, view.chunk + 1)),
             "quota": [view.quota, limits.quota],

@@ -16,7 +16,7 @@ from itertools import pairwise
 from splitter.spans import Span, Unit, ceiling, floor
 from splitter.word_weight import first_to_drop
 
-from tasks.domain.hit_count import EngineLimits, Listing
+from tasks.domain.hit_count import EngineLimits, Partition
 
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 
@@ -99,23 +99,6 @@ def _quantiles(span: Span, dates: Sequence[datetime]) -> Callable[[float], datet
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPartition:
-    """A partition, and what its result pages showed.
-
-    Attributes:
-        span: None: of any time.
-        own_words: a person chose its keywords.
-        partitions: how many its task has by now.
-    """
-
-    keywords: tuple[str, ...]
-    span: Span | None
-    own_words: bool
-    listing: Listing
-    partitions: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class SplitByTime:
     """It is searched range by range."""
 
@@ -140,35 +123,37 @@ class LeaveFull:
 
 
 def refined(
-    partition: ReadPartition,
+    partition: Partition,
+    n: int,
     limits: EngineLimits,
     least: Unit | None,
     now: datetime,
     dates: Callable[[], Sequence[datetime]],
 ) -> SplitByTime | DropWord | LeaveFull | None:
-    """The next step of a partition, by what its result pages showed; None: it goes on as it is.
+    """Return the next step of a partition, by what its result pages showed; `None`: it goes on as it is.
 
     A query of any time is split once it was listed up to the cap: a reported number alone may be made up, and its
     listing is wanted anyway, for the hits that have no date. A span is split as soon as it reports too many.
 
     Args:
+        n: number of partitions of its task.
         least: the shortest range its engine can be searched for; None: it has no ranges.
         dates: of hits of its task that are stored, in any order; called only if they are needed.
     """
-    listing = partition.listing
-    if listing.ended and not listing.listed:
+    reported = partition.reported
+    if partition.ended and not partition.listed:
         return _relaxed(partition)
-    if least is None or not listing.over(limits) or not (partition.span or listing.at_cap(limits)):
+    if least is None or not partition.is_over(limits) or not (partition.span or partition.is_at_cap(limits)):
         return None
-    hits = f"more than {limits.most:,} hits" if listing.reported is None else f"{listing.reported:,} hits"
+    hits = f"more than {limits.most:,} hits" if reported is None else f"{reported:,} hits"
     head = f"{hits}, the engine lists {limits.most:,}"
     span = partition.span or _whole(now, least)
-    spans = ranges(listing.reported, limits.most, span, least, dates=dates())
+    spans = ranges(reported, limits.most, span, least, dates=dates())
     if not spans:
         return LeaveFull(f"{head}: no shorter range than one {least} can be asked for")
-    spans = _merged(spans, MOST_PARTITIONS - partition.partitions)
+    spans = _merged(spans, MOST_PARTITIONS - n)
     if len(spans) < 2:
-        return LeaveFull(f"{head}: the task has {partition.partitions} parts already, which is the most")
+        return LeaveFull(f"{head}: the task has {n} parts already, which is the most")
     unit = "day" if all(one.start == floor(one.start, _DAY) for one in spans[1:]) else "hour"
     return SplitByTime(spans, f"{head}: by {unit} into {len(spans)} parts")
 
@@ -186,11 +171,9 @@ def _whole(now: datetime, least: Unit) -> Span:
     return Span(start if start < end else end - _DAY, end)
 
 
-def _relaxed(partition: ReadPartition) -> DropWord | None:
+def _relaxed(partition: Partition) -> DropWord | None:
     words = partition.keywords
-    if partition.span or len(words) <= FEWEST_WORDS:
-        return None
-    if partition.own_words:
+    if partition.span or partition.own_words or len(words) <= FEWEST_WORDS:
         return None
     place = first_to_drop(words)
     left = words[:place] + words[place + 1 :]

@@ -11,6 +11,7 @@ from splitter.errors import InputError
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
 from tasks.domain.failures import FailureReason
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.states import Transition
 from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
@@ -23,7 +24,6 @@ from tasks.store.queries.reviews import ReviewFilter, review_rows
 from tasks.store.queue import attempts, leases, manual, nodes, schedules, tasks, transitions
 from tasks.store.queue.leases import Grant
 from tasks.store.queue.nodes import Node
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import subtasks, targets
 from tasks.store.verify.verify import verify

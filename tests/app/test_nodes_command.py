@@ -11,6 +11,7 @@ import pytest
 from app.cli.nodes import node_notes
 from splitter.catalog.names import Kind
 from tasks.domain.breaker import Rest
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.states import Transition
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store.content import products
@@ -18,7 +19,6 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queue import hosts, leases, nodes, snapshot, tasks, transitions
 from tasks.store.queue.leases import Grant, Renewal
 from tasks.store.queue.nodes import Heartbeat, Node, NodeRow
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.database import Store
 

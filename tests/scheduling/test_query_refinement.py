@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -11,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splitter.spans import CHINA, Span, ceiling
-from tasks.domain.hit_count import EngineLimits, Listing
+from tasks.domain.hit_count import EngineLimits, Partition
 from tasks.scheduling.query_refinement import (
     DropWord,
-    ReadPartition,
     SplitByTime,
     ranges,
     refined,
@@ -79,45 +79,54 @@ def test_as_many_parts_as_the_numbers_ask_for_and_each_under_the_cap_with_a_samp
     assert max(len(_within(dates, part)) for part in parts) <= 760
 
 
-def _asked(listing: Listing, *, span: Span | None = None, words=("光明", "高钙", "牛奶"), own=False, parts=1):
-    return ReadPartition(words, span, own, listing, parts)
-
-
-def _step(asked: ReadPartition, least="day"):
-    return refined(asked, LIMITS, least, NOW, lambda: [])
+def _step(
+    reported,
+    listed,
+    pages_read,
+    *,
+    ended,
+    words=("光明", "高钙", "牛奶"),
+    own=False,
+    spanned=False,
+    least="day",
+):
+    findings = {"reported": reported, "listed": listed, "pages_read": pages_read, "ended": ended}
+    times = (START, NOW) if spanned else (None, None)
+    asked = Partition(words, 2, 1, (), own, *times, id=1, **findings)
+    return refined(asked, 1, LIMITS, least, NOW, lambda: [])
 
 
 def test_an_undivided_query_is_read_up_to_its_cap_before_it_is_divided_and_a_span_is_not():
-    assert _step(_asked(Listing(3000, 10, 1, ended=False))) is None
-    assert _step(_asked(Listing(3000, 20, 2, ended=True)), least=None) is None
-    step = _step(_asked(Listing(3000, 20, 2, ended=True)))
+    assert _step(3000, 10, 1, ended=False) is None
+    assert _step(3000, 20, 2, ended=True, least=None) is None
+    step = _step(3000, 20, 2, ended=True)
     assert isinstance(step, SplitByTime)
     assert step.why == "3,000 hits, the engine lists 20: by day into 32 parts"
     assert (step.spans[0].start, step.spans[-1].end) == (
         datetime(2000, 1, 1, tzinfo=CHINA),
         ceiling(NOW, timedelta(days=1)),
     )
-    assert isinstance(_step(_asked(Listing(3000, 10, 1, ended=False), span=Span(START, NOW))), SplitByTime)
+    assert isinstance(_step(3000, 10, 1, ended=False, spanned=True), SplitByTime)
 
 
 @pytest.mark.parametrize(
-    "listing",
+    ("reported", "listed", "pages_read", "ended"),
     [
-        Listing(3000, 8, 1, ended=True),  # the number was made up
-        Listing(20, 20, 2, ended=True),  # exactly the cap
-        Listing(15, 10, 1, ended=False),
+        (3000, 8, 1, True),  # the number was made up
+        (20, 20, 2, True),  # exactly the cap
+        (15, 10, 1, False),
     ],
 )
-def test_what_is_listed_whole_is_not_divided(listing):
-    assert _step(_asked(listing)) is None
+def test_what_is_listed_whole_is_not_divided(reported, listed, pages_read, ended):
+    assert _step(reported, listed, pages_read, ended=ended) is None
 
 
 def test_nothing_found_is_asked_with_fewer_words_down_to_two_and_never_against_a_persons_wish():
-    nothing = Listing(0, 0, 1, ended=True)
-    step = _step(_asked(nothing))
+    nothing = partial(_step, 0, 0, 1, ended=True)
+    step = nothing()
     assert isinstance(step, DropWord)
     assert len(step.keywords) == 2
     assert {*step.keywords, step.dropped} == {"光明", "高钙", "牛奶"}
-    assert _step(_asked(nothing, words=("光明", "牛奶"))) is None
-    assert _step(_asked(nothing, own=True)) is None
-    assert _step(_asked(nothing, span=Span(START, NOW))) is None
+    assert nothing(words=("光明", "牛奶")) is None
+    assert nothing(own=True) is None
+    assert nothing(spanned=True) is None

@@ -15,7 +15,7 @@ from splitter.catalog.model import Catalog, TimeFilter
 from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, task_chunks
 from tasks.domain.attempt_end import Counters
-from tasks.domain.hit_count import EngineLimits, Provenance
+from tasks.domain.hit_count import EngineLimits, NewPartition, Provenance
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage
 from tasks.jobs import sweeps
@@ -28,7 +28,6 @@ from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import Relaxed
 from tasks.store.queue import tasks
 from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql import tables
@@ -192,7 +191,7 @@ def test_words_that_a_person_chose_are_not_relaxed(small: World) -> None:
 def _asked(world: World, catalog: Catalog) -> dict[tuple[str, int], list[list[str]]]:
     """The search URLs of each partition's chunks, by site and partition, as they would be released."""
     parts = [row.id for row in world.rows(task_parts)]
-    queries = world.look(tasks.list_queries, parts)
+    queries = world.look(tasks.list_partitions, parts).values()
     return {
         (one.site, one.id): [
             search_urls(catalog, one, one.pages_of(number)) for number in range(one.first_chunk, one.end)

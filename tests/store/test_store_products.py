@@ -9,6 +9,7 @@ import pytest
 from world import SITE, World, hit
 
 from tasks.domain.attempt_end import Counters
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
@@ -16,7 +17,6 @@ from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queries.products import product_rows
 from tasks.store.queue import attempts, schedules, tasks
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import subtasks, virtual_tasks
 

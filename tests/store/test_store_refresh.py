@@ -9,6 +9,7 @@ import pytest
 from world import SITE, World, hit, page_of, review
 
 from tasks.domain.attempt_end import Counters
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Review
 from tasks.jobs import sweeps
@@ -16,7 +17,6 @@ from tasks.store.content import pages, products
 from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.queue import schedules, tasks
 from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import StoredHits
 from tasks.store.sql.tables import page_products, reviews, subtasks
 from tasks.store.sql.tables import pages as page_table

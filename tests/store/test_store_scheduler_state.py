@@ -111,7 +111,7 @@ def test_what_a_tick_read_that_failed_is_read_anew(world: World, monkeypatch) ->
     def fail(*_args: object) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(sweeps.snapshot, "lock_sleeping", fail)
+    monkeypatch.setattr(sweeps.tasks, "lock_sleeping", fail)
     with pytest.raises(RuntimeError):
         world.do(tick, world.context, ("wake",))
     assert state.knowledge.known(world.now.timestamp()) == {}

@@ -202,7 +202,7 @@ def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
         manual.list_manual(conn, most=10, reason="blocked")
         manual.list_ids(conn)
         tasks.list_unplanned(conn, 100)
-        tasks.late_sites(conn)
+        tasks.list_late_sites(conn)
         repost_linking.find(conn, 100)
         upkeep.load_value(conn, upkeep.RUN_TIME_MODEL)
         list_node_parameters(conn)

@@ -18,6 +18,7 @@ from splitter.catalog.model import Limits
 from splitter.catalog.names import Kind
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.grants import Grants
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import State
@@ -38,7 +39,6 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queue import leases, nodes, snapshot, tasks
 from tasks.store.queue.attempts import Close, close_many
 from tasks.store.queue.leases import Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.queue.tasks import NewTask, TaskQuery
 from tasks.store.sql.database import Store

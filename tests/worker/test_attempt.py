@@ -14,6 +14,7 @@ from splitter.catalog.model import Catalog
 from splitter.catalog.names import Kind
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
@@ -28,7 +29,6 @@ from tasks.store.queue import leases, nodes, tasks, transitions
 from tasks.store.queue.hosts import rest_host
 from tasks.store.queue.leases import Grant
 from tasks.store.queue.nodes import Node
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql import tables
 from tasks.store.sql.database import Store

@@ -11,10 +11,10 @@ from test_attempt import NOW, SEARCH, SITE, World, complaint, hit, result_page
 
 from splitter.catalog.model import Catalog
 from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
 from tasks.store.queue import tasks, transitions
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.sql.tables import (
     UtcDateTime,
     metadata,

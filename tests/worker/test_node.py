@@ -17,6 +17,7 @@ from sqlalchemy import select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.names import Kind
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.pages import Response
 from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostCatalog
@@ -28,7 +29,6 @@ from tasks.store.queue import leases, nodes, tasks, transitions
 from tasks.store.queue.attempts import release
 from tasks.store.queue.leases import Grant, Lease
 from tasks.store.queue.nodes import Node
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, events, pages, subtasks

@@ -103,7 +103,7 @@ def _plan(
 ) -> None:
     """Make the tasks of new products; then let the loop turn at once."""
     with store.read() as tx:
-        late = askable.due and bool(tasks.late_sites(tx))
+        late = askable.due and bool(tasks.list_late_sites(tx))
         if not late and not tasks.list_unplanned(tx, 1):
             return
     if asyncio.run(_until_ending(ending, _make_tasks(settings, writer, askable, catalog))):

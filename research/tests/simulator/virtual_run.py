@@ -20,6 +20,7 @@ from splitter.catalog.load import builtin
 from splitter.catalog.model import Bounds, Limits
 from splitter.catalog.names import Kind
 from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.hit_count import NewPartition
 from tasks.domain.pages import Response
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
@@ -31,7 +32,6 @@ from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import nodes, tasks
 from tasks.store.queue.nodes import Node
-from tasks.store.queue.partitions import NewPartition
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import attempts, subtasks
 from tasks.worker.fetcher import Dependencies

@@ -8,17 +8,15 @@ A batch of result pages of any size takes the same number of statements.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from tasks.domain.hit_count import EngineLimits, hit_count
 from tasks.domain.pages import ResultPage
 from tasks.domain.verdicts import Verdict
 from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.queue.partitions import partitions_of_tasks, recount
+from tasks.store.queue.tasks import lock_partitions, recount
 from tasks.store.sql.transaction import Transaction
 
 
@@ -70,23 +68,26 @@ class StoredHits:
     known: frozenset[bytes] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KnownPage:
     """A page that is stored.
 
     Attributes:
+        content_hash: empty if its texts were deleted: it is read again if it is found for another product.
         checked_at: when it was asked for last.
         etag, last_modified: as answered then.
-        content_hash: empty if its texts were deleted: it is read again if it is found for another product.
-        linked_to: the products it is linked to, of those asked about.
+        linked: one of the products asked about that it is linked to; None: it is linked to none of them.
+        linked_to: all of these.
     """
 
+    key: bytes
     id: int
     content_hash: str
     checked_at: datetime
     etag: str | None
     last_modified: str | None
-    linked_to: frozenset[int]
+    linked: int | None
+    linked_to: set[int | None] = field(default_factory=set)
 
     def time_of(self, now: datetime) -> datetime:
         """Return the time at which a transaction of `now` changes this page: never before its last request."""
@@ -97,18 +98,6 @@ class KnownPage:
         return not self.content_hash and product_id not in self.linked_to
 
 
-class _Known(NamedTuple):
-    """A known page with one of the products that it is linked to."""
-
-    url_key: bytes
-    id: int
-    content_hash: str
-    checked_at: datetime
-    etag: str | None
-    last_modified: str | None
-    product_id: int | None
-
-
 def find_pages(
     tx: Transaction, keys: Collection[bytes], product_ids: Collection[int] = ()
 ) -> dict[bytes, KnownPage]:
@@ -117,28 +106,19 @@ def find_pages(
     Args:
         product_ids: products to check for links to the pages.
     """
-    linked_to: dict[int, set[int]] = defaultdict(set)
-    rows = tx.records(_Known, _KNOWN, keys=keys, products=product_ids) if keys else []
-    for row in rows:
-        if row.product_id is not None:
-            linked_to[row.id].add(row.product_id)
-    return {
-        bytes(key): KnownPage(number, digest, checked_at, etag, last_modified, frozenset(linked_to[number]))
-        for key, number, digest, checked_at, etag, last_modified, _ in rows
-    }
+    found: dict[bytes, KnownPage] = {}
+    for row in tx.records(KnownPage, _KNOWN, keys=keys, products=product_ids) if keys else ():
+        found.setdefault(row.key, row).linked_to.add(row.linked)
+    return found
 
 
 _KNOWN = f"""
-    SELECT p.url_key, p.id, p.content_hash, coalesce(p.checked_at, p.fetched_at) AS checked_at, p.etag,
-        p.last_modified, l.product_id
+    SELECT p.url_key AS key, p.id, p.content_hash, coalesce(p.checked_at, p.fetched_at) AS checked_at, p.etag,
+        p.last_modified, l.product_id AS linked
     FROM pages p LEFT JOIN page_products l ON l.page_id = p.id AND l.product_id IN :products
         AND l.verdict <> '{Verdict.REMOVED}'
     WHERE p.url_key IN :keys
 """
-
-
-_Source = tuple[int, int]
-"""A result page: its subtask, and its target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,12 +134,11 @@ class _Leased:
     unread: int | None
 
 
-_Leases = Mapping[str, _Leased]
 _LEASED = """
     SELECT s.id, s.lease_token AS token, s.task_id, s.product_id, s.part_id, t.engine, u.id AS unread
     FROM subtasks s JOIN tasks t ON t.id = s.task_id
     LEFT JOIN targets u ON u.subtask_id = s.id AND u.kind = 'result' AND u.state = 'todo'
-    WHERE s.id IN :ids ORDER BY s.id FOR UPDATE OF s
+    WHERE s.id IN :ids AND s.lease_token IN :tokens ORDER BY s.id FOR UPDATE OF s
 """
 
 
@@ -176,87 +155,65 @@ def save_result_pages(
         The hits of each result page, and the known pages with the products to link them to, which
         `tasks.store.content.pages` does.
     """
-    of = {item.lease.token: item.lease.subtask_id for item in items}
-    locked = tx.records(_Leased, _LEASED, ids=set(of.values()))
-    leases = {one.token: one for one in locked if of.get(one.token) == one.id}
-    unread = {one.unread for one in locked}
-    valid = [item for item in items if item.lease.token in leases]
-    asked = {hit.key for item in valid for hit in item.hits if not hit.new}
-    known = find_pages(tx, asked, {subtask.product_id for subtask in leases.values()})
-    made, todo = _insert_hits(tx, valid, leases, known)
-    _mark_read(tx, valid)
-    _count_hits(tx, valid, leases, made, unread)
-    stored = [
-        _hits(item, todo.get((item.lease.subtask_id, item.target.id), []), known)
-        if item.lease.token in leases
-        else None
-        for item in items
-    ]
-    return stored, _pages_to_link(valid, leases, known)
-
-
-def _hits(item: ResultPageToStore, todo: Sequence[WorkTarget], known: Collection[bytes]) -> StoredHits:
-    again = {target.key for target in todo}
-    return StoredHits(
-        tuple(todo), frozenset(h.key for h in item.hits if h.key in known and h.key not in again)
+    given = [item.lease for item in items]
+    locked = tx.records(
+        _Leased, _LEASED, ids={one.subtask_id for one in given}, tokens={one.token for one in given}
     )
-
-
-def _pages_to_link(
-    items: Sequence[ResultPageToStore], leases: _Leases, known: Mapping[bytes, KnownPage]
-) -> Collection[tuple[KnownPage, int]]:
-    """Return the known pages that the items' products are not linked to, without those that are fetched again."""
-    to_link: dict[tuple[KnownPage, int], None] = {}
+    leases = {one.token: one for one in locked}
+    valid = [(item, leases[item.lease.token]) for item in items if item.lease.token in leases]
+    if not valid:
+        return [None] * len(items), ()
+    asked = {hit.key for item, _ in valid for hit in item.hits if not hit.new}
+    known = find_pages(tx, asked, {subtask.product_id for _, subtask in valid})
+    new = _insert_hits(tx, valid, known)
+    _mark_read(tx, [item for item, _ in valid])
+    _count_hits(tx, valid, {page: len(its) for page, its in new.items()}, {one.unread for one in locked})
+    stored: list[StoredHits | None] = []
     for item in items:
-        product_id = leases[item.lease.token].product_id
-        for hit in item.hits:
-            page = known.get(hit.key)
-            if page is not None and page.content_hash and product_id not in page.linked_to:
-                to_link[page, product_id] = None
-    return to_link
+        todo = tuple(target for target, is_todo in new.get(item.target.id, ()) if is_todo)
+        hits = {hit.key for hit in item.hits if hit.key in known} - {target.key for target in todo}
+        stored.append(StoredHits(todo, frozenset(hits)) if item.lease.token in leases else None)
+    # Without the pages that are fetched again.
+    to_link = dict.fromkeys(
+        (known[hit.key], subtask.product_id)
+        for item, subtask in valid
+        for hit in item.hits
+        if hit.key in known and known[hit.key].content_hash
+    )
+    return stored, [(page, product_id) for page, product_id in to_link if product_id not in page.linked_to]
 
 
 def _insert_hits(
-    tx: Transaction,
-    items: Sequence[ResultPageToStore],
-    leases: _Leases,
-    known: Mapping[bytes, KnownPage],
-) -> tuple[Counter[_Source], dict[_Source, list[WorkTarget]]]:
-    """Insert hits as targets; return how many each result page brought, and those to fetch, in their order."""
+    tx: Transaction, items: Sequence[tuple[ResultPageToStore, _Leased]], known: Mapping[bytes, KnownPage]
+) -> dict[int, list[tuple[WorkTarget, bool]]]:
+    """Insert hits as targets.
+
+    Returns:
+        By the target of a result page, the hits that no other page of its task had listed, in their order, each with
+        whether it is to be fetched.
+    """
     rows = []
-    of: dict[tuple[int, bytes], _Source] = {}
-    for item in items:
-        subtask = leases[item.lease.token]
+    pages: dict[tuple[int, bytes], int] = {}
+    for item, subtask in items:
         for hit in item.hits:
             page = known.get(hit.key)
-            again = page is not None and (
-                page.is_unread(subtask.product_id)
+            is_todo = (
+                page is None
+                or page.is_unread(subtask.product_id)
                 or (item.refresh is not None and page.checked_at <= tx.now - item.refresh)
             )
-            end = ("todo", None) if page is None or again else ("stored", "known")
-            of.setdefault((subtask.task_id, hit.key), (subtask.id, item.target.id))
+            end = ("todo", None) if is_todo else ("stored", "known")
+            pages.setdefault((subtask.task_id, hit.key), item.target.id)
             rows.append((subtask.task_id, subtask.id, "hit", hit.url, hit.key, *end))
     returning = "id, task_id, url, url_key, state"
-    # A hit that another result page listed before is a target already.
-    made: Counter[_Source] = Counter()
-    todo: dict[_Source, list[WorkTarget]] = {}
     added = tx.insert_returning("targets", _TARGET, rows, returning=returning, skip_known=True)
-    for target_id, task_id, url, url_key, state in sorted(added):
-        source = of[task_id, key := bytes(url_key)]
-        made[source] += 1
-        if state == "todo":
-            page = known.get(key)
-            target = WorkTarget(
-                id=target_id,
-                kind="hit",
-                url=url,
-                key=key,
-                tries=0,
-                etag=page.etag if page is not None else None,
-                last_modified=page.last_modified if page is not None else None,
-            )
-            todo.setdefault(source, []).append(target)
-    return made, todo
+    new: dict[int, list[tuple[WorkTarget, bool]]] = {}
+    for number, task_id, url, url_key, state in sorted(added):
+        page = known.get(key := bytes(url_key))
+        validators = {} if page is None else {"etag": page.etag, "last_modified": page.last_modified}
+        target = WorkTarget(id=number, kind="hit", url=url, key=key, tries=0, **validators)
+        new.setdefault(pages[task_id, key], []).append((target, state == "todo"))
+    return new
 
 
 _TARGET = ("task_id", "subtask_id", "kind", "url", "url_key", "state", "reason")
@@ -276,9 +233,8 @@ _PAST_END = "UPDATE targets SET state = 'refused', reason = 'past_end' WHERE id 
 
 def _count_hits(
     tx: Transaction,
-    items: Sequence[ResultPageToStore],
-    leases: _Leases,
-    made: Counter[_Source],
+    items: Sequence[tuple[ResultPageToStore, _Leased]],
+    made: dict[int, int],
     unread: set[int | None],
 ) -> None:
     """Store result pages, and how many hits the searches have, as far as these show (`tasks.domain.hit_count`).
@@ -287,35 +243,35 @@ def _count_hits(
         made: how many of its hits each result page listed first.
         unread: targets of result pages that were not read before.
     """
-    rows = {row.id: row for row in partitions_of_tasks(tx, {one.task_id for one in leases.values()})}
+    partitions = lock_partitions(tx, {subtask.task_id for _, subtask in items})
     changed, found, log = set(), {}, []
-    for item in items:
-        subtask = leases[item.lease.token]
-        row, new_hits = rows[subtask.part_id], made.pop((subtask.id, item.target.id), 0)
+    for item, subtask in items:
+        lease, one = item.lease, partitions[subtask.part_id]
+        new_hits = made.pop(item.target.id, 0)
         if item.target.id in unread:
             unread.discard(item.target.id)
             keys = b"".join(hit.key[:_KEY_BYTES] for hit in item.hits)
-            log.append((subtask.product_id, item.lease.site, subtask.engine, row.id, item.lease.node, keys))
-            row = replace(
-                row,
-                reported=row.reported if item.page.found is None else item.page.found,
-                listed=row.listed + len(item.page.hits),
-                pages_read=row.pages_read + 1,
+            log.append((subtask.product_id, lease.site, subtask.engine, one.id, lease.node, keys))
+            one = replace(
+                one,
+                reported=one.reported if item.page.found is None else item.page.found,
+                listed=one.listed + len(item.page.hits),
+                pages_read=one.pages_read + 1,
                 ended=not item.page.more,
             )
         elif not new_hits:
             continue
-        hits = hit_count(row.listing, item.limits, row.state)
-        rows[row.id] = replace(
-            row, new_hits=row.new_hits + new_hits, found=hits.found, provenance=hits.provenance
+        hits = hit_count(one, item.limits)
+        partitions[one.id] = replace(
+            one, new_hits=one.new_hits + new_hits, found=hits.found, provenance=hits.provenance
         )
-        changed.add(row.id)
+        changed.add(one.id)
         if hits.found is not None:
             counted = {"found": hits.found, "found_provenance": hits.provenance}
-            found[item.lease.attempt_id] = {"id": item.lease.attempt_id, **counted}
-    counts = [{name: getattr(rows[part_id], name) for name in _COUNTS} for part_id in sorted(changed)]
+            found[lease.attempt_id] = {"id": lease.attempt_id, **counted}
+    counts = [{name: getattr(partitions[number], name) for name in _COUNTS} for number in sorted(changed)]
     tx.update("task_parts", ("id",), counts)
-    recount(tx, rows.values())
+    recount(tx, partitions.values())
     tx.insert("result_pages", _READ_PAGE, log, shared={"at": tx.now})
     tx.update("attempts", ("id",), list(found.values()))
 

@@ -204,35 +204,6 @@ _FAILED = f"""
 """
 
 
-class SleepingView(NamedTuple):
-    """A subtask in SLEEP, with its last attempt's node, quota and budget."""
-
-    id: int
-    task_id: int
-    product_id: int
-    site: str
-    kind: str
-    chunk: int
-    priority: int
-    node: str
-    quota: int
-    budget_s: float
-    part_id: int
-
-
-def lock_sleeping(tx: Transaction, limit: int) -> list[SleepingView]:
-    """Return subtasks in SLEEP, the oldest first, locked."""
-    return tx.records(SleepingView, _SLEEPING, most=limit)
-
-
-_SLEEPING = f"""
-    SELECT subtasks.id, subtasks.task_id, subtasks.product_id, subtasks.site, subtasks.kind, subtasks.chunk,
-        subtasks.priority, attempts.node, attempts.quota, attempts.budget_s, subtasks.part_id
-    FROM subtasks JOIN attempts ON attempts.subtask_id = subtasks.id AND attempts.no = subtasks.attempts
-    WHERE subtasks.state = '{State.SLEEP}' ORDER BY subtasks.id LIMIT :most FOR UPDATE OF subtasks SKIP LOCKED
-"""
-
-
 # --- PRIORITY by site ---------------------------------------------------------------------------------------
 #
 # All use the index ``ix_subtasks_by_site`` (state, site, priority descending, id, left), so each but `pending` costs

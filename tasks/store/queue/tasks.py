@@ -1,30 +1,30 @@
-"""Virtual tasks, their tasks, and the subtasks of a task.
+"""Virtual tasks, their tasks, and the partitions and subtasks of a task.
 
-A virtual task is planned once, and later for the sites that could not be asked at first. A task has a subtask for each
-chunk of its result pages, released in turn, and one for left-over targets. The caller makes the search URLs of a chunk
-when it is released.
+A virtual task is planned once, and later for the sites that could not be asked at first. A partition is one query of a
+task: a keyword set, of any time or within a span (`tasks.domain.hit_count`). Its result pages are cut into chunks,
+which are numbered through all partitions of the task. A chunk becomes a subtask when it is released, and the caller
+makes its search URLs then. What a subtask leaves to do becomes its follow-up.
+
+All partitions of a task are locked in the order of their ids before one of them, or the task's hit count, is written.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
+from tasks.domain.hit_count import NewPartition, Partition, all_counted, task_hit_count
 from tasks.domain.page_key import page_key
+from tasks.domain.states import State
 from tasks.store.queue import transitions
 from tasks.store.queue.leases import HITS_UNREAD
-from tasks.store.queue.partitions import (
-    ChunkKey,
-    NewPartition,
-    Query,
-    insert_partitions,
-    partitions_by_id,
-    partitions_of_tasks,
-)
 from tasks.store.sql.transaction import Transaction
+
+_DATES = 5000
+"""Maximum number of dates that partition a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +137,11 @@ _DROP_WAITS = """
 """
 
 
-def late_sites(tx: Transaction) -> list[str]:
-    """Return the sites that products wait for."""
-    return [site for (site,) in tx.rows("SELECT DISTINCT site FROM unplanned_sites ORDER BY site")]
+def list_late(tx: Transaction, sites: Collection[str], limit: int) -> list[VirtualTask]:
+    """Return virtual tasks that wait for one of these sites."""
+    return tx.records(VirtualTask, _LATE, sites=sites, most=limit)
 
 
-def list_late(
-    tx: Transaction, askable: Collection[str], limit: int
-) -> list[tuple[VirtualTask, tuple[str, ...]]]:
-    """Return virtual tasks that wait for one of these sites, each with those it waits for."""
-    waits: dict[int, list[str]] = {}
-    for virtual_task_id, site in tx.rows(_WAITS, sites=askable):
-        waits.setdefault(virtual_task_id, []).append(site)
-    found = tx.records(VirtualTask, _LATE, sites=askable, most=limit)
-    return [(one, tuple(waits[one.id])) for one in found]
-
-
-_WAITS = "SELECT virtual_task_id, site FROM unplanned_sites WHERE site IN :sites"
 _LATE = f"""
     {_VIRTUAL_TASKS}
     WHERE EXISTS (SELECT 1 FROM unplanned_sites WHERE virtual_task_id = v.id AND site IN :sites) {_IN_ORDER}
@@ -163,7 +151,7 @@ _LATE = f"""
 def plan_late(
     tx: Transaction, virtual_task: VirtualTask, planned: Sequence[NewTask], urls: SearchUrls
 ) -> int:
-    """Make tasks on sites that could not be asked before, each once; return the number of tasks."""
+    """Make those of these tasks that the virtual task waits for, each once; return the number of tasks."""
     sites = [task.site for task in planned]
     taken = {site for (site,) in tx.rows(_TAKE, virtual_task_id=virtual_task.id, sites=sites)}
     return _insert_tasks(tx, virtual_task, [task for task in planned if task.site in taken], urls)
@@ -185,12 +173,12 @@ _LATE_SITES = """
 """
 
 
-# --- chunks -------------------------------------------------------------------------------------------------
+# --- partitions ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskQuery(Query):
-    """A query with the values that its subtasks copy from its task.
+@dataclass(frozen=True, kw_only=True)
+class TaskQuery(Partition):
+    """A partition with the values that its subtasks copy from its task.
 
     Attributes:
         words, aliases: keyword sets of its virtual task.
@@ -207,21 +195,125 @@ class TaskQuery(Query):
 SearchUrls = Callable[[TaskQuery, Sequence[int]], Sequence[str]]
 """Returns the search URLs of a query's result pages, by their numbers from 1 on."""
 
-
-def list_queries(tx: Transaction, part_ids: Collection[int]) -> list[TaskQuery]:
-    """Return the queries of partitions."""
-    return tx.records(TaskQuery, _QUERIES, ids=part_ids)
+ChunkKey = tuple[int, int]
+"""A chunk: its partition, and its number in its task."""
 
 
-_QUERIES = """
-    SELECT q.id, q.task_id, q.first_chunk, q.pages, q.chunk_pages, q.keywords, q.dropped, q.start_at, q.end_at,
+def list_partitions(tx: Transaction, ids: Collection[int]) -> dict[int, TaskQuery]:
+    """Return partitions by id, without a lock."""
+    return {one.id: one for one in tx.records(TaskQuery, _BY_ID, ids=ids)}
+
+
+def lock_partitions(tx: Transaction, task_ids: Collection[int]) -> dict[int, TaskQuery]:
+    """Lock all partitions of these tasks; return them by id."""
+    return {one.id: one for one in tx.records(TaskQuery, _OF_TASKS, task_ids=task_ids)}
+
+
+_PARTITIONS = """
+    SELECT q.id, q.task_id, q.first_chunk, q.pages, q.chunk_pages, q.keywords, q.dropped, q.own_words, q.start_at,
+        q.end_at, q.parent_id, q.state, q.pages_read, q.listed, q.ended, q.reported, q.new_hits, q.found, q.provenance,
         t.product_id, t.site, t.kind, p.priority, v.keywords AS words, v.aliases
     FROM task_parts q JOIN tasks t ON t.id = q.task_id JOIN products p ON p.id = t.product_id
     JOIN virtual_tasks v ON v.id = t.virtual_task_id
-    WHERE q.id IN :ids
 """
-_RELEASED = "SELECT DISTINCT part_id, chunk FROM subtasks WHERE task_id IN :task_ids"
+_BY_ID = f"{_PARTITIONS} WHERE q.id IN :ids"
+_OF_TASKS = f"{_PARTITIONS} WHERE q.task_id IN :task_ids ORDER BY q.id FOR UPDATE OF q"
+
+
+def insert_partitions(
+    tx: Transaction,
+    new: Iterable[tuple[int, Sequence[NewPartition]]],
+    *,
+    parent_id: int | None = None,
+    first_chunk: int = 1,
+) -> list[ChunkKey]:
+    """Add partitions to tasks and return the first chunk of each, which is still to be released.
+
+    Args:
+        new: each task with its new partitions.
+        parent_id: the partition they replace.
+        first_chunk: number of the first chunk of each task's first one.
+    """
+    rows = []
+    for task_id, its in new:
+        number = first_chunk
+        for one in its:
+            rows.append((task_id, number, *(getattr(one, name) for name in _CHOSEN)))
+            number += len(one.chunks)
+    columns = ("task_id", "first_chunk", *_CHOSEN)
+    shared = {"parent_id": parent_id}
+    return sorted(
+        tx.insert_returning("task_parts", columns, rows, returning="id, first_chunk", shared=shared)
+    )
+
+
+_CHOSEN = tuple(field.name for field in fields(NewPartition))
+
+
+def replace_partition(
+    tx: Transaction, task: Mapping[int, TaskQuery], replaced: TaskQuery, by: Sequence[NewPartition]
+) -> list[ChunkKey]:
+    """Replace a partition by others.
+
+    Args:
+        task: all partitions of its task, locked.
+        replaced: the partition in its new state.
+
+    Returns:
+        The first chunk of each new one, still to be released.
+    """
+    tx.later(_REPLACE, id=replaced.id, state=replaced.state, provenance=replaced.provenance)
+    end = max(one.end for one in task.values())
+    made = insert_partitions(tx, [(replaced.task_id, by)], parent_id=replaced.id, first_chunk=end)
+    recount(tx, lock_partitions(tx, [replaced.task_id]).values())
+    return made
+
+
+_REPLACE = "UPDATE task_parts SET state = :state, provenance = :provenance WHERE id = :id"
+
+
+def recount(tx: Transaction, partitions: Iterable[TaskQuery]) -> None:
+    """Write the hit counts of tasks, from all of their partitions."""
+    by_task: dict[int, list[TaskQuery]] = {}
+    for one in partitions:
+        by_task.setdefault(one.task_id, []).append(one)
+    counted = [task_id for task_id, parts in by_task.items() if all_counted(parts)]
+    different = dict(tx.rows(_DIFFERENT_HITS, task_ids=counted)) if counted else {}
+    changes = []
+    for task_id, parts in sorted(by_task.items()):
+        hits = task_hit_count(parts, different.get(task_id, 0))
+        reported = [one.reported for one in parts if one.parent_id is None and one.reported is not None]
+        change = {"found": hits.found, "found_provenance": hits.provenance}
+        changes.append({"id": task_id, **change, "found_reported": sum(reported) if reported else None})
+    tx.update("tasks", ("id",), changes)
+
+
+_DIFFERENT_HITS = """
+    SELECT task_id, count(*) FROM targets WHERE task_id IN :task_ids AND kind = 'hit' GROUP BY task_id
+"""
+
+
+class _HitDate(NamedTuple):
+    published_at: datetime
+
+
+def hit_dates(tx: Transaction, task_id: int) -> list[datetime]:
+    """Return when stored hits of a task were published, by the earliest date of their reviews."""
+    return [row.published_at for row in tx.records(_HitDate, _HIT_DATES, task_id=task_id, most=_DATES)]
+
+
+_HIT_DATES = """
+    SELECT min(r.published_at) AS published_at
+    FROM targets t JOIN pages p ON p.url_key = t.url_key JOIN reviews r ON r.page_id = p.id
+    WHERE t.task_id = :task_id AND t.kind = 'hit' AND r.refused IS NULL AND r.published_at IS NOT NULL
+    GROUP BY p.id LIMIT :most
+"""
+
+
+# --- chunks and follow-ups ----------------------------------------------------------------------------------
+
 _INHERITED = ("task_id", "product_id", "site", "kind", "priority")
+"""Columns of a subtask that are its task's."""
 
 
 def release_chunks(tx: Transaction, chunks: Collection[ChunkKey], urls: SearchUrls) -> dict[ChunkKey, int]:
@@ -232,12 +324,12 @@ def release_chunks(tx: Transaction, chunks: Collection[ChunkKey], urls: SearchUr
     """
     if not chunks:
         return {}
-    queries = {one.id: one for one in list_queries(tx, {part_id for part_id, _ in chunks})}
-    released = set(tx.rows(_RELEASED, task_ids={one.task_id for one in queries.values()}))
+    partitions = list_partitions(tx, {part_id for part_id, _ in chunks})
+    released = set(tx.rows(_RELEASED, task_ids={one.task_id for one in partitions.values()}))
     wanted = [
-        (queries[part_id], number, urls(queries[part_id], queries[part_id].pages_of(number)))
-        for part_id, number in sorted(set(chunks), key=lambda chunk: (queries[chunk[0]].task_id, chunk[1]))
-        if number < queries[part_id].end and (part_id, number) not in released
+        (one, number, urls(one, one.pages_of(number)))
+        for part_id, number in sorted(set(chunks) - released)
+        if number < (one := partitions[part_id]).end
     ]
     rows = [
         {name: getattr(query, name) for name in _INHERITED}
@@ -254,12 +346,13 @@ def release_chunks(tx: Transaction, chunks: Collection[ChunkKey], urls: SearchUr
     for (query, _, asked), subtask_id in zip(wanted, ids, strict=True):
         if missing := len(asked) - made[(subtask_id,)]:
             # Another partition of the task has asked for the same URLs.
-            partitions_of_tasks(tx, [query.task_id])
+            lock_partitions(tx, [query.task_id])
             tx.later(_ASKED_BEFORE, id=query.id, n=missing)
             tx.later(_LEAVE, id=subtask_id, n=made[(subtask_id,)] * HITS_UNREAD)
     return {(query.id, number): one for (query, number, _), one in zip(wanted, ids, strict=True)}
 
 
+_RELEASED = "SELECT DISTINCT part_id, chunk FROM subtasks WHERE task_id IN :task_ids"
 _TARGET = ("task_id", "subtask_id", "kind", "url", "url_key")
 _ASKED_BEFORE = "UPDATE task_parts SET asked_before = asked_before + :n WHERE id = :id"
 _LEAVE = """UPDATE subtasks SET "left" = :n WHERE id = :id"""
@@ -267,11 +360,8 @@ _LEAVE = """UPDATE subtasks SET "left" = :n WHERE id = :id"""
 
 def _describe(query: TaskQuery, number: int) -> dict[str, Any]:
     """Return details of a chunk's subtask: its targets, and its query if that differs from its product's keywords."""
-    described: dict[str, Any] = {
-        "chunk": number,
-        "of": query.end - 1,
-        "result_pages": len(query.pages_of(number)),
-    }
+    pages = len(query.pages_of(number))
+    described: dict[str, Any] = {"chunk": number, "of": query.end - 1, "result_pages": pages}
     if query.dropped:
         described |= {"keywords": query.keywords, "dropped": query.dropped}
     if query.span is not None:
@@ -279,86 +369,76 @@ def _describe(query: TaskQuery, number: int) -> dict[str, Any]:
     return described
 
 
-def more_after(tx: Transaction, chunks: Collection[ChunkKey]) -> set[ChunkKey]:
-    """Return the chunks that found more pages and whose next one is still to be released."""
-    of = partitions_by_id(tx, {part_id for part_id, _ in chunks})
-    go_on = {(part_id, number) for part_id, number in chunks if number + 1 < of[part_id].end}
-    if not go_on:
-        return set()
-    return go_on & set(tx.rows(_SHOWED_MORE, task_ids={of[part_id].task_id for part_id, _ in go_on}))
-
-
-_SHOWED_MORE = """
-    SELECT DISTINCT s.part_id, s.chunk FROM subtasks s JOIN attempts a ON a.subtask_id = s.id
-    WHERE s.task_id IN :task_ids AND a.more AND NOT EXISTS (
-        SELECT 1 FROM subtasks n WHERE n.task_id = s.task_id AND n.part_id = s.part_id AND n.chunk = s.chunk + 1
-    )
-"""
-
-
-# --- left-over targets --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOver:
-    """The targets that a subtask leaves to its follow-up.
+class SleepingSubtask(NamedTuple):
+    """A subtask in SLEEP.
 
     Attributes:
-        left: hits to do, as `count_left` counts them.
-        not_before: earliest time to go on; None: at once.
+        left, tries: hits to do, as `count_left` counts them, and the most tries of a target that is to do.
+        shows_more: its last result page showed that there is more.
+        node, quota, budget_s: of its last attempt.
     """
 
-    parent_id: int
+    id: int
+    task_id: int
+    product_id: int
+    site: str
+    kind: str
+    priority: int
+    part_id: int
+    chunk: int
+    assigned_quota: int | None
     left: int
-    not_before: datetime | None = None
+    tries: int
+    shows_more: bool
+    node: str
+    quota: int
+    budget_s: float
 
 
-def follow_ups(tx: Transaction, left_over: Sequence[LeftOver]) -> dict[int, int]:
-    """Make the subtasks that carry on targets still to do; return their ids, by parent."""
-    if not left_over:
-        return {}
-    ids = [one.parent_id for one in left_over]
-    parents = {row["parent_id"]: row for row in tx.records(dict, _PARENTS, ids=ids)}
-    rows = [{**parents[one.parent_id], "left": one.left, "not_before": one.not_before} for one in left_over]
-    made = transitions.create(tx, rows, [_describe_follow_up(one) for one in left_over])
-    tx.later(_PASS_ON, ids=made)
-    return dict(zip(ids, made, strict=True))
+def lock_sleeping(tx: Transaction, limit: int) -> list[SleepingSubtask]:
+    """Return subtasks in SLEEP, the oldest first, locked."""
+    return tx.records(SleepingSubtask, _SLEEPING, most=limit)
 
 
-_PARENTS = """
-    SELECT id AS parent_id, task_id, product_id, site, kind, priority, chunk, part_id, assigned_quota
-    FROM subtasks WHERE id IN :ids
+_TO_DO = "FROM targets t WHERE t.subtask_id = s.id AND t.state = 'todo'"
+_LEFT = f"(SELECT coalesce(sum(CASE t.kind WHEN 'result' THEN {HITS_UNREAD} ELSE 1 END), 0) {_TO_DO})"
+_SLEEPING = f"""
+    SELECT s.id, s.task_id, s.product_id, s.site, s.kind, s.priority, s.part_id, s.chunk, s.assigned_quota,
+        {_LEFT} AS "left", (SELECT coalesce(max(t.tries), 0) {_TO_DO}) AS tries,
+        EXISTS (SELECT 1 FROM attempts WHERE subtask_id = s.id AND more) AS shows_more, a.node, a.quota, a.budget_s
+    FROM subtasks s JOIN attempts a ON a.subtask_id = s.id AND a.no = s.attempts
+    WHERE s.state = '{State.SLEEP}' ORDER BY s.id LIMIT :most FOR UPDATE OF s SKIP LOCKED
 """
+
+
+def make_follow_ups(
+    tx: Transaction, parents: Sequence[tuple[SleepingSubtask, datetime | None]]
+) -> dict[int, int]:
+    """Make the subtasks that carry on targets still to do; return their ids, by parent.
+
+    Args:
+        parents: each with the earliest time to go on; None: at once.
+    """
+    copied = (*_INHERITED, "chunk", "part_id", "assigned_quota", "left")
+    rows = [
+        {name: getattr(one, name) for name in copied} | {"parent_id": one.id, "not_before": not_before}
+        for one, not_before in parents
+    ]
+    details = [
+        {"follows": one.id, "left": one.left, "not_before": not_before and not_before.isoformat()}
+        for one, not_before in parents
+    ]
+    made = transitions.create(tx, rows, details)
+    tx.later(_PASS_ON, ids=made)
+    return dict(zip((one.id for one, _ in parents), made, strict=True))
+
+
 _PASS_ON = """
     UPDATE targets SET subtask_id = s.id FROM subtasks s
     WHERE s.id IN :ids AND targets.subtask_id = s.parent_id AND targets.state = 'todo'
 """
 
 
-def _describe_follow_up(one: LeftOver) -> dict[str, Any]:
-    at = one.not_before.isoformat() if one.not_before is not None else None
-    return {"follows": one.parent_id, "left": one.left, "not_before": at}
-
-
-def get_max_tries(tx: Transaction, of: Collection[int]) -> dict[int, int]:
-    """Return the maximum number of tries among the open targets of each subtask, 0 if none was tried."""
-    return dict(tx.rows(_TRIES, ids=of)) if of else {}
-
-
-_TRIES = """
-    SELECT subtask_id, max(tries) FROM targets WHERE subtask_id IN :ids AND state = 'todo' GROUP BY subtask_id
-"""
-
-
 def count_left(tx: Transaction, of: Collection[int]) -> dict[int, int]:
     """Return the hits still to do of each subtask, an unread result page counted as `HITS_UNREAD`."""
-    left = dict.fromkeys(of, 0)
-    for subtask_id, kind, n in tx.rows(_LEFT, ids=of):
-        left[subtask_id] += n * (HITS_UNREAD if kind == "result" else 1)
-    return left
-
-
-_LEFT = """
-    SELECT subtask_id, kind, count(*) FROM targets WHERE subtask_id IN :ids AND state = 'todo'
-    GROUP BY subtask_id, kind
-"""
+    return dict(tx.rows(f"SELECT s.id, {_LEFT} FROM subtasks s WHERE s.id IN :ids", ids=of))

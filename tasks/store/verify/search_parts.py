@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tasks.domain.hit_count import HitCount, Partition, PartitionState, Provenance, task_hit_count
+from tasks.domain.hit_count import Partition, PartitionState, Provenance, task_hit_count
 from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.invariants import Violation, invariants_of, row_violations
 from tasks.store.verify.replay import Groups
@@ -152,12 +152,14 @@ def _hit_count(task: _TaskSums, parts: Sequence[_TreePart], hits: int) -> tuple[
     try:
         tree = [
             Partition(
-                one.id,
-                one.parent_id,
-                PartitionState(one.state),
-                HitCount(
-                    one.found if one.provenance != Provenance.UNKNOWN else None, Provenance(one.provenance)
-                ),
+                keywords=(),
+                pages=0,
+                chunk_pages=1,
+                id=one.id,
+                parent_id=one.parent_id,
+                state=PartitionState(one.state),
+                found=one.found if one.provenance != Provenance.UNKNOWN else None,
+                provenance=Provenance(one.provenance),
             )
             for one in parts
         ]
