@@ -199,19 +199,15 @@ class Hosts:
             sites: where something waits.
             knowledge: what attempts took so far.
         """
-        resting: dict[str, dict[str, float]] = {}
-        probing: dict[str, list[str]] = {}
-        for host, by_node in self._rests.items():
-            for node, rest in by_node.items():
-                if rest.until_s > now_s:
-                    resting.setdefault(host, {})[node] = rest.until_s - now_s
-                else:
-                    probing.setdefault(host, []).append(node)
+        rests = [
+            (host, node, rest.until_s - now_s, False)
+            for host, by_node in self._rests.items()
+            for node, rest in by_node.items()
+        ]
         crawled = Crawled(
             running=self._running(),
             asking={},
-            resting=resting,
-            probing=probing,
+            rests=rests,
             sites=[site for site in sites if site in self._of_site],
             grants=self._permits.granted(self._limits, now_s),
             addresses=self._addresses,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +60,47 @@ class HostView:
     address_pages_per_s: float = math.inf
 
 
+class Entrant(NamedTuple):
+    """A subtask in PRIORITY that may be let into WAIT."""
+
+    id: int
+    site: str
+    priority: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskView:
     """A waiting subtask as a strategy sees it.
 
     Attributes:
-        hosts: every host it is sure to ask (the engine's, where a result page is still to be read; the site's).
+        hosts: every host it is sure to ask (the engine's, if a result page is still to be read; the site's).
         left: targets left to fetch, as far as known (hits; an unread result page counts as a full one).
         failed_on: nodes that failed it in this round, the oldest failure first.
         assigned: a node a person asked for (`failed assign`); None otherwise.
         quota: most hits of an attempt, as a person asked for (`failed edit`); None otherwise.
+        reads_results: a result page is still to be read.
     """
 
     id: int
     site: str
     kind: str
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
     left: int
     priority: int
     failed_on: tuple[str, ...] = ()
     assigned: str | None = None
     quota: int | None = None
+    reads_results: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefetchedLease(SubtaskView):
+    """A subtask whose lease was not begun.
+
+    Attributes:
+        attempt_id: numbers grow with time: the lease granted last has the greatest.
+    """
+
+    node: str
+    attempt_id: int
+    granted_at: datetime

@@ -31,7 +31,7 @@ from tasks.scheduling.balance.learned import Trained
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.scheduling.decision import AllocationStrategy, Distances
 from tasks.scheduling.proximity.coordinates import Delays
-from tasks.scheduling.ready_queue import ReadyQueue
+from tasks.scheduling.ready_queue import Backlog, ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 from tasks.store.queries import pairs
 from tasks.store.queue import attempts, nodes, snapshot, upkeep
@@ -233,7 +233,7 @@ class SchedulerState:
         begin_s = self._clock()
         if self._count_at_s is not None and begin_s < self._count_at_s:
             return
-        self.ready.set_pending(snapshot.count_pending(tx))
+        self.ready.set_pending({site: Backlog(n, left) for site, n, left in snapshot.count_pending(tx)})
         end_s = self._clock()
         self._count_at_s = end_s + max(_COUNT_EVERY_S, (end_s - begin_s) / _COUNT_SHARE)
 

@@ -14,17 +14,22 @@ from splitter.catalog.model import Site
 from tasks.domain.backoff import backoff_s
 from tasks.domain.batches import LANES
 from tasks.domain.failures import FailureReason
+from tasks.domain.grants import Grants
 from tasks.domain.states import State, Transition
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
 from tasks.jobs.partitioning import refine, search_urls
 from tasks.jobs.recalling import answers_others
 from tasks.scheduling import admission, capacity, rebalancing
+from tasks.scheduling.capacity import Crawled
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.store.queue import attempts, leases, manual, snapshot, tasks, transitions
+from tasks.scheduling.rebalancing import BufferRule, NodeLoad, start_rate
+from tasks.store.queue import attempts, leases, manual, nodes, snapshot, tasks, transitions
+from tasks.store.queue.hosts import list_rests
 from tasks.store.queue.leases import HITS_UNREAD, Grant, Lease
+from tasks.store.queue.nodes import NodeRow
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.transaction import Transaction
 
@@ -57,10 +62,33 @@ def allocate(tx: Transaction, context: Context) -> list[Lease]:
 def open_nodes(tx: Transaction, context: Context) -> list[NodeView]:
     """Nodes that are alive and not drained, with what each can be given now."""
     lacks = context.state.lacks(tx, context.entries)
-    loads = snapshot.list_node_loads(tx, context.settings.buffer)
+    loads = _list_node_loads(tx, context)
     return [
         NodeView(one.name, one.kinds, one.free, one.slots, lacks.get(one.name, frozenset())) for one in loads
     ]
+
+
+def _list_node_loads(tx: Transaction, context: Context) -> list[NodeLoad]:
+    """Return the loads of the nodes that are alive and not drained."""
+    rule = context.settings.buffer
+    since = tx.now - timedelta(seconds=rule.silent_after_s)
+    alive = (row for row in nodes.list_nodes(tx) if row.seen_at is not None and row.seen_at > since)
+    return [load_of(row, tx.now, rule) for row in alive if not row.drained]
+
+
+def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
+    """Return the load of a node, by its leases and its last heartbeat."""
+    idle = min(row.idle, row.running)
+    waited_s = (now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0
+    rate = start_rate(row.slots, row.running - idle, row.attempts_per_s, waited_s)
+    return NodeLoad(
+        name=row.name,
+        kinds=frozenset(row.kinds),
+        slots=row.slots,
+        prefetched=row.waiting,
+        free=max(0, rule.most(row.slots, idle, rate.per_s) - row.running - row.waiting),
+        rate=rate,
+    )
 
 
 def allocate_to(tx: Transaction, context: Context, open_nodes: Sequence[NodeView]) -> list[Lease]:
@@ -93,13 +121,13 @@ def rebalance(tx: Transaction, context: Context) -> list[Lease]:
     so that nothing waits for them. What it gives to nobody stays. A new strategy and ready queue decide, for this case
     alone.
     """
-    loads = snapshot.list_node_loads(tx, context.settings.buffer)
+    loads = _list_node_loads(tx, context)
     if not rebalancing.unbalanced(loads):
         return []
     prefetched = snapshot.list_unstarted(tx, context.hosts_of)
     context.state.learn(tx)
-    hosts = _hosts(tx, context, {one.subtask.site for one in prefetched})
-    moves = rebalancing.rebalance(loads, prefetched, hosts)
+    hosts = _hosts(tx, context, {one.site for one in prefetched})
+    moves = rebalancing.rebalance(loads, prefetched, hosts, tx.now)
     if not moves.returned:
         return []
     givers = {one.lease.node for one in moves.returned}
@@ -116,7 +144,7 @@ def rebalance(tx: Transaction, context: Context) -> list[Lease]:
     ]
     ready = ReadyQueue()
     ready.set_pending(context.state.ready.pending)
-    returned = [one.lease.subtask for one in moves.returned]
+    returned = [one.lease for one in moves.returned]
     assignments = _decide(tx, context, ready, context.state.new_strategy(), takers, returned)
     # A lease that has begun meanwhile is not among the unstarted: it stays, and is granted to nobody.
     why = {one.lease.attempt_id: one.why for one in moves.returned}
@@ -211,8 +239,28 @@ def _bring_up_to_date(
 
 def _hosts(tx: Transaction, context: Context, sites: Collection[str]) -> dict[str, HostView]:
     limits, state = context.hosts.limits, context.state
-    crawled = snapshot.load_crawled(tx, sites, state.grants)
+    crawled = load_crawled(tx, sites, state.grants)
     return capacity.host_views(crawled, context.hosts_of, limits, state.request_s, LANES, HITS_UNREAD)
+
+
+def load_crawled(tx: Transaction, sites: Collection[str], grants: Grants) -> Crawled:
+    """Return the work under way and the rests of hosts.
+
+    Args:
+        sites: that are about to be crawled.
+        grants: what hosts grant now.
+    """
+    return Crawled(
+        running=snapshot.count_crawled(tx),
+        asking=nodes.asking_shares(tx),
+        rests=[
+            (one.host, one.node, (one.until - tx.now).total_seconds(), one.unanswered > 0)
+            for one in list_rests(tx)
+        ],
+        sites=sites,
+        grants=grants,
+        addresses=nodes.permit_addresses(tx),
+    )
 
 
 def modification(context: Context, now_s: float, site: str, node: str, left: int) -> Modification:

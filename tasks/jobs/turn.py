@@ -17,24 +17,24 @@ from tasks.jobs.context import Context
 from tasks.jobs.scheduler_state import EmptyDecision
 from tasks.scheduling.capacity import IDLE_S
 from tasks.store.queue.leases import Lease
-from tasks.store.queue.snapshot import Todo, todo
+from tasks.store.queue.snapshot import Todo, find_todo
 from tasks.store.sql.transaction import Transaction
 
 
 def turn(tx: Transaction, context: Context) -> list[Lease]:
     """Run the sweeps that there is something for; returns the leases given, for the notifications."""
     state = context.state
-    there = todo(tx)
-    if there.overdue or there.failed:
+    there = find_todo(tx)
+    if there.recall:
         recalling.recall(tx, context)
-    if there.sleeping:
+    if there.wake:
         sweeps.wake(tx, context)
-    if (there.queued or there.sleeping) and there.last_event != state.turned_at_event:
+    if (there.admit or there.wake) and there.newest_event != state.turned_at_event:
         sweeps.admit(tx, context)
-    if there.overdue or there.failed or there.queued or there.sleeping:
-        there = todo(tx)  # after what these did
-    given = _allocated(tx, context, there) if there.due else []
-    state.turned_at_event = there.last_event  # what was given makes room in WAIT: the next turn admits
+    if there.recall or there.wake or there.admit:
+        there = find_todo(tx)  # after what these did
+    given = _allocated(tx, context, there) if there.allocate else []
+    state.turned_at_event = there.newest_event  # what was given makes room in WAIT: the next turn admits
     state.next_turn_at = there.next_at
     return given
 
@@ -64,7 +64,7 @@ def _facts(there: Todo, open_nodes: Sequence[NodeView], grants: Grants) -> Hasha
         )
         for host, one in grants.items()
     )
-    return there.last_event, there.under_way, there.next_at, tuple(open_nodes), hosts
+    return there.newest_event, there.under_way, there.next_at, tuple(open_nodes), hosts
 
 
 def _address(granted: AddressGrants) -> tuple[float, bool]:

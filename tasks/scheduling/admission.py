@@ -18,19 +18,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from tasks.domain.views import Entrant
 
 LEAST = 4
 """The narrowest window: a site's next subtasks are there before the sweep after the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entrant:
-    """A subtask that may be let in."""
-
-    id: int
-    site: str
-    priority: int
 
 
 def bound(limit: int, sites: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tasks.domain.grants import LONGEST_QUEUE_S, AddressGrants, Grants, HostGrants
@@ -74,9 +74,8 @@ class Crawled:
         running: (site, node, whether they were given result pages, number of such attempts there, those of them that
             are well under way).
         asking: by node, the share of its attempts that send requests; 1 where it is missing.
-        resting: by host, nodes it rests for, with the seconds until their rest is over.
-        unanswered: by host, those of them that it does not answer.
-        probing: by host, nodes whose rest there is over without a page since.
+        rests: (host, node it refused or did not answer, seconds until its rest there is over, whether it did not
+            answer); with 0 s or less it is over, without a page since.
         sites: that are about to be crawled.
         grants: what hosts grant.
         addresses: by node, the address its permits are granted to.
@@ -84,12 +83,10 @@ class Crawled:
 
     running: Sequence[tuple[str, str, bool, int, int]]
     asking: Mapping[str, float]
-    resting: Mapping[str, Mapping[str, float]]
-    probing: Mapping[str, Collection[str]]
+    rests: Sequence[tuple[str, str, float, bool]]
     sites: Collection[str]
     grants: Grants
     addresses: Mapping[str, str]
-    unanswered: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def grant(self, host: str, node: str) -> AddressGrants:
         """The grant of a host to a node."""
@@ -147,8 +144,13 @@ def host_views(
         for host, per_s in rates(site).items():
             paces.setdefault(host, []).append((per_s, 1.0))
     engine_hosts = {engine for engine, site in map(hosts_of, crawled.sites) if engine != site}
+    rests: dict[str, dict[str, tuple[float, bool]]] = {}
+    for host, node, rest_s, is_unanswered in crawled.rests:
+        rests.setdefault(host, {})[node] = rest_s, is_unanswered
     views = {}
-    for host in {*paces, *crawled.resting, *crawled.probing}:
+    for host in {*paces, *rests}:
+        of_host = rests.get(host, {})
+        resting = {node: rest_s for node, (rest_s, _) in of_host.items() if rest_s > 0}
         limits, grants = limits_of(host), crawled.grants.get(host, _ALL)
         per_s = _mean(paces[host]) if host in paces else limits.per_address_per_s
         total_per_s = limits.total_per_s * grants.share
@@ -159,12 +161,12 @@ def host_views(
         views[host] = HostView(
             host=host,
             room=0 if grants.next_s > LONGEST_QUEUE_S else max(room, int(idle)),
-            resting=frozenset(crawled.resting.get(host, ())),
-            rests_s=crawled.resting.get(host, {}),
-            unanswered=frozenset(crawled.unanswered.get(host, ())),
+            resting=frozenset(resting),
+            rests_s=resting,
+            unanswered=frozenset(node for node in resting if of_host[node][1]),
             address_limit=attempts_per_address(limits, per_s) + int(idle),
             held=held.get(host, {}),
-            probing=frozenset(crawled.probing.get(host, ())),
+            probing=frozenset(of_host.keys() - resting.keys()),
             waits_s={name: one.next_s for name, one in addresses.items() if one.next_s > LONGEST_QUEUE_S},
             shares={name: one.share for name, one in addresses.items() if one.share < 1.0},
             pages_per_s=pages_per_request * total_per_s,

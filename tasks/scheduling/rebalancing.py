@@ -10,7 +10,7 @@ remote queue to deque; here a lease is given back and granted anew, so only the 
 
 Invariants, held by tests: a lease that was begun stays; a node gives no more than its surplus (had it kept one lease
 more, that one would begin later than any it gave); the sum of expected waits falls by more than `GAIN_S` with each
-lease that moves, so nothing moves back and forth; and a lease that was granted less than `REST_S` ago stays.
+lease that moves, so nothing moves back and forth; and a lease that was granted less than `REST` ago stays.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
-from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.domain.views import HostView, NodeView, PrefetchedLease, SubtaskView
 from tasks.scheduling import eligibility
 from tasks.scheduling.capacity import HostCapacity
 
@@ -27,7 +28,7 @@ GAIN_S = 5.0
 """A lease moves only if it is expected to begin sooner by more than this: moving it costs something, and the figures
 are as old as a heartbeat."""
 
-REST_S = 10.0
+REST = timedelta(seconds=10)
 """A lease moves only if it was granted this long ago: two heartbeats, which then show what the last move did."""
 
 MOST_MOVED = 100
@@ -136,49 +137,6 @@ class BufferRule:
         return slots + min(within, max(bound, refill)) + min(idle, bound)
 
 
-def node_load(
-    name: str,
-    kinds: frozenset[str],
-    slots: int,
-    *,
-    running: int,
-    waiting: int,
-    idle: int,
-    attempts_per_s: float,
-    waited_s: float,
-    rule: BufferRule,
-) -> NodeLoad:
-    """Return the load of a node: how many leases it can be given now, and how soon it begins them.
-
-    Args:
-        name, kinds, slots: of the node.
-        running, waiting: leases that it has begun, and has not begun.
-        idle: attempts that hold no slot, as of its last heartbeat.
-        attempts_per_s: ended, mean over a window.
-        waited_s: how long it has had leases without beginning any; 0 if it has none.
-        rule: how many leases it may prefetch.
-    """
-    idle = min(idle, running)
-    rate = start_rate(slots, running - idle, attempts_per_s, waited_s)
-    free = max(0, rule.most(slots, idle, rate.per_s) - running - waiting)
-    return NodeLoad(name=name, kinds=kinds, slots=slots, prefetched=waiting, free=free, rate=rate)
-
-
-@dataclass(frozen=True, slots=True)
-class PrefetchedLease:
-    """A lease that was not begun.
-
-    Attributes:
-        attempt_id: numbers grow with time: the lease granted last has the greatest.
-        age_s: since it was granted.
-    """
-
-    subtask: SubtaskView
-    node: str
-    attempt_id: int
-    age_s: float
-
-
 @dataclass(frozen=True, slots=True)
 class Returned:
     """A lease its node gives back.
@@ -217,7 +175,10 @@ def unbalanced(nodes: Sequence[NodeLoad]) -> bool:
 
 
 def rebalance(
-    nodes: Sequence[NodeLoad], leases: Iterable[PrefetchedLease], hosts: Mapping[str, HostView]
+    nodes: Sequence[NodeLoad],
+    leases: Iterable[PrefetchedLease],
+    hosts: Mapping[str, HostView],
+    now: datetime,
 ) -> Rebalancing:
     """Decide which leases go back so that expected waits become alike.
 
@@ -233,7 +194,7 @@ def rebalance(
     waits = _Waits(nodes, hosts)
     of_node: dict[str, list[PrefetchedLease]] = {one.name: [] for one in nodes}
     for lease in sorted(leases, key=lambda one: one.attempt_id):
-        if lease.node in of_node and lease.age_s >= REST_S and lease.subtask.assigned is None:
+        if lease.node in of_node and now - lease.granted_at >= REST and lease.assigned is None:
             of_node[lease.node].append(lease)
     returned: list[Returned] = []
     while len(returned) < MOST_MOVED:
@@ -275,7 +236,7 @@ class _Waits:
 
     def taker(self, lease: PrefetchedLease) -> str | None:
         """The node that would begin the lease first, of those that may take it."""
-        able = (name for name in self._loads if name != lease.node and self._can_take(name, lease.subtask))
+        able = (name for name in self._loads if name != lease.node and self._can_take(name, lease))
         return min(able, key=lambda name: (self.wait_s(name, 1), name), default=None)
 
     def move(self, lease: PrefetchedLease, taker: str) -> None:
@@ -283,7 +244,7 @@ class _Waits:
         self._prefetched[lease.node] -= 1
         self._prefetched[taker] += 1
         self.takes[taker] = self.takes.get(taker, 0) + 1
-        self._capacity.take(lease.subtask.hosts, taker)
+        self._capacity.take(lease.hosts, taker)
 
     def why(self, giver: str, taker: str) -> str:
         """Why a lease of the giver goes to the taker now, for people."""

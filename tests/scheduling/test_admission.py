@@ -7,7 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.scheduling.admission import LEAST, Entrant, admitted, bound, openings
+from tasks.domain.views import Entrant
+from tasks.scheduling.admission import LEAST, admitted, bound, openings
 
 queues = st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 2)), max_size=60)
 counts = st.dictionaries(

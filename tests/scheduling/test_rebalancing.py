@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.domain.views import HostView, NodeView, PrefetchedLease
 from tasks.scheduling import eligibility, rebalancing
 from tasks.scheduling.rebalancing import (
     GAIN_S,
     NodeLoad,
-    PrefetchedLease,
     Rebalancing,
     StartRate,
-    rebalance,
     start_rate,
     unbalanced,
 )
 
 META = frozenset({"meta"})
 HOST = "a.cn"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def node_load(
@@ -35,9 +35,13 @@ def node_load(
 
 def lease(number: int, node: str, age_s: float = 60.0, **facts) -> PrefetchedLease:
     facts = {"kind": "meta", "hosts": (HOST,), **facts}
-    return PrefetchedLease(
-        SubtaskView(id=number, site=HOST, left=10, priority=0, **facts), node, number, age_s
-    )
+    granted_at = NOW - timedelta(seconds=age_s)
+    of = {"id": number, "site": HOST, "left": 10, "priority": 0, "attempt_id": number}
+    return PrefetchedLease(node=node, granted_at=granted_at, **of, **facts)
+
+
+def rebalance(loads, leases, hosts) -> Rebalancing:
+    return rebalancing.rebalance(loads, leases, hosts, NOW)
 
 
 def of(*holders: NodeLoad) -> list[PrefetchedLease]:
@@ -302,7 +306,7 @@ def _matched(wanting, places, by_name, hosts):
     first, *rest = wanting
     for name in dict.fromkeys(places):
         nodes = {one.name: NodeView(one.name, one.kinds, 1, 1) for one in by_name.values()}
-        if not eligibility.may_take(first.subtask, name, nodes, hosts):
+        if not eligibility.may_take(first, name, nodes, hosts):
             continue
         left = list(places)
         left.remove(name)

@@ -10,7 +10,6 @@ from tasks.domain.states import State
 from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.scheduling.admission import Entrant
-from tasks.scheduling.ready_queue import Backlog
 from tasks.store.queue import snapshot
 from tasks.store.sql.tables import subtasks
 
@@ -36,10 +35,10 @@ def test_pending_counts_what_is_not_let_in(world: World) -> None:
     world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
     for name in "甲乙丙丁戊己":
         world.add(name)
-    assert world.look(snapshot.count_pending) == {SITE: Backlog(6, 6 * LEFT)}
+    assert world.look(snapshot.count_pending) == [(SITE, 6, 6 * LEFT)]
     world.sweep(sweeps.admit)
     assert world.look(snapshot.count_waiting) == {(SITE, 0): 4}
-    assert world.look(snapshot.count_pending) == {SITE: Backlog(2, 2 * LEFT)}
+    assert world.look(snapshot.count_pending) == [(SITE, 2, 2 * LEFT)]
 
 
 def test_something_urgent_is_let_in_though_wait_is_full(world: World) -> None:

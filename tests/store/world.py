@@ -113,7 +113,7 @@ def host_views(
     grants: Grants,
 ) -> dict[str, HostView]:
     """Return the hosts as a strategy sees them (`tasks.scheduling.capacity.host_views`)."""
-    crawled = snapshot.load_crawled(tx, sites, grants)
+    crawled = sweeps.load_crawled(tx, sites, grants)
     return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, leases.HITS_UNREAD)
 
 

@@ -5,23 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
-from typing import NamedTuple
+from typing import TypeVar
 
-from tasks.domain.breaker import BreakerState
 from tasks.domain.failures import FailureReason
-from tasks.domain.grants import Grants
 from tasks.domain.states import State
-from tasks.domain.views import SubtaskView
-from tasks.scheduling.admission import Entrant
-from tasks.scheduling.capacity import Crawled
-from tasks.scheduling.ready_queue import Backlog
-from tasks.scheduling.rebalancing import BufferRule, NodeLoad, PrefetchedLease, node_load
-from tasks.store.queue import hosts, nodes
-from tasks.store.queue.nodes import NodeRow
+from tasks.domain.views import Entrant, PrefetchedLease, SubtaskView
 from tasks.store.sql.transaction import Transaction
 
 UNDER_WAY = timedelta(seconds=1.5)
@@ -30,59 +22,23 @@ UNDER_WAY = timedelta(seconds=1.5)
 HostsOf = Callable[[str], tuple[str, str]]
 """(engine's host, site's host) of a site."""
 
-
-class _ReadySubtask(NamedTuple):
-    """A subtask that waits, or whose lease (`node`, `attempt_id`, `allocated_at`) was not begun."""
-
-    id: int
-    site: str
-    kind: str
-    left: int
-    priority: int
-    failed_on: tuple[str, ...]
-    assigned: str | None
-    quota: int | None
-    reads_results: bool
-    node: str | None
-    attempt_id: int | None
-    allocated_at: datetime | None
+V = TypeVar("V", bound=SubtaskView)
 
 
 def list_waiting(tx: Transaction, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
     """Return subtasks in WAIT that may be allocated now, in queue order."""
-    rows = tx.records(_ReadySubtask, _WAITING, now=tx.now, most=limit)
-    return [view for view, _ in _views(rows, hosts_of)]
+    return _with_hosts(tx.records(SubtaskView, _WAITING, now=tx.now, most=limit), hosts_of)
 
 
 def list_unstarted(tx: Transaction, hosts_of: HostsOf) -> list[PrefetchedLease]:
     """Return leases that no node has begun, of every node."""
-    rows = tx.records(_ReadySubtask, _UNSTARTED)
-    return [
-        PrefetchedLease(view, row.node, row.attempt_id, (tx.now - row.allocated_at).total_seconds())
-        for view, row in _views(rows, hosts_of)
-        if row.node is not None and row.attempt_id is not None and row.allocated_at is not None
-    ]
+    return _with_hosts(tx.records(PrefetchedLease, _UNSTARTED), hosts_of)
 
 
-def _views(rows: Sequence[_ReadySubtask], hosts_of: HostsOf) -> Iterator[tuple[SubtaskView, _ReadySubtask]]:
-    """Yield each row as a strategy sees it, with the row. With a result page to read it will ask its engine's host."""
-    by_site = cache(hosts_of)
-    for row in rows:
-        asked = by_site(row.site)
-        yield (
-            SubtaskView(
-                id=row.id,
-                site=row.site,
-                kind=row.kind,
-                hosts=asked if row.reads_results else asked[1:],
-                left=row.left,
-                priority=row.priority,
-                failed_on=row.failed_on,
-                assigned=row.assigned,
-                quota=row.quota,
-            ),
-            row,
-        )
+def _with_hosts(subtasks: Sequence[V], hosts_of: HostsOf) -> list[V]:
+    """Return subtasks with the hosts that they are sure to ask: with a result page to read, also the engine's."""
+    of_site = cache(hosts_of)
+    return [replace(one, hosts=of_site(one.site)[0 if one.reads_results else 1 :]) for one in subtasks]
 
 
 _READS_RESULTS = """
@@ -90,80 +46,22 @@ _READS_RESULTS = """
 """
 _SUBTASK = f"""
     subtasks.id, subtasks.site, subtasks.kind, subtasks."left", subtasks.priority, subtasks.failed_on,
-        subtasks.assigned_node AS assigned, subtasks.assigned_quota AS quota, {_READS_RESULTS} AS reads_results,
-        subtasks.lease_node AS node, subtasks.attempt_id
+        subtasks.assigned_node AS assigned, subtasks.assigned_quota AS quota, {_READS_RESULTS} AS reads_results
 """
 _WAITING = f"""
-    SELECT {_SUBTASK}, NULL AS allocated_at FROM subtasks
+    SELECT {_SUBTASK} FROM subtasks
     WHERE state = '{State.WAIT}' AND (not_before IS NULL OR not_before <= :now) ORDER BY priority DESC, id LIMIT :most
 """
 _UNSTARTED = f"""
-    SELECT {_SUBTASK}, attempts.allocated_at FROM subtasks JOIN attempts ON attempts.id = subtasks.attempt_id
+    SELECT {_SUBTASK}, attempts.node, attempts.id AS attempt_id, attempts.allocated_at AS granted_at
+    FROM subtasks JOIN attempts ON attempts.id = subtasks.attempt_id
     WHERE subtasks.state = '{State.CRAWL}' AND NOT subtasks.lease_started
 """
 
 
-def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
-    """Return the load of a node, by its leases and its last heartbeat."""
-    return node_load(
-        row.name,
-        frozenset(row.kinds),
-        row.slots,
-        running=row.running,
-        waiting=row.waiting,
-        idle=row.idle,
-        attempts_per_s=row.attempts_per_s,
-        waited_s=(now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0,
-        rule=rule,
-    )
-
-
-def list_node_loads(tx: Transaction, rule: BufferRule) -> list[NodeLoad]:
-    """Return the nodes that are alive and not drained."""
-    since = tx.now - timedelta(seconds=rule.silent_after_s)
-    alive = (row for row in nodes.list_nodes(tx) if row.seen_at is not None and row.seen_at > since)
-    return [load_of(row, tx.now, rule) for row in alive if not row.drained]
-
-
-class _Running(NamedTuple):
-    """Attempts of a site that a node has; `searches`: they were given result pages."""
-
-    site: str
-    node: str
-    searches: bool
-    attempts: int
-    under_way: int
-
-
-def load_crawled(tx: Transaction, sites: Collection[str], grants: Grants) -> Crawled:
-    """Return the work under way and the rests of hosts.
-
-    Attempts that wait for the database send no requests (`nodes.asking_shares`).
-
-    Args:
-        sites: that are about to be crawled.
-        grants: what hosts grant now.
-    """
-    resting: dict[str, dict[str, float]] = {}
-    unanswered: dict[str, list[str]] = {}
-    probing: dict[str, list[str]] = {}
-    for rest in hosts.list_rests(tx):
-        if rest.state is BreakerState.HALF_OPEN:
-            probing.setdefault(rest.host, []).append(rest.node)
-            continue
-        resting.setdefault(rest.host, {})[rest.node] = (rest.until - tx.now).total_seconds()
-        if rest.unanswered:
-            unanswered.setdefault(rest.host, []).append(rest.node)
-    return Crawled(
-        running=tx.records(_Running, _CRAWLED, before=tx.now - UNDER_WAY),
-        asking=nodes.asking_shares(tx),
-        resting=resting,
-        unanswered=unanswered,
-        probing=probing,
-        sites=sites,
-        grants=grants,
-        addresses=nodes.permit_addresses(tx),
-    )
+def count_crawled(tx: Transaction) -> list[tuple[str, str, bool, int, int]]:
+    """Return the number of attempts by (site, node, whether they were given result pages), and of those under way."""
+    return tx.rows(_CRAWLED, before=tx.now - UNDER_WAY)
 
 
 _CRAWLED = f"""
@@ -257,9 +155,9 @@ def list_entrants(tx: Transaction, wanted: Mapping[str, int]) -> list[Entrant]:
     return tx.records(Entrant, all_sites, wanted=[{"site": site, "n": n} for site, n in wanted.items()])
 
 
-def count_pending(tx: Transaction) -> dict[str, Backlog]:
+def count_pending(tx: Transaction) -> list[tuple[str, int, int]]:
     """Return the subtasks in PRIORITY by site, and their hits left; it reads all of the index (docs/scaling.md)."""
-    return {site: Backlog(n, left) for site, n, left in tx.rows(_PENDING)}
+    return tx.rows(_PENDING)
 
 
 _PENDING = f"""
@@ -272,24 +170,23 @@ class Todo:
     """The work of a turn, now.
 
     Attributes:
-        last_event: number of the newest event, 0 if there is none. It grows with every transition.
+        newest_event: its number, 0 if there is none. It grows with every transition.
         under_way: attempts past their result pages, as a rule (`UNDER_WAY`).
-        overdue, failed, sleeping, queued: a lease has run out; something is in FAILED, in SLEEP, in PRIORITY.
-        due: something in WAIT may be given to a node.
+        recall, wake, admit, allocate: there is something for the sweep of this name: a lease that ran out or something
+            in FAILED; something in SLEEP; something in PRIORITY; something in WAIT that may be given to a node.
         next_at: when the next subtask in WAIT may be given, or the next rest of a node at a host ends.
     """
 
-    last_event: int
+    newest_event: int
     under_way: int
-    overdue: bool
-    failed: bool
-    sleeping: bool
-    queued: bool
-    due: bool
+    recall: bool
+    wake: bool
+    admit: bool
+    allocate: bool
     next_at: datetime | None
 
 
-def todo(tx: Transaction) -> Todo:
+def find_todo(tx: Transaction) -> Todo:
     """Return the work there is."""
     (found,) = tx.records(Todo, _TODO, now=tx.now, before=tx.now - UNDER_WAY)
     return found
@@ -306,12 +203,13 @@ def _any_in(state: State, condition: str = "") -> str:
 
 
 _TODO = f"""
-    SELECT (SELECT coalesce(max(id), 0) FROM events) AS last_event,
+    SELECT (SELECT coalesce(max(id), 0) FROM events) AS newest_event,
         (SELECT count(*) FROM subtasks WHERE state = '{State.CRAWL}' AND lease_started AND changed_at <= :before)
             AS under_way,
-        coalesce((SELECT min(lease_deadline) FROM subtasks WHERE state = '{State.CRAWL}') <= :now, false) AS overdue,
-        {_any_in(State.FAILED)} AS failed, {_any_in(State.SLEEP)} AS sleeping, {_any_in(State.PRIORITY)} AS queued,
-        {_any_in(State.WAIT, " AND (not_before IS NULL OR not_before <= :now)")} AS due,
+        coalesce((SELECT min(lease_deadline) FROM subtasks WHERE state = '{State.CRAWL}') <= :now, false)
+            OR {_any_in(State.FAILED)} AS recall,
+        {_any_in(State.SLEEP)} AS wake, {_any_in(State.PRIORITY)} AS admit,
+        {_any_in(State.WAIT, " AND (not_before IS NULL OR not_before <= :now)")} AS allocate,
         (SELECT min(at) FROM (
             SELECT min(not_before) AS at FROM subtasks WHERE state = '{State.WAIT}' AND not_before > :now
             UNION ALL SELECT min(until) FROM host_rests WHERE until > :now
