@@ -19,6 +19,7 @@ from app.cli.tables import COLORS
 from app.files.harmless import shown
 from app.views.durations import seconds
 from tasks.domain.errors import UnknownSubtask
+from tasks.domain.failures import SUGGESTIONS
 from tasks.domain.host_wait import HostWait
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.states import State
@@ -264,9 +265,9 @@ def _recalled(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
     yield f"  recall {detail['recall']}: may go again in {seconds(detail['delay_s'])}, rather not to {avoid}"
 
 
-def _given_up(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
+def _given_up(detail: Row, event: Row, _attempt: Row | None) -> Lines:
     yield f"  {detail['why']}"
-    yield Text(f"  suggested: {detail['suggestion']}", style="yellow")
+    yield Text(f"  suggested: {SUGGESTIONS.get(event['reason'], '')}", style="yellow")
 
 
 def _woken(detail: Row, _event: Row, _attempt: Row | None) -> Lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from tasks.domain.pages import Response
@@ -118,3 +119,27 @@ _INCURABLE = frozenset(
         FailureReason.UNREADABLE,
     }
 )
+
+
+SUGGESTIONS: Mapping[str, str] = {
+    FailureReason.NOT_STARTED: "see `nodes list`: are the nodes alive, do their workers take work? Then retry",
+    FailureReason.SILENT: "see what the nodes waited for (`failed show`), restart a node that hangs, then retry",
+    FailureReason.HOST_UNREACHABLE: "check that the site still exists under this name; "
+    "correct sites.yaml and retry, or abandon",
+    FailureReason.BLOCKED: "lower the host's limits in sites.yaml, or give a node another address or a sign-in; "
+    "wait, then retry",
+    FailureReason.NOTHING_STORED: "fetch a page again (`failed show --refetch`) and compare it with a browser; "
+    "if the site is broken, retry later",
+    FailureReason.RESULT_PAGE_BROKEN: "open the search URL in a browser: the engine may be down (retry later) "
+    "or have moved (correct its url in sites.yaml)",
+    FailureReason.BAD_RULE: "compare the answer (`failed show --refetch`) with the rules in sites.yaml by "
+    "`sites try`, correct them, then retry all with this cause",
+    FailureReason.ROBOTS: "the host's robots.txt refuses this search: take the site out of sites.yaml, abandon",
+    FailureReason.BAD_URL: "correct the engine's url and params in sites.yaml, then retry",
+    FailureReason.UNKNOWN_SITE: "put the site, its engine and its rules back into sites.yaml, restart what runs, "
+    "then retry; or abandon",
+    FailureReason.UNREADABLE: "see what its row holds (`failed show`): a newer version or a hand wrote it; correct it "
+    "or update, then retry, or abandon",
+    FailureReason.NODE_ERROR: "read the node's log (a defect, or its disk is full), repair the node, then retry",
+}
+"""By reason: what a person could do about it."""

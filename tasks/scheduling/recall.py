@@ -71,40 +71,15 @@ class ToManual:
 
     Attributes:
         why: one line: what led here.
-        suggestion: what the person could do.
     """
 
     why: str
-    suggestion: str
 
 
 _ABOUT_HOST = frozenset(
     {FailureReason.HOST_UNREACHABLE, FailureReason.RESULT_PAGE_BROKEN, FailureReason.NOTHING_STORED}
 )
 """Reasons that lie with the host, whichever node it is: time may cure them, haste won't."""
-
-SUGGESTIONS: dict[FailureReason, str] = {
-    FailureReason.NOT_STARTED: "see `nodes list`: are the nodes alive, do their workers take work? Then retry",
-    FailureReason.SILENT: "see what the nodes waited for (`failed show`), restart a node that hangs, then retry",
-    FailureReason.HOST_UNREACHABLE: "check that the site still exists under this name; "
-    "correct sites.yaml and retry, or abandon",
-    FailureReason.BLOCKED: "lower the host's limits in sites.yaml, or give a node another address or a sign-in; "
-    "wait, then retry",
-    FailureReason.NOTHING_STORED: "fetch a page again (`failed show --refetch`) and compare it with a browser; "
-    "if the site is broken, retry later",
-    FailureReason.RESULT_PAGE_BROKEN: "open the search URL in a browser: the engine may be down (retry later) "
-    "or have moved (correct its url in sites.yaml)",
-    FailureReason.BAD_RULE: "compare the answer (`failed show --refetch`) with the rules in sites.yaml by "
-    "`sites try`, correct them, then retry all with this cause",
-    FailureReason.ROBOTS: "the host's robots.txt refuses this search: take the site out of sites.yaml, abandon",
-    FailureReason.BAD_URL: "correct the engine's url and params in sites.yaml, then retry",
-    FailureReason.UNKNOWN_SITE: "put the site, its engine and its rules back into sites.yaml, restart what runs, "
-    "then retry; or abandon",
-    FailureReason.UNREADABLE: "see what its row holds (`failed show`): a newer version or a hand wrote it; correct it "
-    "or update, then retry, or abandon",
-    FailureReason.NODE_ERROR: "read the node's log (a defect, or its disk is full), repair the node, then retry",
-}
-"""By reason: what a person could do about it."""
 
 
 def after_failure(
@@ -131,17 +106,13 @@ def after_failure(
         unanswered: attempts in a row that nobody answered.
     """
     if not reason.curable:
-        return ToManual(f"{reason.value}: no other node could cure it", SUGGESTIONS[reason])
+        return ToManual(f"{reason.value}: no other node could cure it")
     if not settings.enabled:
-        return ToManual(f"{reason.value} on {node}; recall is switched off", SUGGESTIONS[reason])
+        return ToManual(f"{reason.value} on {node}; recall is switched off")
     if reason is FailureReason.HOST_UNREACHABLE and unanswered >= settings.most_unanswered:
-        return ToManual(
-            f"{reason.value}: nobody answered {unanswered} attempts in a row", SUGGESTIONS[reason]
-        )
+        return ToManual(f"{reason.value}: nobody answered {unanswered} attempts in a row")
     if recalls >= MAX_RECALLS:
-        return ToManual(
-            f"{reason.value} on {node} after {recalls} recalls in this round", SUGGESTIONS[reason]
-        )
+        return ToManual(f"{reason.value} on {node} after {recalls} recalls in this round")
     avoid = (*(name for name in failed_on if name != node), node)
     return Recall(0.0 if answers_others else _delay_s(reason, recalls, settings, rng), avoid)
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from app.web.pages.matrix import MEASURES
 from app.web.pages.overview import SAID
 from splitter.catalog.names import Category, Kind
-from tasks.domain.failures import ErrorClass, FailureReason
+from tasks.domain.failures import SUGGESTIONS, ErrorClass, FailureReason
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
-from tasks.scheduling.recall import SUGGESTIONS
 
 WEB = Path(__file__).parents[2] / "app" / "web"
 _CALL = re.compile(r"""\bt\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")

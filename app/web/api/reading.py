@@ -12,13 +12,14 @@ from starlette.exceptions import HTTPException
 
 from app.actions.schedule_actions import document
 from app.web.base.context import Here
-from app.web.pages.failed import MOST_ID, suggestion
+from app.web.pages.failed import MOST_ID
 from app.web.pages.matrix import read_matrix
 from app.web.pages.nodes import read_nodes
 from app.web.pages.overview import read_overview
 from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import ListedSite, read_sites
+from tasks.domain.failures import SUGGESTIONS
 from tasks.domain.voices import Voice
 from tasks.store.queries import pairs
 from tasks.store.queries import products as product_queries
@@ -204,7 +205,10 @@ class CauseOfMany(BaseModel):
 def causes(page: Here) -> list[CauseOfMany]:
     """Subtasks that wait for a person, by cause."""
     with page.context.store.read() as tx:
-        return [CauseOfMany(cause=one, suggestion=suggestion(one.reason)) for one in manual.list_causes(tx)]
+        return [
+            CauseOfMany(cause=one, suggestion=SUGGESTIONS.get(one.reason, ""))
+            for one in manual.list_causes(tx)
+        ]
 
 
 @router.get("/failed", responses=PROBLEMS)

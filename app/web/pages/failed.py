@@ -14,8 +14,7 @@ from app.actions.manual_actions import Action
 from app.web.base.context import Change, Here, Notice, Page
 from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
-from tasks.domain.failures import FailureReason
-from tasks.scheduling.recall import SUGGESTIONS
+from tasks.domain.failures import SUGGESTIONS
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual, nodes, notices
 from tasks.store.queue.manual import Edit
@@ -31,12 +30,6 @@ _ROWS = 50
 _TARGETS = 100
 _EVENTS = 60
 SubtaskId = Annotated[int, InPath(ge=1, le=MOST_ID)]
-
-
-def suggestion(reason: str) -> str:
-    """Actions that a person could take about a cause."""
-    known = reason in set(FailureReason)
-    return SUGGESTIONS.get(FailureReason(reason), "") if known else ""
 
 
 @router.get("/failed")
@@ -55,7 +48,7 @@ def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Resp
         )
     return page.html(
         "failed.html",
-        causes=[(one, suggestion(one.reason)) for one in causes],
+        causes=[(one, SUGGESTIONS.get(one.reason, "")) for one in causes],
         total=sum(one.count for one in causes),
         rows=rows[:_ROWS],
         more=rows[_ROWS - 1].subtask_id if len(rows) > _ROWS else 0,
@@ -81,7 +74,7 @@ def story(page: Here, subtask: SubtaskId) -> Response:
         "subtask.html",
         row=row,
         waits=waiting[0] if waiting else None,
-        suggestion=suggestion(row["reason"] or ""),
+        suggestion=SUGGESTIONS.get(row["reason"] or "", ""),
         attempts=[{**one, "product": ""} for one in attempts],
         responses=_responses(attempts),
         targets=targets[:_TARGETS],

@@ -15,9 +15,8 @@ from splitter.catalog.names import Kind
 from splitter.errors import InputError
 
 from tasks.domain.errors import IllegalTransition
-from tasks.domain.failures import FailureReason
+from tasks.domain.failures import SUGGESTIONS, FailureReason
 from tasks.domain.states import LEGAL, State, Transition
-from tasks.scheduling.recall import SUGGESTIONS
 from tasks.store.queue import nodes, tasks, transitions
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.transaction import Transaction
@@ -32,7 +31,7 @@ class ManualRow:
     Attributes:
         nodes: that failed in this round, the oldest failure first.
         since: when it came to MANUAL.
-        why, suggestion: of the recall strategy, when it gave up; empty after `tasks.store.queue.upkeep.KEEP_DETAIL`.
+        why: of the recall strategy, when it gave up; empty after `tasks.store.queue.upkeep.KEEP_DETAIL`.
     """
 
     subtask_id: int
@@ -46,7 +45,11 @@ class ManualRow:
     nodes: tuple[str, ...]
     since: datetime
     why: str
-    suggestion: str
+
+    @property
+    def suggestion(self) -> str:
+        """What a person could do about its reason."""
+        return SUGGESTIONS.get(self.reason, "")
 
 
 def list_manual(
@@ -86,8 +89,7 @@ _MANUAL = "FROM subtasks WHERE state = 'MANUAL'"
 _IN_ORDER = "ORDER BY id + 0"
 _ROWS = f"""
     s.id AS subtask_id, p.name AS product, s.site, s.chunk, coalesce(s.reason, '') AS reason, s.attempts,
-        s.round, s.recalls, s.failed_on AS nodes, s.changed_at AS since, coalesce(e.detail ->> 'why', '') AS why,
-        coalesce(e.detail ->> 'suggestion', '') AS suggestion
+        s.round, s.recalls, s.failed_on AS nodes, s.changed_at AS since, coalesce(e.detail ->> 'why', '') AS why
     FROM chosen JOIN subtasks s ON s.id = chosen.id JOIN products p ON p.id = s.product_id
     LEFT JOIN events e ON e.id = (
         SELECT max(id) FROM events
@@ -208,8 +210,8 @@ def set_aside(tx: Transaction, reason: FailureReason, whys: Mapping[int, str]) -
     moves: dict[State, list[Move]] = {}
     for row in transitions.lock(tx, whys, skip_locked=True):
         if row.state in LEGAL[Transition.SET_ASIDE]:
-            detail = {"why": whys[row.id], "suggestion": SUGGESTIONS[reason]}
-            moves.setdefault(row.state, []).append(Move(row.id, values, reason=reason, detail=detail))
+            one = Move(row.id, values, reason=reason, detail={"why": whys[row.id]})
+            moves.setdefault(row.state, []).append(one)
     for state, its in moves.items():
         transitions.move(tx, Transition.SET_ASIDE, its, state)
     return sum(map(len, moves.values()))
