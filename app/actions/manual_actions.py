@@ -11,7 +11,6 @@ from typing import Any
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError
 from tasks.store.queue import attempts, manual, nodes, notices
-from tasks.store.queue.manual import Edit
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
 
@@ -41,10 +40,10 @@ def assign(node: str) -> Action:
     return Action("assign", partial(manual.retry, node=node), {"node": node})
 
 
-def edit(wanted: Edit) -> Action:
-    """Try it again with fewer result pages, another quota."""
-    detail = {name: n for name in ("pages", "quota") if (n := getattr(wanted, name)) is not None}
-    return Action("edit", partial(manual.retry, edit=wanted), detail)
+def edit(pages: int | None, quota: int | None) -> Action:
+    """Try it again with fewer result pages, another quota; with neither as it is."""
+    wanted = {name: n for name, n in (("pages", pages), ("quota", quota)) if n is not None}
+    return Action("edit" if wanted else "retry", partial(manual.retry, pages=pages, quota=quota), wanted)
 
 
 def abandon(why: str) -> Action:

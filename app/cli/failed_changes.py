@@ -16,7 +16,6 @@ from splitter.errors import InputError
 from tasks.domain.failures import FailureReason
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
-from tasks.store.queue.manual import Edit
 from tasks.store.sql.database import Store
 
 _TOLD = ("product", "site", "state", "reason")
@@ -104,10 +103,9 @@ def edit(
       reviewloop failed edit 40 --quota 5
       reviewloop failed edit 40 --pages 1
     """
-    wanted = Edit(pages=pages, quota=quota)
-    if wanted == Edit():
+    if pages is None and quota is None:
         raise InputError(f"nothing to change: --quota or --pages; or reviewloop failed retry {subtask}")
-    action = manual_actions.edit(wanted)
+    action = manual_actions.edit(pages, quota)
     with store_there(settings_of(db)) as store:
         _each(store, [subtask], action, "changed and tried again", as_json)
 

@@ -81,7 +81,7 @@ def test_retry_begins_anew(tx, number):
 
 
 def test_only_the_first_result_pages_are_asked_for(tx, number):
-    assert manual.retry(tx, number, edit=manual.Edit(pages=1)) == leases.HITS_UNREAD
+    assert manual.retry(tx, number, pages=1) == leases.HITS_UNREAD
     told = [(one["url"], one["state"], one["reason"]) for one in subtask_queries.targets_of(tx, number)]
     assert told == [(URLS[0], "todo", None), (URLS[1], "refused", "left_out")]
     assert verify(tx).violations == ()

@@ -16,7 +16,6 @@ from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.store.queue import manual
 from tasks.store.queue.leases import Lease
-from tasks.store.queue.manual import Edit
 from tasks.store.sql.tables import attempts, subtasks, targets
 
 
@@ -32,13 +31,13 @@ def failed(world: World) -> Sequence[Any]:
     return world.rows(targets, targets.c.kind == "hit")
 
 
-@pytest.mark.parametrize("edit", [Edit(quota=0), Edit(pages=0), Edit(pages=1)])
+@pytest.mark.parametrize("edit", [{"quota": 0}, {"pages": 0}, {"pages": 1}])
 def test_what_can_not_be_is_refused_and_changes_nothing(
-    world: World, failed: Sequence[Any], edit: Edit
+    world: World, failed: Sequence[Any], edit: dict[str, int]
 ) -> None:
     before = world.rows(targets)
     with pytest.raises(InputError):
-        world.do(manual.retry, 1, edit=edit)  # its result page was read
+        world.do(manual.retry, 1, **edit)  # its result page was read
     assert world.rows(targets) == before
     assert len(failed) == 3
     assert world.state(1) is State.MANUAL
@@ -47,13 +46,13 @@ def test_what_can_not_be_is_refused_and_changes_nothing(
 def test_only_a_subtask_that_waits_for_a_person_is_changed(world: World, failed: Sequence[Any]) -> None:
     assert world.do(manual.retry, 1) == len(failed)
     with pytest.raises(IllegalTransition):
-        world.do(manual.retry, 1, edit=Edit(quota=2))
+        world.do(manual.retry, 1, quota=2)
 
 
 def test_a_quota_that_a_person_sets_holds_for_further_attempts_and_what_carries_them_on(
     world: World, failed: Sequence[Any]
 ) -> None:
-    world.do(manual.retry, 1, edit=Edit(quota=2))
+    world.do(manual.retry, 1, quota=2)
     world.sweep(sweeps.allocate)
     (attempt,) = world.rows(attempts, attempts.c.subtask_id == 1, attempts.c.no == 2)
     assert attempt.quota == 2

@@ -13,11 +13,10 @@ from app.actions.product_actions import period_or_never
 from app.actions.products import named_products
 from app.web.api.reading import PROBLEMS, Id
 from app.web.base.context import Here
-from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of, edit_or_retry
+from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of
 from app.web.pages.products import name_of
 from splitter.catalog.names import Category
 from tasks.store.content.products import ProductEdit
-from tasks.store.queue.manual import Edit
 
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
@@ -114,7 +113,7 @@ class Edited(_Strict):
 @router.post("/failed/{subtask}/edit", responses=PROBLEMS, dependencies=_CHANGE)
 def edit_failed(page: Here, subtask: Id, wanted: Edited) -> FailedDone:
     """Try a subtask again with fewer result pages, or another quota."""
-    action = edit_or_retry(Edit(pages=wanted.pages, quota=wanted.quota))
+    action = manual_actions.edit(wanted.pages, wanted.quota)
     outcome = manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
     page.context.cached.clear()
     return FailedDone(done=outcome.done, refused=[Refusal(subtask=n, why=why) for n, why in outcome.refused])

@@ -17,7 +17,6 @@ from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual, nodes, notices
-from tasks.store.queue.manual import Edit
 from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
@@ -140,15 +139,10 @@ async def edit(page: Change, subtask: SubtaskId) -> Response:
     given = {name: str(text).strip() for name, text in form.items()}
 
     def act() -> manual_actions.Outcome:
-        wanted = Edit(pages=_number(given.get("pages", "")), quota=_number(given.get("quota", "")))
-        return manual_actions.act_on_each(page.context.store, [subtask], edit_or_retry(wanted), page.who)
+        action = manual_actions.edit(_number(given.get("pages", "")), _number(given.get("quota", "")))
+        return manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
 
     return page.redirect_with(f"/failed/{subtask}", _notice(page, "edit", await run_in_threadpool(act), 0))
-
-
-def edit_or_retry(wanted: Edit) -> Action:
-    """The action for what was changed. Raises InputError."""
-    return manual_actions.edit(wanted) if wanted != Edit() else manual_actions.retry()
 
 
 def _number(text: str) -> int | None:

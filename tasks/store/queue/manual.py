@@ -124,25 +124,20 @@ _CAUSES = f"""
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """Changes of a person to a subtask that failed.
-
-    Attributes:
-        pages: how many of its result pages that are to do are asked for, at least 1: the first ones; None: all.
-        quota: most hits of each further attempt, at least 1; None: as before.
-    """
-
-    pages: int | None = None
-    quota: int | None = None
-
-
-def retry(tx: Transaction, subtask_id: int, *, node: str | None = None, edit: Edit | None = None) -> int:
+def retry(
+    tx: Transaction,
+    subtask_id: int,
+    *,
+    node: str | None = None,
+    pages: int | None = None,
+    quota: int | None = None,
+) -> int:
     """Begin a new round of a subtask in MANUAL: no recalls, no node to avoid, its targets untried.
 
     Args:
         node: the only node it may go to; None: any.
-        edit: changes to make before.
+        pages: how many of its result pages that are to do are asked for, at least 1: the first ones; None: all.
+        quota: most hits of each further attempt, at least 1; None: as before.
 
     Returns:
         How many targets are to do.
@@ -162,16 +157,15 @@ def retry(tx: Transaction, subtask_id: int, *, node: str | None = None, edit: Ed
         raise InputError(
             f"subtask {subtask_id} is of kind {found.kind}, node {node} takes {', '.join(sorted(kinds))}"
         )
-    wanted = edit or Edit()
-    if any(n is not None and n < 1 for n in (wanted.pages, wanted.quota)):
+    if any(n is not None and n < 1 for n in (pages, quota)):
         raise InputError("a quota, or a number of pages, is at least 1")
-    if wanted.pages is not None:
-        _limit_pages(tx, subtask_id, wanted.pages)
+    if pages is not None:
+        _limit_pages(tx, subtask_id, pages)
     tx.run(_UNTRIED, id=subtask_id)
     left = tasks.count_left(tx, [subtask_id])[subtask_id]
     same = {"round": found.round + 1, "left": left, "assigned_node": node}
-    if wanted.quota is not None:
-        same["assigned_quota"] = wanted.quota
+    if quota is not None:
+        same["assigned_quota"] = quota
     begun = {"recalls": 0, "idle_releases": 0, "failed_on": [], "not_before": None, "reason": None}
     transitions.move(tx, Transition.RETRY, [Move(subtask_id, {**same, **begun}, node=node, detail=same)])
     return left
