@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,6 +35,7 @@ from tasks.scheduling.ready_queue import Backlog, ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 from tasks.store.queries import pairs
 from tasks.store.queue import attempts, nodes, snapshot, upkeep
+from tasks.store.queue.nodes import NodeRow
 from tasks.store.sql.transaction import Transaction
 
 _SHORT = timedelta(seconds=2)
@@ -209,15 +210,18 @@ class SchedulerState:
         self._looked_far = now
         return begin - _LONG
 
-    def lacks(self, tx: Transaction, entries: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    def lacks(
+        self, tx: Transaction, entries: Mapping[str, str], rows: Sequence[NodeRow]
+    ) -> dict[str, frozenset[str]]:
         """By node that told other entries than these: the sites that it has not, has otherwise, or has no browser for.
 
         Args:
             entries: of the scheduler's catalog, as hashes.
+            rows: the nodes.
         """
         if self._catalog is None:
             self._catalog = catalog_hash(entries)
-        told = nodes.list_catalogs(tx)
+        told = {row.name: row.catalog for row in rows if row.catalog is not None}
         known = {
             name: self._lacks[name] for name, of in told.items() if self._lacks.get(name, ("",))[0] == of
         }

@@ -59,21 +59,17 @@ def allocate(tx: Transaction, context: Context) -> list[Lease]:
     return allocate_to(tx, context, nodes_now)
 
 
-def open_nodes(tx: Transaction, context: Context) -> list[NodeView]:
-    """Nodes that are alive and not drained, with what each can be given now."""
-    lacks = context.state.lacks(tx, context.entries)
-    loads = _list_node_loads(tx, context)
-    return [
-        NodeView(one.name, one.kinds, one.free, one.slots, lacks.get(one.name, frozenset())) for one in loads
-    ]
-
-
-def _list_node_loads(tx: Transaction, context: Context) -> list[NodeLoad]:
-    """Return the loads of the nodes that are alive and not drained."""
+def open_nodes(tx: Transaction, context: Context) -> list[NodeLoad]:
+    """Return the nodes that are alive and not drained, with what each can be given now."""
     rule = context.settings.buffer
     since = tx.now - timedelta(seconds=rule.silent_after_s)
-    alive = (row for row in nodes.list_nodes(tx) if row.seen_at is not None and row.seen_at > since)
-    return [load_of(row, tx.now, rule) for row in alive if not row.drained]
+    rows = nodes.list_nodes(tx)
+    lacks = context.state.lacks(tx, context.entries, rows)
+    return [
+        replace(load_of(row, tx.now, rule), lacks=lacks.get(row.name, frozenset()))
+        for row in rows
+        if row.seen_at is not None and row.seen_at > since and not row.drained
+    ]
 
 
 def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
@@ -121,7 +117,7 @@ def rebalance(tx: Transaction, context: Context) -> list[Lease]:
     so that nothing waits for them. What it gives to nobody stays. A new strategy and ready queue decide, for this case
     alone.
     """
-    loads = _list_node_loads(tx, context)
+    loads = open_nodes(tx, context)
     if not rebalancing.unbalanced(loads):
         return []
     prefetched = snapshot.list_unstarted(tx, context.hosts_of)
@@ -131,15 +127,8 @@ def rebalance(tx: Transaction, context: Context) -> list[Lease]:
     if not moves.returned:
         return []
     givers = {one.lease.node for one in moves.returned}
-    lacks = context.state.lacks(tx, context.entries)
     takers = [
-        NodeView(
-            one.name,
-            one.kinds,
-            moves.takes.get(one.name, 0),
-            0 if one.name in givers else one.slots,
-            lacks.get(one.name, frozenset()),
-        )
+        replace(one, free=moves.takes.get(one.name, 0), slots=0 if one.name in givers else one.slots)
         for one in loads
     ]
     ready = ReadyQueue()

@@ -64,7 +64,8 @@ def _facts(there: Todo, open_nodes: Sequence[NodeView], grants: Grants) -> Hasha
         )
         for host, one in grants.items()
     )
-    return there.newest_event, there.under_way, there.next_at, tuple(open_nodes), hosts
+    nodes = tuple((one.name, one.kinds, one.free, one.slots, one.lacks) for one in open_nodes)
+    return there.newest_event, there.under_way, there.next_at, nodes, hosts
 
 
 def _address(granted: AddressGrants) -> tuple[float, bool]:

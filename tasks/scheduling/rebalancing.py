@@ -82,20 +82,15 @@ def start_rate(slots: int, working: int, attempts_per_s: float, waited_s: float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLoad:
+class NodeLoad(NodeView):
     """A node that is alive and not drained, with its prefetched leases.
 
     Attributes:
         prefetched: leases it has not begun.
-        free: leases it may be given beyond those it has.
         rate: at which it begins them.
     """
 
-    name: str
-    kinds: frozenset[str]
-    slots: int
     prefetched: int
-    free: int
     rate: StartRate
 
     @property
@@ -220,7 +215,6 @@ class _Waits:
 
     def __init__(self, nodes: Sequence[NodeLoad], hosts: Mapping[str, HostView]) -> None:
         self._loads = {one.name: one for one in nodes}
-        self._nodes = {one.name: NodeView(one.name, one.kinds, one.free, one.slots) for one in nodes}
         self._hosts = hosts
         self._capacity = HostCapacity(hosts.values())
         self._prefetched = {one.name: one.prefetched for one in nodes}
@@ -260,6 +254,6 @@ class _Waits:
     def _can_take(self, name: str, subtask: SubtaskView) -> bool:
         return (
             self._open(name)
-            and eligibility.may_take(subtask, name, self._nodes, self._hosts)
+            and eligibility.may_take(subtask, name, self._loads, self._hosts)
             and self._capacity.left_for(subtask.hosts, name) >= 1
         )

@@ -341,11 +341,6 @@ _LISTED = f"""
 """
 
 
-def list_catalogs(tx: Transaction) -> dict[str, str]:
-    """Return by node the hash of all entries of its catalog, if it reported them."""
-    return dict(tx.rows("SELECT name, catalog FROM nodes WHERE catalog IS NOT NULL"))
-
-
 class _NodeEntries(NamedTuple):
     name: str
     entries: Mapping[str, str] | None

@@ -155,10 +155,8 @@ def save_result_pages(
         The hits of each result page, and the known pages with the products to link them to, which
         `tasks.store.content.pages` does.
     """
-    given = [item.lease for item in items]
-    locked = tx.records(
-        _Leased, _LEASED, ids={one.subtask_id for one in given}, tokens={one.token for one in given}
-    )
+    ids, tokens = [item.lease.subtask_id for item in items], [item.lease.token for item in items]
+    locked = tx.records(_Leased, _LEASED, ids=ids, tokens=tokens)
     leases = {one.token: one for one in locked}
     valid = [(item, leases[item.lease.token]) for item in items if item.lease.token in leases]
     if not valid:
