@@ -31,7 +31,7 @@ def test_heads_and_the_first_of_each_site(world: World) -> None:
     assert world.look(snapshot.list_entrants, {}) == []
 
 
-def test_pending_counts_what_is_not_let_in(world: World) -> None:
+def test_pending_counts_what_is_not_let_in_and_something_urgent_is_though_wait_is_full(world: World) -> None:
     world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
     for name in "甲乙丙丁戊己":
         world.add(name)
@@ -39,13 +39,6 @@ def test_pending_counts_what_is_not_let_in(world: World) -> None:
     world.sweep(sweeps.admit)
     assert world.look(snapshot.count_waiting) == {(SITE, 0): 4}
     assert world.look(snapshot.count_pending) == [(SITE, 2, 2 * LEFT)]
-
-
-def test_something_urgent_is_let_in_though_wait_is_full(world: World) -> None:
-    world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
-    for name in "甲乙丙丁戊己":
-        world.add(name)
-    world.sweep(sweeps.admit)
     (urgent,) = world.add("加急", priority=9)
     assert world.sweep(sweeps.admit) == 1
     assert world.state(urgent) is State.WAIT

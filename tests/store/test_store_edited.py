@@ -43,16 +43,12 @@ def test_what_can_not_be_is_refused_and_changes_nothing(
     assert world.state(1) is State.MANUAL
 
 
-def test_only_a_subtask_that_waits_for_a_person_is_changed(world: World, failed: Sequence[Any]) -> None:
-    assert world.do(manual.retry, 1) == len(failed)
-    with pytest.raises(IllegalTransition):
-        world.do(manual.retry, 1, quota=2)
-
-
 def test_a_quota_that_a_person_sets_holds_for_further_attempts_and_what_carries_them_on(
     world: World, failed: Sequence[Any]
 ) -> None:
-    world.do(manual.retry, 1, quota=2)
+    assert world.do(manual.retry, 1, quota=2) == len(failed)
+    with pytest.raises(IllegalTransition):
+        world.do(manual.retry, 1, quota=3)
     world.sweep(sweeps.allocate)
     (attempt,) = world.rows(attempts, attempts.c.subtask_id == 1, attempts.c.no == 2)
     assert attempt.quota == 2
@@ -73,4 +69,3 @@ def test_a_quota_that_a_person_sets_holds_for_further_attempts_and_what_carries_
     world.sweep(sweeps.wake)
     (follow_up,) = world.rows(subtasks, subtasks.c.parent_id == 1)
     assert (follow_up.left, follow_up.assigned_quota) == (1, 2)
-    assert len(failed) == 3

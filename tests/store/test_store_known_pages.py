@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from world import SITE, START, World, hit, undone
+from world import SITE, START, World, hit
 
 from tasks.domain.page_key import page_key
 from tasks.store.content.pages import page_count, page_keys, save_result_pages
 from tasks.store.queue.upkeep import drop_old, drop_result_pages
 from tasks.store.sql.tables import result_pages
-from tasks.store.verify.verify import verify
 
 
 def test_an_empty_store_has_no_keys(world: World) -> None:
@@ -47,25 +46,6 @@ def test_a_result_page_is_logged_once_with_its_hits_known_ones_too(world: World)
         subtask = world.subtask(its.subtask_id)
         assert (row.product_id, row.part_id) == (subtask.product_id, subtask.part_id)
     assert second.hits == b"".join(page_key(url)[:8] for url in (*names, hit("3")))
-
-
-BROKEN = [
-    "UPDATE result_pages SET product_id = 2",
-    "UPDATE result_pages SET site = 'x.cn'",
-    "UPDATE result_pages SET node = 'n9'",
-    "INSERT INTO result_pages (product_id, site, engine, part_id, node, at, hits) "
-    "SELECT product_id, site, engine, part_id, node, at, hits FROM result_pages",
-]
-
-
-@pytest.mark.parametrize("statement", BROKEN)
-def test_verify_sees_result_pages_that_nobody_read(world: World, statement: str) -> None:
-    lease, work = world.begin(world.waiting("甲"))
-    world.waiting("乙")
-    world.read_results(lease, work.targets[0], [hit("1")])
-    with undone(world.store) as tx:
-        assert tx.run(statement) == 1
-        assert {violation.kind for violation in verify(tx).violations} <= {"copy", "counters"} != set()
 
 
 def test_old_result_pages_go_with_the_log(world: World) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
-from world import CATALOG, SITE, World, hit, undone
+from world import CATALOG, SITE, World, hit
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog, TimeFilter
@@ -33,7 +33,6 @@ from tasks.store.queue.tasks import NewTask
 from tasks.store.sql import tables
 from tasks.store.sql.tables import events, subtasks, task_parts
 from tasks.store.sql.tables import pages as page_table
-from tasks.store.verify.verify import verify
 
 LIMITS = EngineLimits(most=20, per_page=10)
 WORDS = ("光明", "高钙", "牛奶")
@@ -50,13 +49,12 @@ def small(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return world
 
 
-def _task(world: World, words: tuple[str, ...] = WORDS, own: tuple[str, ...] = ()) -> None:
-    assert world.do(products.add, NewProduct(name="甲", keywords=words, own_keywords=own))
+def _task(world: World, *partitions: NewPartition) -> None:
+    assert world.do(products.add, NewProduct(name="甲", keywords=WORDS))
     (wanted,) = world.look(tasks.list_unplanned, 10)
-    partition = NewPartition(words, 2, 1, own_words=bool(own))
-    planned = [NewTask(SITE, "baidu", "meta", (partition,))]
+    its = partitions or (NewPartition(WORDS, 2, 1),)
     urls = partial(search_urls, world.context.catalog)
-    assert world.do(tasks.plan, wanted, planned, urls) == 1
+    assert world.do(tasks.plan, wanted, [NewTask(SITE, "baidu", "meta", its)], urls) == 1
 
 
 def _read(
@@ -137,14 +135,10 @@ def test_a_span_that_is_over_the_cap_is_divided_again_and_not_read_on(small: Wor
 def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small: World) -> None:
     _split(small)
     part = small.rows(task_parts)[1]
-
-    def to_an_hour(tx):
-        parts = task_parts.c
-        end = part.start_at + timedelta(hours=1)
-        tx.engine_connection.execute(task_parts.update().where(parts.id == part.id).values(end_at=end))
-        tx.engine_connection.execute(task_parts.update().where(parts.id == part.id + 1).values(start_at=end))
-
-    small.do(to_an_hour)
+    end = part.start_at + timedelta(hours=1)
+    with small.store.begin() as tx:
+        tx.update("task_parts", ("id",), [{"id": part.id, "end_at": end}])
+        tx.update("task_parts", ("id",), [{"id": part.id + 1, "start_at": end}])
     _turn(small, (list(range(10)), 30, True), (list(range(20, 25)), 5, False), ([], 0, False))
     full = small.rows(task_parts)[1]
     assert (full.state, full.provenance, full.found) == ("full", Provenance.CAPPED, 30)
@@ -179,13 +173,6 @@ def test_a_query_without_a_hit_is_asked_with_fewer_words_and_says_so(small: Worl
     told = small.look(product_queries.list_relaxed)
     assert told == [Relaxed(1, SITE, tuple(fewer.keywords), tuple(fewer.dropped), 2)]
     assert all(row.state == "DONE" for row in small.rows(subtasks))
-
-
-def test_words_that_a_person_chose_are_not_relaxed(small: World) -> None:
-    _task(small, own=WORDS)
-    _turn(small, ([], None, False))
-    assert [part.state for part in small.rows(task_parts)] == ["open"]
-    assert _found(small) == (0, Provenance.COUNTED, None)
 
 
 def _asked(world: World, catalog: Catalog) -> dict[tuple[str, int], list[list[str]]]:
@@ -250,33 +237,8 @@ def test_a_span_is_asked_without_its_range_if_the_engine_has_no_ranges_any_more(
 
 def test_queries_that_ask_for_the_same_urls_share_them(world: World) -> None:
     """Aliases may be relaxed to the same words."""
-    assert world.do(products.add, NewProduct(name="甲", keywords=WORDS))
-    (wanted,) = world.look(tasks.list_unplanned, 10)
-    partition = NewPartition(WORDS, 2, 2)
-    planned = [NewTask(SITE, "baidu", "meta", (partition, partition))]
-    assert world.do(tasks.plan, wanted, planned, partial(search_urls, CATALOG)) == 1
+    _task(world, NewPartition(WORDS, 2, 2), NewPartition(WORDS, 2, 2))
     first, second = world.rows(subtasks)
     assert (len(world.targets(first.id)), first.left) == (2, 20)
     assert (len(world.targets(second.id)), second.left) == (0, 0)
     assert [row.asked_before for row in world.rows(task_parts)] == [0, 2]
-
-
-BROKEN = [
-    "UPDATE tasks SET found = 46",
-    "UPDATE task_parts SET state = 'open' WHERE parent_id IS NULL",
-    "UPDATE task_parts SET end_at = '2005-01-01' WHERE id = (SELECT min(id) + 1 FROM task_parts)",
-    "UPDATE task_parts SET pages = 1 WHERE parent_id IS NULL",
-    "UPDATE task_parts SET chunk_pages = 2 WHERE parent_id IS NULL",
-    "UPDATE task_parts SET asked_before = 1 WHERE parent_id IS NULL",
-    "DELETE FROM targets WHERE kind = 'result' AND state = 'todo'",
-    "UPDATE subtasks SET part_id = NULL WHERE state = 'PRIORITY'",
-    "UPDATE subtasks SET part_id = 1000000 WHERE state = 'PRIORITY'",
-]
-
-
-@pytest.mark.parametrize("statement", BROKEN)
-def test_verify_sees_parts_that_do_not_fit(small: World, statement: str) -> None:
-    _split(small)
-    with undone(small.store) as tx:
-        assert tx.engine_connection.exec_driver_sql(statement).rowcount > 0
-        assert "partitions" in {violation.kind for violation in verify(tx).violations}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import delete, insert, update
+from sqlalchemy import update
 from world import SITE, World, hit
 
 from tasks.domain.attempt_end import Counters
@@ -138,14 +138,10 @@ def test_the_queue_is_counted_seldom_and_less_often_where_it_takes_long(world: W
 
 
 def _measured(world: World, ms: float) -> None:
-    rows = [
-        {"site": f"s{i}", "node": f"n{j}", "faded_at": world.now, "rtt_ms": ms + 10 * abs(i - j), "rtt_n": 5}
-        for i in range(4)
-        for j in range(3)
-    ]
+    rows = [(f"s{i}", f"n{j}", ms + 10 * abs(i - j)) for i in range(4) for j in range(3)]
     with world.store.begin() as tx:
-        tx.engine_connection.execute(delete(pair_stats))
-        tx.engine_connection.execute(insert(pair_stats), rows)
+        tx.run("DELETE FROM pair_stats")
+        tx.insert("pair_stats", ("site", "node", "rtt_ms"), rows, shared={"faded_at": world.now, "rtt_n": 5})
 
 
 def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minutes(world: World) -> None:
@@ -183,14 +179,8 @@ def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minut
     strategy = state.strategy
     world.do(state.measure)
     assert state.strategy is strategy, "nothing has changed"
-    with world.store.begin() as tx:
-        tx.engine_connection.execute(delete(pair_stats))
-
-
-def test_a_turn_goes_on_with_distances(world: World) -> None:
-    _measured(world, 40.0)
     world.node("n1")
     world.waiting("甲")
-    assert len(world.sweep(sweeps.allocate)) == 1
+    assert len(world.sweep(sweeps.allocate)) == 1, "a decision is made with distances"
     with world.store.begin() as tx:
-        tx.engine_connection.execute(delete(pair_stats))
+        tx.run("DELETE FROM pair_stats")

@@ -104,19 +104,23 @@ def test_what_no_host_takes_is_decided_on_seldom_and_the_store_does_not_grow(
     assert (len(world.rows(events)), len(world.rows(attempts))) == before
 
 
-def test_a_host_that_grants_again_gets_its_attempt_with_the_next_turn(world: World) -> None:
+def test_what_changes_is_decided_on_with_the_next_turn(world: World, monkeypatch) -> None:
     world.node("n1")
-    world.waiting()
+    for name in ("甲", "乙"):
+        world.waiting(name)
     world.context.state.grants = CLOSED
     for _ in range(3):
         assert turn(world) == []
+    world.pass_s(-3600)  # the database's clock is set back
+    world.node("n1", slots=1)
+    with decisions(world, monkeypatch) as made:
+        assert turn(world) == []
+    assert made
+    world.pass_s(3600)
+    world.node("n1", slots=1)
     world.context.state.grants = {SITE: HostGrants(next_s=4.0)}
-    assert len(turn(world)) == 1
-
-
-def test_a_node_that_comes_gets_work_with_the_next_turn(world: World) -> None:
+    assert [lease.node for lease in turn(world)] == ["n1"]
     world.node("n1", slots=0)
-    world.waiting()
     assert turn(world) == []
     world.node("n2")
     assert [lease.node for lease in turn(world)] == ["n2"]
@@ -145,18 +149,6 @@ def test_a_rest_that_ends_is_a_time_for_a_turn(world: World) -> None:
     assert world.context.state.next_turn_at == world.now + timedelta(seconds=40)
     world.pass_s(40)
     assert [lease.subtask_id for lease in turn(world)] == [subtask_id]
-
-
-def test_a_clock_set_back_does_not_keep_a_decision_from_being_made(world: World, monkeypatch) -> None:
-    world.node("n1")
-    world.waiting()
-    world.context.state.grants = CLOSED
-    turn(world)
-    world.pass_s(-3600)
-    world.node("n1")
-    with decisions(world, monkeypatch) as made:
-        turn(world)
-    assert made
 
 
 def test_turns_follow_each_other_the_later_the_longer_they_take() -> None:
