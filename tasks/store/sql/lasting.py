@@ -10,8 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from itertools import chain, repeat
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -23,8 +23,9 @@ log = logging.getLogger("reviewloop.store")
 
 T = TypeVar("T")
 
-_AGAIN_S = (0.1, 1.0)
-"""Seconds until the next try of a database that is away: at first, and at most."""
+_FIRST_PAUSES_S = (0.1, 0.2, 0.4, 0.8)
+_PAUSE_S = 1.0
+"""Seconds until the next try of a database that is away; `_FIRST_PAUSES_S` at first."""
 _LAST_S = 5.0
 """Longest absence, in seconds, during which a closing process still tries."""
 
@@ -70,19 +71,6 @@ class Absence:
         return since is None or self._clock() - since < _LAST_S
 
 
-@dataclass(slots=True)
-class _Try(Generic[T]):
-    """The known state of a transaction.
-
-    Attributes:
-        number: the database's; None if it has not begun, or if its outcome can't be asked for.
-        results: one if everything was written and only COMMIT was left.
-    """
-
-    number: int | None = None
-    results: tuple[T, ...] = ()
-
-
 class LastingConnection:
     """A connection that is kept from one transaction to the next, and replaced after an error. For one thread.
 
@@ -108,39 +96,34 @@ class LastingConnection:
         An operation may run several times; all but one of these are rolled back. Any error but the database's absence
         is raised, and nothing is written then.
         """
-        pause_s = _AGAIN_S[0]
+        pauses_s = chain(_FIRST_PAUSES_S, repeat(_PAUSE_S))
         while True:
-            attempt: _Try[T] = _Try()
+            number, results = None, list[T]()
             try:
-                self._commit(operation, attempt)
+                with self._begin() as tx:
+                    number = tx.number()
+                    results.append(operation(tx))
                 self._absence.note_return()
-                return attempt.results[0]
+                return results[0]
             except StoreUnavailable as error:
                 self._absence.note_loss(error)
-                if attempt.results and self._is_committed(attempt):
-                    return attempt.results[0]
-                if not self._absence.wait(pause_s):
+                # With a result, everything was written and only COMMIT was left.
+                if results and number is not None and self._is_committed(number):
+                    return results[0]
+                if not self._absence.wait(next(pauses_s)):
                     raise
-            pause_s = min(2 * pause_s, _AGAIN_S[1])
 
-    def _commit(self, operation: Callable[[Transaction], T], attempt: _Try[T]) -> None:
-        with self._begin() as conn:
-            attempt.number = conn.number()
-            attempt.results = (operation(conn),)
-
-    def _is_committed(self, attempt: _Try[T]) -> bool:
+    def _is_committed(self, number: int) -> bool:
         """Return True if a transaction whose COMMIT got no answer was committed; ask until that is known."""
-        pause_s = _AGAIN_S[0]
-        while attempt.number is not None and self._absence.wait(pause_s):
-            try:
-                with self._begin() as conn:
-                    made = is_committed(conn, attempt.number)
+        for pause_s in chain(_FIRST_PAUSES_S, repeat(_PAUSE_S)):
+            if not self._absence.wait(pause_s):
+                break
+            with suppress(StoreUnavailable):
+                with self._begin() as tx:
+                    made = is_committed(tx, number)
                 if made is not None:
                     self._absence.note_return()
                     return made
-            except StoreUnavailable:
-                pass
-            pause_s = min(2 * pause_s, _AGAIN_S[1])
         return False
 
     @contextmanager

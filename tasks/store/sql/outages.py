@@ -18,51 +18,39 @@ from tasks.domain.errors import (
     WrongRevision,
 )
 
-_CONFLICT = frozenset(
-    {
-        "40P01",  # deadlock
-        "40001",  # serialization failure
-        "55P03",  # waited for a lock for too long
-        "57014",  # the statement took too long
-    }
-)
-_AWAY = frozenset(
-    {
-        "57P01",  # it is shut down
-        "57P02",  # it crashed
-        "57P03",  # it cannot be connected to now
-        "25P03",  # the session was silent within a transaction
-        "25P04",  # the transaction took too long
-        "25006",  # read only: after a failover
-        "53300",  # too many connections
-        "53100",  # its disk is full
-    }
-)
-_OTHER_SCHEMA = frozenset(
-    {
-        "42P01",  # there is no such table
-        "42703",  # there is no such column
-    }
-)
+_BY_CODE: Mapping[str, type[TaskError]] = {
+    "40P01": StoreConflict,  # deadlock
+    "40001": StoreConflict,  # serialization failure
+    "55P03": StoreConflict,  # waited for a lock for too long
+    "57014": StoreConflict,  # the statement took too long
+    "57P01": StoreUnavailable,  # it is shut down
+    "57P02": StoreUnavailable,  # it crashed
+    "57P03": StoreUnavailable,  # it cannot be connected to now
+    "25P03": StoreUnavailable,  # the session was silent within a transaction
+    "25P04": StoreUnavailable,  # the transaction took too long
+    "25006": StoreUnavailable,  # read only: after a failover
+    "53300": StoreUnavailable,  # too many connections
+    "53100": StoreUnavailable,  # its disk is full
+    "42P01": WrongRevision,  # there is no such table
+    "42703": WrongRevision,  # there is no such column
+}
+"""Errors of PostgreSQL."""
 _MAY_PASS = (
     *("starting up", "shutting down", "recovery", "too many", "remaining connection slots"),
     *("terminating connection", "not yet accepting", "not accepting"),
 )
 """Parts of the FATAL errors at connecting that time may cure; these come without a code."""
-_OF_SQLITE = (
-    (StoreBusy, ("database is locked",)),
-    (
-        StoreUnwritable,
-        (
-            "disk is full",
-            "readonly database",
-            "disk I/O error",
-            "malformed",
-            "unable to open database file",
-        ),
-    ),
-    (WrongRevision, ("no such table", "no such column")),
-)
+_OF_SQLITE: Mapping[str, type[TaskError]] = {
+    "database is locked": StoreBusy,
+    "disk is full": StoreUnwritable,
+    "readonly database": StoreUnwritable,
+    "disk I/O error": StoreUnwritable,
+    "malformed": StoreUnwritable,
+    "unable to open database file": StoreUnwritable,
+    "no such table": WrongRevision,
+    "no such column": WrongRevision,
+}
+"""Errors of SQLite, by parts of their text."""
 _DRIVERS = ("sqlite3", "psycopg2")
 _PREFIX: Mapping[type[TaskError], str] = {
     StoreBusy: "is another process stuck in the database? ",
@@ -88,14 +76,10 @@ def _kind(error: BaseException, *, is_lost: bool) -> type[TaskError]:
     if names & {"DataError", "IntegrityError"}:
         return Unstorable
     if type(error).__module__ == "sqlite3":
-        return next((kind for kind, parts in _OF_SQLITE if any(part in text for part in parts)), StoreFailed)
+        return next((kind for part, kind in _OF_SQLITE.items() if part in text), StoreFailed)
     code: str | None = getattr(error, "pgcode", None)
     if code is None:  # the connection was lost or not made
         is_lost = is_lost or type(error).__name__ in ("OperationalError", "InterfaceError")
         may_pass = "FATAL" not in text or any(part in text for part in _MAY_PASS)
         return StoreUnavailable if is_lost and may_pass else StoreFailed
-    if code in _CONFLICT:
-        return StoreConflict
-    if code in _OTHER_SCHEMA:
-        return WrongRevision
-    return StoreUnavailable if code in _AWAY or code.startswith("08") else StoreFailed
+    return StoreUnavailable if code.startswith("08") else _BY_CODE.get(code, StoreFailed)
