@@ -11,12 +11,19 @@ from tasks.domain.states import Transition
 from tasks.jobs.context import Context
 from tasks.scheduling.after_attempt import answers_nobody
 from tasks.scheduling.recall import Recall, ToManual, after_failure
-from tasks.store.queue import attempts, hosts, leases, manual, nodes, snapshot, transitions
+from tasks.store.queue import attempts, hosts, leases, manual, nodes, snapshot, transitions, upkeep
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.transaction import Transaction
 
 _BATCH = 1000
+
+
+def look(tx: Transaction, context: Context) -> None:
+    """Recall, after deadlines were moved if no scheduler has looked for too long."""
+    is_new = not context.state.sweep_times["recall"].count
+    upkeep.bridge_lapse(tx, timedelta(seconds=context.settings.recall.silent_after_s), is_new=is_new)
+    recall(tx, context)
 
 
 def recall(tx: Transaction, context: Context) -> None:
@@ -26,7 +33,9 @@ def recall(tx: Transaction, context: Context) -> None:
     late = dict.fromkeys(leases.list_unstarted(tx, None), "its node had stopped in order")
     silent: dict[Lease, FailureReason] = {}
     overdue = leases.list_overdue(tx, _BATCH)
-    alive = {name: nodes.is_alive(tx, name, silent_after) for name in {one.node for one, _ in overdue}}
+    alive = (
+        {row.name for row in nodes.list_nodes(tx) if row.is_alive(tx.now, silent_after)} if overdue else ()
+    )
     for lease, started in overdue:
         if not started and alive[lease.node]:
             late[lease] = "a live node did not start it in time"

@@ -101,9 +101,7 @@ class SchedulerState:
         turned_at_event: the newest event of the last turn (`tasks.jobs.turn`).
         next_turn_at: when the next turn may find something to do that the last one did not; None: nothing is known.
         empty_decision: the last decision of a turn, where it gave nothing.
-        marked_at: when it left a mark of that for other schedulers.
         sweep_times: how long sweeps and turns took, by name.
-        looked_at: when this scheduler looked at the leases last, on the database's clock; None: never.
     """
 
     def __init__(
@@ -123,8 +121,6 @@ class SchedulerState:
         self._catalog: str | None = None
         self._lacks: dict[str, tuple[str, frozenset[str]]] = {}
         self.sweep_times: defaultdict[str, SweepTimes] = defaultdict(SweepTimes)
-        self.looked_at: datetime | None = None
-        self.marked_at: datetime | None = None
         self._begin_anew()
         self.forget()
 

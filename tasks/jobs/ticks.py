@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 
 from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
 from tasks.jobs.measurements import save_measurements
-from tasks.store.queue import schedules, transitions, upkeep
+from tasks.store.queue import schedules, transitions
 from tasks.store.queue.leases import Lease
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
@@ -23,7 +22,7 @@ def _measure(tx: Transaction, context: Context) -> None:
 
 _SWEEPS: dict[str, Callable[[Transaction, Context], object]] = {
     "admit": sweeps.admit,
-    "recall": recalling.recall,
+    "recall": recalling.look,
     "wake": sweeps.wake,
     "measure": _measure,
     "recrawl_due": lambda tx, _: schedules.recrawl_due(tx),
@@ -51,13 +50,8 @@ def tick(tx: Transaction, context: Context, names: Sequence[str]) -> list[Lease]
     if not try_lock(tx, "scheduler", _LOCK_S):
         return []
     given: list[Lease] = []
-    state, silent_after = context.state, timedelta(seconds=context.settings.recall.silent_after_s)
+    state = context.state
     try:
-        upkeep.bridge_lapse(tx, state.looked_at, silent_after)
-        state.looked_at = tx.now
-        if state.marked_at is None or abs(tx.now - state.marked_at) >= upkeep.longest_lapse(silent_after) / 3:
-            upkeep.mark_look(tx)
-            state.marked_at = tx.now
         for name in names:
             began_s = time.monotonic()
             if name in _LEASING:

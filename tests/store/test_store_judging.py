@@ -221,10 +221,10 @@ def test_refused_texts_go_with_time(world: World) -> None:
     assert len(refused_keys(world)) == 3
     counted = world.look(links.refusals_by_reason)
     world.now += upkeep.KEEP_DETAIL
-    assert world.do(upkeep.empty_refused) == 0
+    assert world.do(upkeep.drop_batch, upkeep.REFUSED, upkeep.KEEP_DETAIL) == 0
     world.pass_s(1)
-    assert world.do(upkeep.empty_refused) == 3
-    assert world.do(upkeep.empty_refused) == 0
+    assert world.do(upkeep.drop_batch, upkeep.REFUSED, upkeep.KEEP_DETAIL) == 3
+    assert world.do(upkeep.drop_batch, upkeep.REFUSED, upkeep.KEEP_DETAIL) == 0
     assert {(row.title, row.body, row.author, row.date_text) for row in world.rows(reviews)} == {
         ("", "", "", "")
     }

@@ -9,7 +9,7 @@ from world import SITE, START, World, hit
 
 from tasks.domain.page_key import page_key
 from tasks.store.content.pages import page_count, page_keys, save_result_pages
-from tasks.store.queue.upkeep import drop_old, drop_result_pages
+from tasks.store.queue import upkeep
 from tasks.store.sql.tables import result_pages
 
 
@@ -55,8 +55,8 @@ def test_old_result_pages_go_with_the_log(world: World) -> None:
     again, more = world.begin(world.waiting("乙"))
     world.read_results(again, more.targets[0], [hit("2")])
     keep = timedelta(seconds=50)
-    world.do(lambda tx: drop_result_pages(tx, timedelta(days=1)))
+    world.do(lambda tx: upkeep.drop_batch(tx, upkeep.RESULT_PAGES, timedelta(days=1)))
     assert len(world.rows(result_pages)) == 2
-    assert drop_old(lambda operation: int(world.do(operation)), keep)
+    assert upkeep.drop_old(lambda operation: int(world.do(operation)), keep)
     assert [row.node for row in world.rows(result_pages)] == ["n1"]
     assert world.rows(result_pages)[0].at == world.now

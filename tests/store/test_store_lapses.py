@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from world import SILENT, World
 
@@ -9,14 +11,19 @@ from tasks.domain.attempt_end import Counters
 from tasks.domain.states import State
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.store.queue import leases, upkeep
+from tasks.store.queue import leases
 from tasks.store.queue.leases import Lease, Renewal
 
-LATE_S = upkeep.longest_lapse(SILENT).total_seconds() + 1
+LATE_S = SILENT.total_seconds() / 4 + 1
 
 
 def look(world: World) -> None:
     world.do(tick, world.context, ("recall",))
+
+
+def forget(world: World) -> None:
+    """Let another scheduler go on."""
+    world.context = replace(world.context, state=SchedulerState(world.context.settings.strategy))
 
 
 @pytest.fixture
@@ -31,6 +38,7 @@ def test_nobody_is_silent_while_no_scheduler_looks(world: World, begun: Lease) -
     world.pass_s(600)
     look(world)
     assert world.state(begun.subtask_id) is State.CRAWL
+    assert world.subtask(begun.subtask_id).lease_deadline == world.now + SILENT * 3 / 4
     for _ in range(4):
         world.pass_s(11)
         look(world)
@@ -38,6 +46,14 @@ def test_nobody_is_silent_while_no_scheduler_looks(world: World, begun: Lease) -
     world.pass_s(1)  # a quarter of the lease counted
     look(world)
     assert world.subtask(begun.subtask_id).recalls == 1
+
+
+def test_steady_looks_change_nothing(world: World, begun: Lease) -> None:
+    deadline = world.subtask(begun.subtask_id).lease_deadline
+    for _ in range(5):
+        world.pass_s(LATE_S - 1 - 5)
+        look(world)
+    assert world.subtask(begun.subtask_id).lease_deadline == deadline
 
 
 def test_a_scheduler_that_looks_late_every_time_takes_back_what_is_silent(world: World, begun: Lease) -> None:
@@ -68,10 +84,9 @@ def test_a_long_time_after_a_short_one_is_held_against_nobody(world: World, begu
 
 
 def test_what_another_scheduler_saw_counts(world: World, begun: Lease) -> None:
-    settings = world.context.settings
     for _ in range(6):
         assert world.subtask(begun.subtask_id).recalls == 0
-        object.__setattr__(world.context, "state", SchedulerState(settings.strategy))
+        forget(world)
         world.pass_s(SILENT.total_seconds() / 6)
         look(world)
     assert world.subtask(begun.subtask_id).recalls == 1
@@ -85,8 +100,8 @@ def test_a_lease_lasts_as_long_after_the_clock_was_set_back(
     world.pass_s(-back_s)
     look(world)
     assert world.subtask(begun.subtask_id).lease_deadline == world.now + SILENT
-    for passed_s in (SILENT.total_seconds() / 6,) * 5:
-        world.pass_s(passed_s)
+    for _ in range(5):
+        world.pass_s(SILENT.total_seconds() / 6)
         look(world)
     assert world.state(begun.subtask_id) is State.CRAWL
 
@@ -114,7 +129,7 @@ def test_a_run_that_begins_again_warns_of_nothing(
     caplog.set_level("INFO", "reviewloop.store")
     world.pass_s(600)
     if began:
-        world.context.state.looked_at = None
+        forget(world)
     look(world)
     said = [one.levelname for one in caplog.records if "no scheduler looked for 600 s" in one.getMessage()]
     assert said == [level]

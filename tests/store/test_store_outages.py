@@ -7,14 +7,13 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import psycopg2
 import pytest
 from sqlalchemy import TextClause, text
 from sqlalchemy.exc import DBAPIError
-from world import SILENT, START, World, hit
+from world import SILENT, World, hit
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import (
@@ -28,15 +27,12 @@ from tasks.domain.errors import (
 )
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
-from tasks.jobs.scheduler_state import SchedulerState
-from tasks.jobs.ticks import tick
 from tasks.store.content.pages import STORE_RESULT_PAGES
 from tasks.store.queue.leases import RENEW_LEASES, Renewal
-from tasks.store.queue.upkeep import longest_lapse
 from tasks.store.sql import postgres
 from tasks.store.sql.database import Store, is_committed, lift_limits, try_lock
 from tasks.store.sql.outages import own_errors
-from tasks.store.sql.tables import attempts, targets, task_parts
+from tasks.store.sql.tables import targets, task_parts
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 
@@ -269,63 +265,3 @@ def test_recall_passes_over_what_another_transaction_has_locked(postgres_world: 
         assert world.state(held.subtask_id) is State.CRAWL
     world.sweep(recalling.recall)
     assert world.state(held.subtask_id) is State.WAIT
-
-
-class TestLapses:
-    """Silence counts only while somebody looks."""
-
-    def test_after_an_absence_leases_have_lost_a_quarter(self, world: World) -> None:
-        lease, _ = world.begin(world.waiting())
-        self.look(world)
-        world.pass_s(200)
-        self.look(world)
-        assert world.state(lease.subtask_id) is State.CRAWL
-        assert world.subtask(lease.subtask_id).lease_deadline == world.now + SILENT * 3 / 4
-        assert world.progress(lease, Counters())
-
-    def test_who_stays_silent_is_taken_back_then(self, world: World) -> None:
-        lease, _ = world.begin(world.waiting())
-        self.look(world)
-        world.pass_s(200)
-        for _ in range(7):
-            self.look(world)
-            world.pass_s(10)
-        assert [row.outcome for row in world.rows(attempts)] == ["silent"]
-        assert world.state(lease.subtask_id) is not State.CRAWL
-
-    def test_another_scheduler_that_looked_meanwhile_counts(self, world: World) -> None:
-        """A spare that comes to look every 20 s prolongs no lease."""
-        lease, _ = world.begin(world.waiting())
-        usual = world.context
-        spare = replace(usual, state=SchedulerState(usual.settings.strategy))
-        for n in range(13):
-            world.do(tick, spare if n % 4 == 3 else usual, ("admit",))
-            world.pass_s(5)
-        assert world.subtask(lease.subtask_id).lease_deadline == START + SILENT
-        world.do(tick, spare, ("recall",))
-        assert [row.outcome for row in world.rows(attempts)] == ["silent"]
-
-    def test_steady_looks_change_nothing(self, world: World) -> None:
-        lease, _ = world.begin(world.waiting())
-        for _ in range(6):
-            self.look(world)
-            world.pass_s(10)
-        assert world.subtask(lease.subtask_id).lease_deadline == START + SILENT
-        self.look(world)
-        assert [row.outcome for row in world.rows(attempts)] == ["silent"]
-
-    @pytest.mark.parametrize(("step_s", "counts"), [(120, longest_lapse(SILENT)), (-120, timedelta())])
-    def test_a_step_of_the_databases_clock_costs_no_recall(
-        self, world: World, step_s: int, counts: timedelta
-    ) -> None:
-        lease, _ = world.begin(world.waiting())
-        self.look(world)
-        world.pass_s(step_s)
-        self.look(world)
-        row = world.subtask(lease.subtask_id)
-        assert (row.state, row.recalls) == (State.CRAWL, 0)
-        assert row.lease_deadline == world.now + SILENT - counts
-
-    @staticmethod
-    def look(world: World) -> None:
-        world.do(tick, world.context, ("recall",))

@@ -132,7 +132,7 @@ def test_once_its_texts_are_deleted_it_is_fetched_again_for_another_product(worl
     lease, hits = _begun(world, MILK)
     _save(world, lease, hits.todo[0], OF_YOGURT)
     world.pass_s(upkeep.KEEP_DETAIL.total_seconds() + 1)
-    assert world.do(upkeep.empty_refused) == 1
+    assert world.do(upkeep.drop_batch, upkeep.REFUSED, upkeep.KEEP_DETAIL) == 1
     (row,) = world.rows(reviews)
     assert (row.refused, row.title, row.body, row.author) == ("wrong_product", "", "", "")
     assert world.look(links.refusals_by_reason) == {"wrong_product": 1}
