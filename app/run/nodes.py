@@ -171,8 +171,8 @@ def _route(family: socket.AddressFamily) -> str:
 def browser_obstacle(store: Store, settings: Settings) -> Obstacle | None:
     """Return the obstacle to pages made by script, or None if a live node has a browser or no node is there yet."""
     with store.read() as tx:
-        none = nodes.lacks_browser(tx, settings.node_silent_after())
-    return NO_NODE_HAS_BROWSER if none else None
+        live, rendering = nodes.count_browsers(tx, settings.node_silent_after())
+    return NO_NODE_HAS_BROWSER if live and not rendering else None
 
 
 def count_browsers(settings: Settings) -> tuple[int, int] | None:

@@ -37,7 +37,7 @@ def recall(tx: Transaction, context: Context) -> None:
         {row.name for row in nodes.list_nodes(tx) if row.is_alive(tx.now, silent_after)} if overdue else ()
     )
     for lease, started in overdue:
-        if not started and alive[lease.node]:
+        if not started and lease.node in alive:
             late[lease] = "a live node did not start it in time"
         elif lease not in late:
             silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED

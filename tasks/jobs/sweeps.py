@@ -62,13 +62,13 @@ def allocate(tx: Transaction, context: Context) -> list[Lease]:
 def open_nodes(tx: Transaction, context: Context) -> list[NodeLoad]:
     """Return the nodes that are alive and not drained, with what each can be given now."""
     rule = context.settings.buffer
-    since = tx.now - timedelta(seconds=rule.silent_after_s)
+    silent_after = timedelta(seconds=rule.silent_after_s)
     rows = nodes.list_nodes(tx)
     lacks = context.state.lacks(tx, context.entries, rows)
     return [
         replace(load_of(row, tx.now, rule), lacks=lacks.get(row.name, frozenset()))
         for row in rows
-        if row.seen_at is not None and row.seen_at > since and not row.drained
+        if row.is_alive(tx.now, silent_after) and not row.drained
     ]
 
 
@@ -239,16 +239,17 @@ def load_crawled(tx: Transaction, sites: Collection[str], grants: Grants) -> Cra
         sites: that are about to be crawled.
         grants: what hosts grant now.
     """
+    rows = nodes.list_nodes(tx)
     return Crawled(
         running=snapshot.count_crawled(tx),
-        asking=nodes.asking_shares(tx),
+        asking={row.name: row.asking_share for row in rows if row.asking_share < 1.0},
         rests=[
             (one.host, one.node, (one.until - tx.now).total_seconds(), one.unanswered > 0)
             for one in list_rests(tx)
         ],
         sites=sites,
         grants=grants,
-        addresses=nodes.permit_addresses(tx),
+        addresses={row.name: row.permit_address for row in rows},
     )
 
 

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice, repeat
@@ -24,7 +24,7 @@ from tasks.scheduling.recall import RecallSettings
 from tasks.store.queue import attempts, leases, nodes
 from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close
 from tasks.store.queue.leases import Lease
-from tasks.store.queue.nodes import CLOCK_S, Heartbeat, Node
+from tasks.store.queue.nodes import CLOCK_S, Node
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
@@ -258,11 +258,19 @@ class CrawlNode:
         storing = sum(attempt.stores for attempt in waiting)
         self._more_idle.clear()
         self._reported_idle = len(waiting)
-        load = Heartbeat(rate, backlog=len(self._waiting), idle=len(waiting), storing=storing)
+        backlog, idle = len(self._waiting), len(waiting)
 
         def beat(tx: Transaction) -> tuple[bool, list[Lease]]:
-            load_now = replace(load, clock_s=self._clock_off(tx.now))
-            return nodes.heartbeat(tx, self.node.name, load_now), leases.list_unstarted(tx, self.node.name)
+            drained = nodes.heartbeat(
+                tx,
+                self.node.name,
+                attempts_per_s=rate,
+                backlog=backlog,
+                idle=idle,
+                storing=storing,
+                clock_s=self._clock_off(tx.now),
+            )
+            return drained, leases.list_unstarted(tx, self.node.name)
 
         asked = set(self._waiting)
         try:

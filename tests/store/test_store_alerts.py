@@ -61,7 +61,7 @@ def test_an_alert_is_told_once_and_once_when_it_is_over(world: World, receiver: 
     assert receiver.got == [(True, "silent", "n1")]
     (row,) = world.look(notices.list_alerts)
     assert (row.firing, row.told, row.since) == (True, True, START + timedelta(seconds=121))
-    world.do(nodes.heartbeat, "n1", nodes.Heartbeat(0.0, 0, 0))
+    world.do(nodes.heartbeat, "n1")
     for _ in range(3):
         look(world, looker(receiver))
     assert receiver.got == [(True, "silent", "n1"), (False, "silent", "n1")]
@@ -85,7 +85,7 @@ def test_one_that_comes_and_goes_is_told_no_more_often_than_every_quarter_hour(
     for _ in range(30):  # for an hour: silent for a minute, there for a minute
         world.pass_s(121)
         look(world, alerting)
-        world.do(nodes.heartbeat, "n1", nodes.Heartbeat(0.0, 0, 0))
+        world.do(nodes.heartbeat, "n1")
         look(world, alerting)
     on = [one for one in receiver.got if one[0]]
     assert len(on) == 4
@@ -130,12 +130,12 @@ def test_a_sender_that_dies_loses_no_alert(world: World, receiver: Receiver) -> 
     world.pass_s(CLAIMED.total_seconds() + 1)
     look(world, heir)
     assert receiver.got == [(True, "silent", "n1")]
-    world.do(nodes.heartbeat, "n1", nodes.Heartbeat(0.0, 0, 0))
+    world.do(nodes.heartbeat, "n1")
     receiver.meanwhile = die
     with pytest.raises(KeyboardInterrupt):
         look(world, heir)
     world.pass_s(CLAIMED.total_seconds() + 1)
-    world.do(nodes.heartbeat, "n1", nodes.Heartbeat(0.0, 0, 0))
+    world.do(nodes.heartbeat, "n1")
     look(world, heir)
     assert receiver.got == [(True, "silent", "n1"), (False, "silent", "n1")]
 
@@ -146,7 +146,7 @@ def test_an_alert_that_ends_while_it_is_sent_is_told_to_be_over(world: World, re
 
     def back() -> None:
         receiver.meanwhile = lambda: None
-        world.do(nodes.heartbeat, "n1", nodes.Heartbeat(0.0, 0, 0))
+        world.do(nodes.heartbeat, "n1")
         look(world, looker(receiver))
 
     receiver.meanwhile = back

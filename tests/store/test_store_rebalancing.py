@@ -18,7 +18,6 @@ from tasks.scheduling.rebalancing import BufferRule
 from tasks.store.queue import attempts as queue_attempts
 from tasks.store.queue import leases, nodes
 from tasks.store.queue.leases import Lease, Renewal
-from tasks.store.queue.nodes import Heartbeat
 from tasks.store.sql.tables import attempts, events
 
 META_SITES = [site for site in CATALOG.sites if CATALOG.kind_of(site) is Kind.META][:20]
@@ -26,7 +25,7 @@ BUFFER = BufferRule()
 
 
 def beat(world: World, name: str, attempts_per_s: float = 0.0, *, backlog: int = 0, idle: int = 0) -> None:
-    world.do(nodes.heartbeat, name, Heartbeat(attempts_per_s, backlog, idle))
+    world.do(nodes.heartbeat, name, attempts_per_s=attempts_per_s, backlog=backlog, idle=idle)
 
 
 def rebalance(world: World) -> list[Lease]:

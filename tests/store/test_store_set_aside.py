@@ -128,15 +128,15 @@ def test_a_node_that_was_updated_is_given_the_site_again(world: World) -> None:
 
 
 def test_the_run_is_told_if_no_live_node_has_a_browser(world: World) -> None:
-    assert not world.do(nodes.lacks_browser, SILENT), "nobody has told yet"
+    assert world.do(nodes.count_browsers, SILENT) == (0, 0)
     register(world, "n1", entries_without_browser(SCRIPTED))
-    assert world.do(nodes.lacks_browser, SILENT)
+    assert world.do(nodes.count_browsers, SILENT) == (1, 0)
     register(world, "n2", entries_of(SCRIPTED))
-    assert not world.do(nodes.lacks_browser, SILENT)
+    assert world.do(nodes.count_browsers, SILENT) == (2, 1)
     assert world.look(nodes.count_unrendered) == {"n1": 1}
     world.pass_s(60)
     register(world, "n1", entries_without_browser(SCRIPTED))
-    assert world.do(nodes.lacks_browser, SILENT), "the only node with one is silent"
+    assert world.do(nodes.count_browsers, SILENT) == (1, 0), "the only node with one is silent"
 
 
 def test_what_a_killed_process_had_under_way_goes_back_without_a_recall(world: World) -> None:

@@ -187,7 +187,7 @@ def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
             begin_s = time.monotonic()
             with filled.begin() as conn, lift_limits(conn):
                 for n in range(4):
-                    nodes.heartbeat(conn, f"n{n}", nodes.Heartbeat(1.0, 0, 0))
+                    nodes.heartbeat(conn, f"n{n}", attempts_per_s=1.0)
                 tick(conn, context, (name,))
             print(f"{name}: {time.monotonic() - begin_s:.3f} s")
     assert not found, _told(found)

@@ -63,7 +63,7 @@ def waits(world: World) -> list[HostQueue]:
 
 def stay_alive(world: World) -> None:
     for row in world.rows(node_rows):
-        world.do(nodes.heartbeat, row.name, nodes.Heartbeat(0.0, 0, 0))
+        world.do(nodes.heartbeat, row.name)
 
 
 def test_a_host_that_answers_no_node_is_waited_for_without_a_recall(alone: World) -> None:

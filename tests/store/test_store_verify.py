@@ -13,7 +13,6 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
 from tasks.store.queue import manual, nodes
-from tasks.store.queue.nodes import Heartbeat
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import events, pages, reviews, subtasks
 from tasks.store.sql.transaction import Transaction
@@ -249,10 +248,10 @@ def test_a_run_that_was_stopped_is_not_overdue_and_one_that_goes_on_is(filled: W
     filled.node("n1")
     assert told(filled) == [], "a node has just come back"
     filled.pass_s(BOUNDS["lease"].total_seconds() - 1)
-    filled.do(nodes.heartbeat, "n1", Heartbeat(0.0, 0, 0))
+    filled.do(nodes.heartbeat, "n1")
     assert told(filled) == []
     filled.pass_s(2)
-    filled.do(nodes.heartbeat, "n1", Heartbeat(0.0, 0, 0))
+    filled.do(nodes.heartbeat, "n1")
     (message,) = told(filled)
     assert message.startswith("lease: 1 are overdue"), message
     live = filled.verification().live

@@ -156,7 +156,7 @@ def list_host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta)
         silent_after: a node without a heartbeat for this time is silent; if all are silent, all registered ones count.
     """
     rests = {(one.host, one.node): one for one in list_rests(tx) if one.until > tx.now or one.unanswered}
-    able = nodes.list_live(tx, silent_after) or nodes.list_live(tx, None)
+    able = nodes.list_live(tx, silent_after) or [row for row in nodes.list_nodes(tx) if not row.drained]
     found: dict[HostWait, list[tuple[datetime, _Waiting]]] = {}
     for group in tx.records(_Waiting, _HELD, now=tx.now):
         names = [node.name for node in able if group.kind in node.kinds]

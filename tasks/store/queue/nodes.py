@@ -24,8 +24,6 @@ from tasks.store.sql.transaction import Transaction, as_pattern
 
 _LEAST_AT_HOSTS = 0.1
 """Least share of a node's attempts counted as at their hosts, as heartbeats are some seconds old."""
-
-
 CLOCK_S = 10.0
 """A larger difference of clocks is reported: messages expire by them, and dates of reviews are relative to them."""
 
@@ -60,12 +58,11 @@ class NodeRow(Node):
     """A node with its state, as `nodes list` shows it.
 
     Attributes:
-        attempts_per_s, backlog, idle: as of its last heartbeat (`Heartbeat`).
+        attempts_per_s, backlog, idle, storing, clock_s: as of its last heartbeat (`heartbeat`).
         running, waiting: leases it has begun, and has not begun.
         waits_since: since when it has had unbegun leases and begun none; `None` if it has none.
         parameters: of its machine, as it reported them (2019 balance paper); None: not reported.
         catalog: hash of the entries of its catalog; None: not reported.
-        clock_s: how far its clock is ahead of the database's, as of its last heartbeat.
     """
 
     drained: bool
@@ -75,10 +72,20 @@ class NodeRow(Node):
     idle: int
     running: int
     waiting: int
+    storing: int = 0
+    clock_s: float = 0.0
     waits_since: datetime | None = None
     parameters: Mapping[str, float | None] | None = None
     catalog: str | None = None
-    clock_s: float = 0.0
+
+    def is_alive(self, now: datetime, silent_after: timedelta) -> bool:
+        """Return True if the last heartbeat is less than `silent_after` ago."""
+        return self.seen_at is not None and now - self.seen_at < silent_after
+
+    @property
+    def asking_share(self) -> float:
+        """The share of its begun attempts that load hosts: the others wait for the database, which may be far away."""
+        return max(_LEAST_AT_HOSTS, 1.0 - self.storing / self.running) if self.running else 1.0
 
 
 def register(tx: Transaction, node: Node, entries: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -88,17 +95,18 @@ def register(tx: Transaction, node: Node, entries: Mapping[str, str] = MappingPr
         entries: of its catalog, as hashes, or that it has no browser for a site (`splitter.catalog.entries`); empty:
             not reported, so it is given any site.
     """
-    tx.later(
-        _REGISTER,
-        name=node.name,
-        kinds=sorted(node.kinds),
-        slots=node.slots,
-        address=node.address,
-        machine=node.machine,
-        catalog=catalog_hash(entries) if entries else None,
-        entries=entries or None,
-        now=tx.now,
-    )
+    catalog = catalog_hash(entries) if entries else None
+    tx.later(_REGISTER, catalog=catalog, entries=entries or None, now=tx.now, **_columns(node))
+
+
+def _columns(node: Node) -> dict[str, object]:
+    return {
+        "name": node.name,
+        "kinds": sorted(node.kinds),
+        "slots": node.slots,
+        "address": node.address,
+        "machine": node.machine,
+    }
 
 
 _REGISTER = """
@@ -112,18 +120,12 @@ _REGISTER = """
 
 def set_addresses(tx: Transaction, given: Sequence[Node]) -> None:
     """Note the addresses of nodes about to start: their processes take them from rows that an earlier run wrote."""
-    for node in given:
-        tx.later(
-            "UPDATE nodes SET address = :address WHERE name = :name", name=node.name, address=node.address
-        )
+    tx.update("nodes", ("name",), [{"name": node.name, "address": node.address} for node in given])
 
 
 def describe(tx: Transaction, names: Sequence[str], parameters: NodeParameters) -> None:
     """Record the parameters of the machine that these nodes share."""
-    tx.later(_DESCRIBE, names=names, parameters=asdict(parameters))
-
-
-_DESCRIBE = "UPDATE nodes SET parameters = :parameters WHERE name IN :names"
+    tx.update("nodes", ("name",), [{"name": name, "parameters": asdict(parameters)} for name in names])
 
 
 def add(tx: Transaction, node: Node, slots: int | None) -> None:
@@ -136,14 +138,8 @@ def add(tx: Transaction, node: Node, slots: int | None) -> None:
     Raises:
         InputError: a node of that name was added already.
     """
-    values = {
-        "name": node.name,
-        "kinds": sorted(node.kinds),
-        "address": node.address,
-        "machine": node.machine,
-    }
     proxy = node.proxy.url if node.proxy is not None else None
-    if not tx.run(_ADD, slots=node.slots, chosen_slots=slots, proxy=proxy, now=tx.now, **values):
+    if not tx.run(_ADD, chosen_slots=slots, proxy=proxy, now=tx.now, **_columns(node)):
         raise InputError(
             f"node {node.name!r} was added already: name another, or `reviewloop nodes remove {node.name}` first"
         )
@@ -174,7 +170,7 @@ def remove(tx: Transaction, name: str, silent_after: timedelta) -> None:
     known = [node.name for node in list_added(tx, 1)]
     if name not in known:
         raise UnknownNode(f"no node {name!r} was added; added: {', '.join(sorted(known)) or 'none'}")
-    if is_alive(tx, name, silent_after):
+    if any(row.name == name and row.is_alive(tx.now, silent_after) for row in list_nodes(tx)):
         raise InputError(
             f"node {name!r} runs, or was killed less than {silent_after.total_seconds():.0f} s ago: end the run first "
             f"(`reviewloop nodes drain {name}` gives it nothing new meanwhile)"
@@ -198,50 +194,36 @@ def list_added(tx: Transaction, slots: int) -> list[Node]:
     Args:
         slots: of those that were added without a number.
     """
-    found = []
-    for row in tx.records(_AddedNode, _ADDED, slots=slots):
-        proxy = Proxy(row.proxy) if row.proxy else None
-        place = proxy.place if proxy is not None else None
-        found.append(Node(row.name, row.kinds, row.slots, row.address, place, proxy))
-    return found
-
-
-class _AddedNode(NamedTuple):
-    name: str
-    kinds: frozenset[Kind]
-    slots: int
-    address: str | None
-    proxy: str | None
+    return tx.records(Node, _ADDED, slots=slots)
 
 
 _ADDED = """
-    SELECT name, kinds, coalesce(chosen_slots, :slots) AS slots, address, proxy
+    SELECT name, kinds, coalesce(chosen_slots, :slots) AS slots, address, machine, proxy
     FROM nodes WHERE added_at IS NOT NULL ORDER BY added_at, name
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """The load of a node, as its heartbeat reports it.
+def heartbeat(
+    tx: Transaction,
+    name: str,
+    *,
+    attempts_per_s: float = 0.0,
+    backlog: int = 0,
+    idle: int = 0,
+    storing: int = 0,
+    clock_s: float = 0.0,
+) -> bool:
+    """Record that a node lives, and its load; True if it is drained. Raises UnknownNode.
 
-    Attributes:
+    Args:
         attempts_per_s: ended, mean over a fixed window (2022 buffering paper: throughput).
         backlog: leases it has not begun.
         idle: attempts it has begun that hold no slot: they wait for a permit or for the database.
         storing: those of them that wait for the database.
         clock_s: how far its clock is ahead of the database's.
     """
-
-    attempts_per_s: float
-    backlog: int
-    idle: int
-    storing: int = 0
-    clock_s: float = 0.0
-
-
-def heartbeat(tx: Transaction, name: str, load: Heartbeat) -> bool:
-    """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
-    drained = tx.value(_BEAT, name=name, now=tx.now, **asdict(load))
+    load = {"attempts_per_s": attempts_per_s, "backlog": backlog, "idle": idle, "storing": storing}
+    drained = tx.value(_BEAT, name=name, now=tx.now, clock_s=clock_s, **load)
     if drained is None:
         raise UnknownNode(f"node {name!r} is not registered")
     return bool(drained)
@@ -254,44 +236,6 @@ _BEAT = """
 """
 
 
-def is_alive(tx: Transaction, name: str, silent_after: timedelta) -> bool:
-    """Return True if a node's last heartbeat is less than `silent_after` ago."""
-    seen = tx.time("SELECT seen_at FROM nodes WHERE name = :name", name=name)
-    return seen is not None and tx.now - seen < silent_after
-
-
-def asking_shares(tx: Transaction) -> dict[str, float]:
-    """Return the share of each node's begun attempts that load hosts, without nodes whose share is 1.
-
-    The others wait for the database, which may be far away, and send no request meanwhile.
-    """
-    return {name: max(_LEAST_AT_HOSTS, 1.0 - storing / begun) for name, storing, begun in tx.rows(_STORING)}
-
-
-_STORING = f"""
-    SELECT n.name, n.storing, count(*) FROM nodes n JOIN subtasks s ON s.lease_node = n.name AND s.lease_started
-    WHERE n.storing > 0 AND s.state = '{State.CRAWL}' GROUP BY n.name, n.storing
-"""
-
-
-def permit_addresses(tx: Transaction) -> dict[str, str]:
-    """Return by node the address that its permits are granted to."""
-    return {node.name: node.permit_address for node in tx.records(Node, f"{_NODES} ORDER BY name")}
-
-
-_NODES = "SELECT name, kinds, slots, address, machine FROM nodes"
-
-
-def list_live(tx: Transaction, silent_after: timedelta | None) -> list[Node]:
-    """Return nodes that are alive and not drained, by name; without `silent_after`, silent ones too."""
-    if silent_after is None:
-        return tx.records(Node, f"{_NODES} WHERE NOT drained ORDER BY name")
-    return tx.records(Node, f"{_NODES} WHERE {_LIVE} ORDER BY name", since=tx.now - silent_after)
-
-
-_LIVE = "NOT drained AND seen_at > :since"
-
-
 def leave(tx: Transaction, name: str) -> None:
     """Record that a node stops: it counts as silent from now on."""
     tx.later("UPDATE nodes SET seen_at = NULL WHERE name = :name", name=name)
@@ -299,8 +243,17 @@ def leave(tx: Transaction, name: str) -> None:
 
 def set_drained(tx: Transaction, name: str, drained: bool) -> None:
     """Drain a node (it gets nothing new) or take it back. Raises UnknownNode."""
-    if not tx.run("UPDATE nodes SET drained = :drained WHERE name = :name", name=name, drained=drained):
-        raise _unknown(tx, name)
+    get(tx, name)
+    tx.later("UPDATE nodes SET drained = :drained WHERE name = :name", name=name, drained=drained)
+
+
+_NODES = "SELECT name, kinds, slots, address, machine FROM nodes"
+
+
+def list_live(tx: Transaction, silent_after: timedelta) -> list[Node]:
+    """Return the nodes that are alive and not drained, by name."""
+    condition = "NOT drained AND seen_at > :since"
+    return tx.records(Node, f"{_NODES} WHERE {condition} ORDER BY name", since=tx.now - silent_after)
 
 
 def find(tx: Transaction, name: str) -> Node | None:
@@ -312,12 +265,8 @@ def get(tx: Transaction, name: str) -> Node:
     """Return the node of that name. Raises UnknownNode."""
     if (node := find(tx, name)) is not None:
         return node
-    raise _unknown(tx, name)
-
-
-def _unknown(tx: Transaction, name: str) -> UnknownNode:
     known = ", ".join(known for (known,) in tx.rows("SELECT name FROM nodes ORDER BY name")) or "none yet"
-    return UnknownNode(f"there is no node {name!r}; registered: {known}")
+    raise UnknownNode(f"there is no node {name!r}; registered: {known}")
 
 
 def list_nodes(tx: Transaction) -> list[NodeRow]:
@@ -327,7 +276,7 @@ def list_nodes(tx: Transaction) -> list[NodeRow]:
 
 _LISTED = f"""
     SELECT n.name, n.kinds, n.slots, n.address, n.machine, n.drained, n.seen_at, n.attempts_per_s, n.backlog, n.idle,
-        n.parameters, n.catalog, n.clock_s, coalesce(leases.running, 0) AS running,
+        n.storing, n.clock_s, n.parameters, n.catalog, coalesce(leases.running, 0) AS running,
         coalesce(leases.waiting, 0) AS waiting,
         CASE WHEN leases.last_start > leases.since THEN leases.last_start ELSE leases.since END AS waits_since
     FROM nodes n LEFT JOIN (
@@ -346,34 +295,22 @@ class _NodeEntries(NamedTuple):
     entries: Mapping[str, str] | None
 
 
-def get_entries(tx: Transaction, name: str) -> dict[str, str]:
+def get_entries(tx: Transaction, name: str) -> Mapping[str, str]:
     """Return the entries of a node's catalog, as hashes by site; empty if it reported none."""
     found = tx.record(_NodeEntries, "SELECT name, entries FROM nodes WHERE name = :name", name=name)
-    return dict(found.entries or {}) if found is not None else {}
+    return (found.entries if found is not None else None) or {}
 
 
 def count_unrendered(tx: Transaction) -> dict[str, int]:
     """Return how many sites of its catalog need a browser, by node without one."""
-    without = tx.records(_NodeEntries, _WITHOUT_BROWSER, pattern=as_pattern(NO_BROWSER))
-    return {row.name: _count_lacking(row) for row in without}
+    found = tx.records(_NodeEntries, _WITHOUT_BROWSER, pattern=as_pattern(NO_BROWSER))
+    return {row.name: list((row.entries or {}).values()).count(NO_BROWSER) for row in found}
 
 
 _WITHOUT_BROWSER = "SELECT name, entries FROM nodes WHERE CAST(entries AS text) LIKE :pattern ESCAPE '/'"
 
 
 def count_browsers(tx: Transaction, silent_after: timedelta) -> tuple[int, int]:
-    """Return how many live nodes reported their catalog, and how many of these can render all of its sites."""
-    told = tx.records(
-        _NodeEntries, f"SELECT name, entries FROM nodes WHERE {_LIVE}", since=tx.now - silent_after
-    )
-    return len(told), sum(not _count_lacking(row) for row in told)
-
-
-def lacks_browser(tx: Transaction, silent_after: timedelta) -> bool:
-    """Return True if nodes are alive and none of them has a browser for the sites that need one."""
-    told, rendering = count_browsers(tx, silent_after)
-    return bool(told) and not rendering
-
-
-def _count_lacking(row: _NodeEntries) -> int:
-    return sum(entry == NO_BROWSER for entry in (row.entries or {}).values())
+    """Return the number of live nodes, and of those that can render all sites of their catalog."""
+    live, unable = list_live(tx, silent_after), count_unrendered(tx)
+    return len(live), sum(node.name not in unable for node in live)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
-from enum import Enum
+from datetime import UTC, datetime
 from functools import cache, partial
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 _Convert = Callable[[Any], Any]
-
-_JSON = (list, dict, Sequence, Mapping)
 
 
 @cache
@@ -27,11 +24,8 @@ def reader_of(row_type: Any, columns: tuple[str, ...], *, sqlite: bool) -> Calla
     if row_type is dict:
         return lambda row: dict(zip(columns, row, strict=True))
     hints = get_type_hints(row_type, include_extras=True)
-    conversions = [
-        (name, convert)
-        for name in columns
-        if (convert := _conversion(hints[name], sqlite=sqlite)) is not None
-    ]
+    found = {name: _conversion(hints[name], sqlite=sqlite) for name in columns}
+    conversions = [(name, convert) for name, convert in found.items() if convert is not None]
     if not conversions and columns == getattr(row_type, "_fields", None):
         return partial(tuple.__new__, row_type)  # as `_make`, which takes three times as long
 
@@ -50,35 +44,29 @@ def read_time(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
+_JSON = (list, dict, Sequence, Mapping)
+
+
 def _conversion(hint: Any, *, sqlite: bool) -> _Convert | None:
     """Return what turns the driver's value into the one of an annotation; `None` if it is that value."""
+    load: _Convert = json.loads if sqlite else lambda told: told
     if get_origin(hint) is Annotated:
         function = hint.__metadata__[0]
-        return (lambda text: function(json.loads(text))) if sqlite else function
+        return lambda told: function(load(told))
     if get_origin(hint) in (UnionType, Union):
         (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
     kind: Any = get_origin(hint) or hint
-    if issubclass(kind, Enum):
-        return lambda value: kind(value)
-    if kind is frozenset:
-        return _set_reader(get_args(hint)[0], sqlite=sqlite)
+    if kind is frozenset:  # of an enum; values that it lacks are left out
+        known = {one.value: one for one in get_args(hint)[0]}
+        return lambda told: frozenset(known[value] for value in load(told) if value in known)
     if kind is tuple:
         member: _Convert = tuple if get_origin(get_args(hint)[0]) is tuple else lambda one: one
-        return lambda told: tuple(map(member, json.loads(told) if sqlite else told))
-    if not sqlite:
-        return bytes if kind is bytes else None
-    if kind in _JSON:
-        return json.loads
-    conversions: dict[type, _Convert] = {datetime: read_time, date: date.fromisoformat, bool: bool}
-    return conversions.get(kind)
-
-
-def _set_reader(member: type[Enum], *, sqlite: bool) -> _Convert:
-    """Return what reads a JSON list as a set of an enum's members; it leaves out values that the enum lacks."""
-    known = {one.value: one for one in member}
-
-    def read(told: Any) -> Any:
-        values = json.loads(told) if sqlite else told
-        return frozenset(known[value] for value in values if value in known)
-
-    return read
+        return lambda told: tuple(map(member, load(told)))
+    if kind in (int, float, str, Any):
+        return None
+    if kind is bytes:
+        return None if sqlite else bytes
+    if kind in (bool, datetime, *_JSON):
+        forms: dict[Any, _Convert] = {bool: bool, datetime: read_time}
+        return forms.get(kind, json.loads) if sqlite else None
+    return cast("_Convert", kind)  # an enum, or a class of a text
