@@ -77,7 +77,7 @@ def act_on_each(store: Store, ids: Sequence[int], action: Action, who: str) -> O
             few = ", ".join(map(str, outcome.done[:20])) + (" ..." if len(outcome.done) > 20 else "")
             subject = f"subtask{'s' if len(outcome.done) > 1 else ''} {few}"
             detail = {"subtasks": outcome.done[:1000], "count": len(outcome.done), **action.detail}
-            notices.record_action(tx, notices.AuditEntry(who, action.name, subject, detail))
+            notices.record_action(tx, who, action.name, subject, **detail)
     return outcome
 
 
@@ -85,8 +85,8 @@ def add_node(store: Store, node: Node, number: int | None, who: str) -> None:
     """Add a node that runs crawl with, with so many slots (None: as a run gives them). Raises InputError."""
     with store.begin() as tx:
         nodes.add(tx, node, number)
-        how = {"address": node.address, "proxy": str(node.proxy) if node.proxy is not None else None}
-        notices.record_action(tx, notices.AuditEntry(who, "add", f"node {node.name}", how))
+        proxy = str(node.proxy) if node.proxy is not None else None
+        notices.record_action(tx, who, "add", f"node {node.name}", address=node.address, proxy=proxy)
 
 
 def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> None:
@@ -94,12 +94,11 @@ def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> N
     with store.begin() as tx:
         nodes.remove(tx, name, silent_after)
         attempts.release_leases(tx, name, "its node was removed")
-        notices.record_action(tx, notices.AuditEntry(who, "remove", f"node {name}", {}))
+        notices.record_action(tx, who, "remove", f"node {name}")
 
 
 def set_drained(store: Store, name: str, drained: bool, who: str) -> None:
     """Drain a node, or take it back. Raises UnknownNode."""
     with store.begin() as tx:
         nodes.set_drained(tx, name, drained)
-        done = notices.AuditEntry(who, "drain" if drained else "resume", f"node {name}", {})
-        notices.record_action(tx, done)
+        notices.record_action(tx, who, "drain" if drained else "resume", f"node {name}")

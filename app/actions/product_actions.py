@@ -11,7 +11,7 @@ from app.actions.products import UNITS, RefusedProduct, new_product, period
 from splitter.errors import InputError
 from splitter.normalize import name_key
 from tasks.store.content import products
-from tasks.store.content.products import NewProduct, ProductEdit, ProductSummary
+from tasks.store.content.products import NewProduct, Product, ProductEdit
 from tasks.store.content.review_removal import Removed, remove_reviews
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store
@@ -95,12 +95,12 @@ def record_added(tx: Transaction, names: Sequence[str], who: str) -> None:
     """Record in the audit log that products were added, if there are any."""
     if names:
         few = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
-        notices.record_action(tx, notices.AuditEntry(who, "add products", few, {"count": len(names)}))
+        notices.record_action(tx, who, "add products", few, count=len(names))
 
 
 def remove(
     store: Store, names: Sequence[str], who: str, *, delete_reviews: bool = False
-) -> list[tuple[ProductSummary, Removed | None]]:
+) -> list[tuple[Product, Removed | None]]:
     """Stop crawling products, and delete their pages and reviews if `delete_reviews`; if one is unknown, change none.
 
     Returns:
@@ -109,7 +109,7 @@ def remove(
     Raises:
         InputError: there is none of a name.
     """
-    done: list[tuple[ProductSummary, Removed | None]] = []
+    done: list[tuple[Product, Removed | None]] = []
     with store.begin() as tx:
         for name in dict.fromkeys(names):
             was = products.remove(tx, name)
@@ -120,12 +120,12 @@ def remove(
                 removed = remove_reviews(tx, was.id)
                 compare_again(tx, removed.alone)
                 detail |= {"deleted": removed.reviews, "kept": removed.kept}
-            notices.record_action(tx, notices.AuditEntry(who, "remove product", was.name, detail))
+            notices.record_action(tx, who, "remove product", was.name, **detail)
             done.append((was, removed))
     return done
 
 
-def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, ProductSummary]:
+def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, Product]:
     """Change a product; with other words, sites or pages it is looked for anew, and its work under way is cancelled.
 
     Returns:
@@ -150,8 +150,8 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, P
         cancelled = products.edit(tx, row.name, wanted, again if wanted.begins_again else None)
         if wanted != ProductEdit():
             detail = _audit_detail(wanted, cancelled)
-            notices.record_action(tx, notices.AuditEntry(who, "edit product", row.name, detail))
-        return cancelled, products.summary(tx, wanted.name or row.name)
+            notices.record_action(tx, who, "edit product", row.name, **detail)
+        return cancelled, products.find(tx, wanted.name or row.name)
 
 
 def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:

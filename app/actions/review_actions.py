@@ -9,11 +9,10 @@ from tasks.store.sql.transaction import Transaction
 
 def record_import(tx: Transaction, source: str, file: str, who: str) -> None:
     """Record that the reviews of a file are imported."""
-    notices.record_action(tx, notices.AuditEntry(who, "import reviews", source, {"file": file}))
+    notices.record_action(tx, who, "import reviews", source, file=file)
 
 
 def record_judging(store: Store, product: str | None, again: bool, who: str) -> None:
     """Record that stored reviews are judged again, all of them or those of a product."""
     with store.begin() as tx:
-        entry = notices.AuditEntry(who, "judge reviews", product or "all products", {"again": again})
-        notices.record_action(tx, entry)
+        notices.record_action(tx, who, "judge reviews", product or "all products", again=again)

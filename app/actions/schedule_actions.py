@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -34,6 +34,14 @@ class ScheduleAction(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     REMOVE = "remove"
+
+
+_ACTS: Mapping[ScheduleAction, Callable[[Transaction, Schedule], object]] = {
+    ScheduleAction.RUN: schedules.run,
+    ScheduleAction.PAUSE: schedules.pause,
+    ScheduleAction.RESUME: schedules.resume,
+    ScheduleAction.REMOVE: schedules.remove,
+}
 
 
 def rule_of(cron: str | None, zone: str, every: timedelta | None, now: datetime) -> Recurrence:
@@ -78,16 +86,14 @@ def set_rule(store: Store, which: Sequence[str], rule: Recurrence, who: str) -> 
         InputError: there is none of a name or number, or a product is looked for at no site.
     """
     with store.begin() as tx:
-        now = tx.now
         for one in which:
             if one.isascii() and one.isdigit():
-                found = schedules.find(tx, one)
-                schedules.change(tx, found.id, rule, rule.after(now))
+                schedules.change(tx, schedules.find(tx, one), rule)
                 continue
             product = products.find(tx, one)
             if not product.is_crawled:
                 raise InputError(f"{one} is looked for no more, or came by an import: add it again")
-            schedules.recrawl(tx, product.id, rule, rule.after(now))
+            schedules.recrawl(tx, product.id, rule, rule.after(tx.now))
         done = [schedules.find(tx, one) for one in dict.fromkeys(which)]
         for row in done:
             _record(tx, "set schedule", row, who, {"rule": rule_text(rule)})
@@ -108,21 +114,13 @@ def act(store: Store, which: Sequence[str], action: ScheduleAction, who: str) ->
     with store.begin() as tx:
         done = [schedules.find(tx, one) for one in dict.fromkeys(which)]
         for row in done:
-            match action:
-                case ScheduleAction.RUN:
-                    schedules.run(tx, row)
-                case ScheduleAction.PAUSE:
-                    schedules.pause(tx, row.id)
-                case ScheduleAction.RESUME:
-                    schedules.resume(tx, row)
-                case ScheduleAction.REMOVE:
-                    schedules.remove(tx, row.id)
+            _ACTS[action](tx, row)
             _record(tx, f"{action} schedule", row, who, {})
         return done if action == ScheduleAction.REMOVE else [schedules.find(tx, str(row.id)) for row in done]
 
 
 def _record(tx: Transaction, action: str, row: Schedule, who: str, detail: Mapping[str, Any]) -> None:
-    notices.record_action(tx, notices.AuditEntry(who, action, f"{row.id}: {name_of(row)}", detail))
+    notices.record_action(tx, who, action, f"{row.id}: {name_of(row)}", **detail)
 
 
 def name_of(row: Schedule) -> str:

@@ -29,7 +29,7 @@ from app.cli.output import answer
 from splitter.catalog.names import Category
 from splitter.errors import InputError
 from tasks.store.content import products
-from tasks.store.content.products import ProductEdit, ProductSummary
+from tasks.store.content.products import Product, ProductEdit
 
 _CHANGES = (
     "--name, --category, --keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
@@ -48,7 +48,12 @@ _CHANGES = (
 @db_option
 @json_option
 def remove(
-    names: tuple[str, ...], delete_reviews: bool, yes: bool, dry_run: bool, db: str | None, as_json: bool
+    names: tuple[str, ...],
+    delete_reviews: bool,
+    yes: bool,
+    dry_run: bool,
+    db: str | None,
+    as_json: bool,
 ) -> None:
     """Look for products no more; what was collected of them stays, and is exported as before.
 
@@ -67,7 +72,7 @@ def remove(
     """
     with store_there(settings_of(db)) as store:
         with store.read() as tx:
-            done = [products.summary(tx, name) for name in dict.fromkeys(names)]
+            done = [products.find(tx, name) for name in dict.fromkeys(names)]
         deleted: list[int | None] = [None] * len(done)
         if not dry_run and delete_reviews:
             _ask(done, yes)
@@ -82,7 +87,7 @@ def remove(
             "name": one.name,
             "cancelled": one.open,
             "reviews": one.reviews,
-            "was_looked_for": one.looked_for,
+            "was_looked_for": one.is_crawled,
         }
         told.append(row if n is None else row | {"deleted": n})
         said = _of_reviews(one.reviews, n, delete_reviews)
@@ -99,7 +104,7 @@ def _of_reviews(there: int, deleted: int | None, to_delete: bool) -> str:
     return f"{there:,} reviews {outcome}"
 
 
-def _ask(products: Sequence[ProductSummary], yes: bool) -> None:
+def _ask(products: Sequence[Product], yes: bool) -> None:
     """Ask whether reviews are to be deleted. Raises InputError where nobody can answer, Abort at a no."""
     if yes:
         return

@@ -65,7 +65,7 @@ class Alerting:
         self._looking_since = self._looking_since or tx.now
         if not try_lock(tx, "alerts", _LOCK_S):
             return [], tx.now  # another scheduler looks
-        before = notices.open_alerts(notices.list_alerts(tx))
+        before = {one.key: one for one in notices.list_open_alerts(tx)}
         facts = find_facts(tx, self._rules, self._looking_since, self._engines)
         notices.keep_alerts(tx, alerts_on(self._rules, facts, tx.now, before))
         return notices.claim_alerts(tx), tx.now

@@ -74,11 +74,10 @@ class Alert:
         return self.rule, self.subject
 
 
-@dataclass(frozen=True, slots=True)
-class OpenAlert:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAlert(Alert):
     """An alert that was on at the last look, and since when."""
 
-    alert: Alert
     since: datetime
 
 
@@ -174,7 +173,7 @@ def _idle(longest: timedelta, facts: AlertFacts, now: datetime, on: OpenAlert | 
     if not facts.work_waits:
         return []
     if on is not None:
-        return [on.alert] if last is None or last <= on.since else []
+        return [on] if last is None or last <= on.since else []
     if now - max(facts.looking_since, last or facts.looking_since) < longest:
         return []
     minutes = f"{longest.total_seconds() / 60:g} minutes"
@@ -182,15 +181,15 @@ def _idle(longest: timedelta, facts: AlertFacts, now: datetime, on: OpenAlert | 
 
 
 def _halved(share: float, sites: Mapping[str, Completion], before: Mapping[str, OpenAlert]) -> list[Alert]:
-    found = []
+    found: list[Alert] = []
     for site in sorted({*sites, *before}):
         on, one = before.get(site), sites.get(site)
         if one is None or one.offered < FEWEST_HITS:
-            found += [on.alert] if on is not None else []  # nothing new is known of it
+            found += [on] if on is not None else []  # nothing new is known of it
             continue
         usual = one.usual_collected / one.usual_offered if one.usual_offered >= FEWEST_USUAL_HITS else None
         if on is not None:  # the bad time has become part of what is usual
-            usual = on.alert.level
+            usual = on.level
         lately = one.collected / one.offered
         if usual is None or lately >= share * usual * (_BACK if on is not None else 1.0):
             continue

@@ -29,7 +29,7 @@ def on(
     rules: AlertRules = USUAL_RULES, before: list[OpenAlert] | None = None, **facts: object
 ) -> list[Alert]:
     given = AlertFacts(**{"looking_since": LONG, **facts})  # type: ignore[arg-type]
-    return alerts_on(rules, given, NOW, {one.alert.key: one for one in before or []})
+    return alerts_on(rules, given, NOW, {one.key: one for one in before or []})
 
 
 @pytest.mark.parametrize(("minutes", "silent"), [(1.9, False), (2, True), (60, True), (24 * 60, False)])
@@ -60,7 +60,7 @@ def test_nothing_collected_is_told_only_while_work_waits_and_somebody_looks(fact
 
 
 def test_nothing_collected_stays_on_over_a_restart_until_a_page_comes():
-    before = [OpenAlert(Alert("idle", "", "no page"), ago(10))]
+    before = [OpenAlert("idle", "", "no page", since=ago(10))]
     assert on(before=before, looking_since=NOW, collected_at=ago(40), work_waits=True)
     assert not on(before=before, looking_since=NOW, collected_at=ago(9), work_waits=True)
 

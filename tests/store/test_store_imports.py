@@ -92,14 +92,14 @@ class _Of:
 def test_an_imported_product_is_not_crawled_until_it_is_added(world: World) -> None:
     saved(world, imported("好喝"))
     assert world.look(tasks.list_unplanned, 10) == []
-    assert not world.look(products.any_to_crawl)
+    assert not world.look(products.name_keys_to_crawl)
     wanted = NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏"), priority=3)
     world.pass_s(60)
     assert world.do(products.add, wanted)
     assert not world.do(products.add, wanted)
     [task] = world.look(tasks.list_unplanned, 10)
     assert (task.keywords, task.priority, task.sites) == (("蒙牛", "特仑苏"), 3, None)
-    assert world.look(products.any_to_crawl)
+    assert world.look(products.name_keys_to_crawl)
     assert world.verification().violations == ()
 
 

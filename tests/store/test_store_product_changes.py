@@ -29,9 +29,9 @@ def test_a_removed_product_is_not_looked_for_and_keeps_its_reviews(world: World)
     world.waiting("特仑苏")
     world.pass_s(5)
     was = world.do(products.remove, "光明高钙牛奶")
-    assert (was.open, was.looked_for) == (1, True)
+    assert (was.open, was.is_crawled) == (1, True)
     assert states(world) == ["CANCELLED", "WAIT"]
-    assert not world.look(products.summary, "光明高钙牛奶").looked_for
+    assert not world.look(products.find, "光明高钙牛奶").is_crawled
     assert world.do(products.remove, "光明高钙牛奶").open == 0
     assert world.look(tasks.list_unplanned, 10) == []
     assert world.verification().violations == ()

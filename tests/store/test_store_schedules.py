@@ -64,7 +64,7 @@ def test_a_round_is_never_older_than_its_product(world: World) -> None:
 
 def test_a_paused_one_rests_and_what_fell_into_the_pause_is_not_caught_up(world: World) -> None:
     _product(world, "甲", timedelta(days=1))
-    world.do(lambda tx: schedules.pause(tx, 1))
+    world.do(schedules.pause, _of(world, "1"))
     world.pass_s(5 * DAY)
     assert world.do(schedules.recrawl_due) == 0
     assert world.verification().violations == ()
@@ -80,19 +80,12 @@ def test_a_rule_that_is_changed_keeps_number_last_run_and_pause(world: World) ->
     world.pass_s(DAY)
     world.do(schedules.recrawl_due)
     last = world.now
-    world.do(lambda tx: schedules.pause(tx, 1))
+    world.do(schedules.pause, _of(world, "1"))
     world.do(products.edit, "甲", ProductEdit(recrawl_every=timedelta(days=2)))
     one = _of(world, "1")
     assert (one.product, one.rule.every, one.last_at, one.paused) == ("甲", timedelta(days=2), last, True)
     world.do(schedules.resume, one)
     assert _of(world, "甲").next_at == last + timedelta(days=2)
-
-
-def test_two_schedulers_begin_a_round_once(world: World) -> None:
-    _product(world, "甲", timedelta(days=1))
-    world.pass_s(DAY)
-    seen = world.look(schedules.list_schedules)
-    assert [world.do(schedules._begin, seen) for _ in range(2)] == [1, 0], "both had seen it due"
 
 
 def test_two_runners_take_a_report_once(world: World) -> None:
@@ -146,8 +139,8 @@ def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -
         world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)
     paused, changed = world.do(schedules.claim_due), world.do(schedules.claim_due)
-    world.do(lambda tx: schedules.pause(tx, paused.id))
-    world.do(lambda tx: schedules.change(tx, changed.id, MORNINGS, MORNINGS.after(tx.now)))
+    world.do(schedules.pause, paused)
+    world.do(schedules.change, changed, MORNINGS)
     for one in (paused, changed):
         world.do(schedules.end_run, one, problem)
     assert _of(world, "1").next_at is None
@@ -156,7 +149,7 @@ def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -
 
 def test_a_paused_report_that_a_person_runs_rests_again(world: World) -> None:
     world.do(schedules.add, ScheduleKind.EXPORT, DAILY, TO)
-    world.do(lambda tx: schedules.pause(tx, 1))
+    world.do(schedules.pause, _of(world, "1"))
     assert world.do(schedules.run, _of(world, "1")) == 0
     world.do(schedules.end_run, world.do(schedules.claim_due))
     assert (_of(world, "1").next_at, _of(world, "1").last_at) == (None, world.now)

@@ -224,7 +224,7 @@ def edit(page: Here, number: Id, wanted: ProductChange) -> ProductChanged:
     cancelled, now = product_actions.edit(page.context.store, name_of(page, number), other, page.who)
     page.context.cached.clear()
     return ProductChanged(
-        id=now.id, name=now.name, cancelled=cancelled, reviews=now.reviews, looked_for=now.looked_for
+        id=now.id, name=now.name, cancelled=cancelled, reviews=now.reviews, looked_for=now.is_crawled
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, NamedTuple
 
 from splitter.errors import InputError
 from splitter.normalize import name_key
@@ -55,35 +56,25 @@ class NewProduct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A stored product as a person set it; its fields are those of `NewProduct`."""
+    """A stored product as a person set it, with its work and its reviews; the other fields are those of `NewProduct`.
+
+    Attributes:
+        open: number of its subtasks that are not settled.
+        reviews: number of reviews on its pages.
+    """
 
     id: int
     name: str
     keywords: tuple[str, ...]
     aliases: tuple[str, ...]
     sites: tuple[str, ...] | None
+    open: int
+    reviews: int
 
     @property
     def is_crawled(self) -> bool:
         """False for a product that was removed or came by an import."""
         return self.sites != ()
-
-
-@dataclass(frozen=True, slots=True)
-class ProductSummary:
-    """The work and the reviews of a product.
-
-    Attributes:
-        open: number of its subtasks that are not settled.
-        reviews: stored on its pages.
-        looked_for: False: at no site.
-    """
-
-    id: int
-    name: str
-    open: int
-    reviews: int
-    looked_for: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,35 +163,24 @@ _BEGIN_ROUND = f"""
 
 def find(tx: Transaction, name: str) -> Product:
     """Return a product by its exact name, else by its `name_key`. Raises InputError, which lists some names."""
-    product = tx.record(Product, _FIND, name=name, key=name_key(name))
+    product = tx.record(Product, _FIND, name=name, key=name_key(name), settled=SETTLED)
     if product is None:
         some = [one for (one,) in tx.rows("SELECT name FROM products ORDER BY id LIMIT :n", n=_NAMES_SHOWN)]
         raise InputError(f"there is no product {name!r}; there is {', '.join(some) or 'none yet'}")
     return product
 
 
-_FIND = """
-    SELECT id, name, keywords, aliases, sites FROM products WHERE name_key = :key ORDER BY name <> :name, id LIMIT 1
-"""
-
-
-def summary(tx: Transaction, name: str) -> ProductSummary:
-    """Return the work and the reviews of a product. Raises InputError if no product has that name."""
-    (found,) = tx.records(ProductSummary, _SUMMARY, id=find(tx, name).id, settled=SETTLED)
-    return found
-
-
-_OPEN = "FROM subtasks WHERE product_id = :id AND state NOT IN :settled"
-_SUMMARY = f"""
-    SELECT id, name, {_CRAWLED} AS looked_for, (SELECT count(*) {_OPEN}) AS open, (
+_OPEN = "FROM subtasks WHERE product_id = {} AND state NOT IN :settled"
+_FIND = f"""
+    SELECT id, name, keywords, aliases, sites, (SELECT count(*) {_OPEN.format("products.id")}) AS open, (
         SELECT count(*) FROM page_products l JOIN reviews r ON r.page_id = l.page_id AND r.refused IS NULL
-        WHERE l.product_id = :id AND l.verdict = '{Verdict.REVIEW}'
+        WHERE l.product_id = products.id AND l.verdict = '{Verdict.REVIEW}'
     ) AS reviews
-    FROM products WHERE id = :id
+    FROM products WHERE name_key = :key ORDER BY name <> :name, id LIMIT 1
 """
 
 
-def remove(tx: Transaction, name: str) -> ProductSummary:
+def remove(tx: Transaction, name: str) -> Product:
     """Stop crawling a product, and cancel its work. Its pages and reviews stay.
 
     Returns:
@@ -209,7 +189,7 @@ def remove(tx: Transaction, name: str) -> ProductSummary:
     Raises:
         InputError: no product has that name.
     """
-    was = summary(tx, name)
+    was = find(tx, name)
     _end_work(tx, was.id, "the product was removed")
     schedules.recrawl(tx, was.id, None, tx.now)
     tx.run("UPDATE products SET sites = '[]' WHERE id = :id", id=was.id)
@@ -232,23 +212,26 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
     key = None if change.name is None else name_key(change.name)
     if (other := tx.value(_SAME_NAME, key=key, id=product_id)) is not None:
         raise InputError(f"there is a product {other!r} already; give another name")
-    tx.run(
-        _EDIT,
-        id=product_id,
-        name=change.name,
-        name_key=key,
-        category=change.category,
-        priority=change.priority,
-        pages=change.pages,
-        sites=change.sites,
-        all_sites=change.all_sites,
-        keywords=None if again is None else again.own_keywords,
-        aliases=None if again is None else again.aliases,
-    )
+    changes: dict[str, Any] = {
+        "name": change.name,
+        "name_key": key,
+        "category": change.category,
+        "priority": change.priority,
+        "pages": change.pages,
+        "sites": change.sites,
+        "keywords": None if again is None else again.own_keywords,
+        "aliases": None if again is None else again.aliases,
+    }
+    given = {column: value for column, value in changes.items() if value is not None}
+    if change.all_sites:
+        given["sites"] = None
+    if given:
+        tx.update("products", ("id",), [{"id": product_id, **given}])
     if change.sites is not None or change.all_sites:
         restore_links(tx, product_id)
     if change.priority is not None:
-        tx.run(_SET_PRIORITY, id=product_id, priority=change.priority)
+        own = {"product_id": product_id, "priority": change.priority}
+        tx.update("subtasks", ("product_id",), [own])
     cancelled = 0
     if again is not None:
         cancelled = _end_work(tx, product_id, "the product was changed")
@@ -264,20 +247,11 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
 
 
 _SAME_NAME = "SELECT name FROM products WHERE name_key = :key AND id <> :id LIMIT 1"
-_EDIT = """
-    UPDATE products SET name = coalesce(:name, name), name_key = coalesce(:name_key, name_key),
-        category = coalesce(:category, category), priority = coalesce(:priority, priority),
-        pages = coalesce(:pages, pages), keywords = coalesce(:keywords, keywords),
-        aliases = coalesce(:aliases, aliases),
-        sites = CASE WHEN :all_sites THEN NULL ELSE coalesce(:sites, sites) END
-    WHERE id = :id
-"""
-_SET_PRIORITY = "UPDATE subtasks SET priority = :priority WHERE product_id = :id"
 
 
 def _end_work(tx: Transaction, product_id: int, why: str) -> int:
     """Cancel a product's subtasks, make no more tasks of its rounds, and return the number of cancelled subtasks."""
-    found = tx.rows(f"SELECT id {_OPEN} ORDER BY id", id=product_id, settled=SETTLED)
+    found = tx.rows(f"SELECT id {_OPEN.format(':id')} ORDER BY id", id=product_id, settled=SETTLED)
     for (subtask_id,) in found:
         attempts.cancel(tx, subtask_id, why)
     tx.run(_FORGET_SITES, id=product_id)
@@ -306,8 +280,13 @@ def names_by_key(tx: Transaction) -> dict[str, str]:
 
 def has_fewer_sites(tx: Transaction, product: NewProduct) -> bool:
     """Return True if a product of that name is crawled, but not at all the sites that are wanted now."""
-    stored = find(tx, product.name).sites
-    return bool(stored and (product.sites is None or not set(product.sites) <= set(stored)))
+    stored = tx.record(_Sites, "SELECT sites FROM products WHERE name = :name", name=product.name)
+    sites = stored.sites if stored is not None else None
+    return bool(sites and (product.sites is None or not set(product.sites) <= set(sites)))
+
+
+class _Sites(NamedTuple):
+    sites: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,8 +321,3 @@ _KNOWN_NAMES = """
 def ids(tx: Transaction, names: Collection[str]) -> dict[str, int]:
     """Return the numbers of products by name."""
     return dict(tx.rows("SELECT name, id FROM products WHERE name IN :names", names=names))
-
-
-def any_to_crawl(tx: Transaction) -> bool:
-    """Return True if any product is crawled."""
-    return tx.value(f"SELECT 1 FROM products WHERE {_CRAWLED} LIMIT 1") is not None

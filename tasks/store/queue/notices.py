@@ -51,10 +51,9 @@ def list_alerts(tx: Transaction) -> list[AlertRow]:
 _COLUMNS = ", ".join(field.name for field in fields(AlertRow))
 
 
-def open_alerts(rows: Sequence[AlertRow]) -> dict[tuple[str, str], OpenAlert]:
-    """Return the alerts that are on, by key."""
-    found = [OpenAlert(Alert(r.rule, r.subject, r.text, r.level), r.since) for r in rows if r.firing]
-    return {one.alert.key: one for one in found}
+def list_open_alerts(tx: Transaction) -> list[OpenAlert]:
+    """Return the alerts that are on."""
+    return tx.records(OpenAlert, "SELECT rule, subject, text, level, since FROM alerts WHERE firing")
 
 
 def keep_alerts(tx: Transaction, on: Sequence[Alert]) -> None:
@@ -101,19 +100,16 @@ def note_sent_alerts(tx: Transaction, rows: Sequence[AlertRow], *, told: bool, t
         told: False if no receiver was reached: the message is sent again when the claim has expired.
         trouble: receivers that were not reached, and why.
     """
-    for row in rows:
-        key = {"rule": row.rule, "subject": row.subject}
-        tx.later(f"UPDATE alerts SET trouble = :trouble {_KEY}", trouble=trouble, **key)
-        if told:
-            tx.later(_TOLD, told=row.firing, now=tx.now, **key)
-
-
-_KEY = "WHERE rule = :rule AND subject = :subject"
-_TOLD = f"UPDATE alerts SET told = :told, told_at = :now, claimed_at = NULL {_KEY}"
+    shared: dict[str, Any] = {"trouble": trouble}
+    changes: list[dict[str, Any]] = [{"rule": row.rule, "subject": row.subject} for row in rows]
+    if told:
+        shared |= {"told_at": tx.now, "claimed_at": None}
+        changes = [one | {"told": row.firing} for one, row in zip(changes, rows, strict=True)]
+    tx.update("alerts", ("rule", "subject"), changes, shared=shared)
 
 
 @dataclass(frozen=True, slots=True)
-class AuditEntry:
+class AuditRow:
     """An entry of the audit log: one action of a person.
 
     Attributes:
@@ -123,16 +119,6 @@ class AuditEntry:
         detail: further facts, such as numbers of subtasks and the answer given.
     """
 
-    who: str
-    action: str
-    subject: str
-    detail: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    """A row of the log."""
-
     id: int
     at: datetime
     who: str
@@ -141,16 +127,9 @@ class AuditRow:
     detail: Mapping[str, Any]
 
 
-def record_action(tx: Transaction, entry: AuditEntry) -> None:
-    """Add a row in the transaction of the action."""
-    tx.later(
-        _RECORD,
-        at=tx.now,
-        who=entry.who[:200],
-        action=entry.action,
-        subject=entry.subject[:500],
-        detail=entry.detail,
-    )
+def record_action(tx: Transaction, who: str, action: str, subject: str, **detail: Any) -> None:
+    """Add an entry to the audit log, in the transaction of the action."""
+    tx.later(_RECORD, at=tx.now, who=who[:200], action=action, subject=subject[:500], detail=detail)
 
 
 _RECORD = """
