@@ -27,7 +27,7 @@ from app.importing.review_import import Imported, Saving, Trying, import_reviews
 from app.importing.sheets import TableChoice
 from splitter.errors import InputError
 from tasks.store.content import products
-from tasks.store.content.imports import shape_of
+from tasks.store.content.imports import digest_of
 
 _MOST_LINES = 10
 _TOLD_EVERY = 100_000
@@ -132,7 +132,7 @@ def _check_source(name: str | None) -> None:
 def _source(read: ReviewFile, columns: FieldColumns) -> str:
     """Return the name of a file's source: the collector that writes such files, or a hash of the columns."""
     known = columns.collector
-    return known.name if known is not None else f"columns-{shape_of(read.columns).hex()[:8]}"
+    return known.name if known is not None else f"columns-{digest_of(*sorted(set(read.columns))).hex()[:8]}"
 
 
 def _columns(

@@ -53,14 +53,10 @@ def link_reposts(store: Store, write: Callable[[Operation[bool]], bool], cpu_s: 
     while cpu_s() < end_s:
         with store.read() as tx:
             step = find(tx, COMPARED_AT_ONCE)
-        if step is None or not write(partial(_save, step)):
+        if step is None or not write(partial(reposts.save, step=step)):
             break
         looked += step.looked
     return looked
-
-
-def _save(step: reposts.Step, tx: Transaction) -> bool:
-    return reposts.save(tx, step)
 
 
 def find(tx: Transaction, most: int) -> reposts.Step | None:
@@ -85,9 +81,11 @@ def find(tx: Transaction, most: int) -> reposts.Step | None:
 
 def compare_again(tx: Transaction, numbers: Collection[int]) -> None:
     """Link reviews that are no reposts any more to other originals, or make them originals."""
-    found = reposts.bodies(tx, numbers)
-    links, keys = _compare(tx, [_text(number, found[number]) for number in sorted(found)])
-    reposts.add(tx, links, keys)
+    ordered = sorted(numbers)
+    for at in range(0, len(ordered), COMPARED_AT_ONCE):
+        some = ordered[at : at + COMPARED_AT_ONCE]
+        found = reposts.bodies(tx, some)
+        reposts.add(tx, *_compare(tx, [_text(number, found[number]) for number in some]))
 
 
 def _text(review_id: int, body: str) -> _Text:

@@ -65,7 +65,7 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     assert world.rows(tables.audit_log)[0].detail == {"cancelled": 1, "deleted": 2, "kept": 1}
     assert world.verification().violations == ()
     ((again, nothing),) = product_actions.remove(world.store, [OURS], "ich", delete_reviews=True)
-    assert (again.reviews, nothing.reviews, again.looked_for) == (0, 0, False)
+    assert (again.reviews, nothing.reviews, again.is_crawled) == (0, 0, False)
 
 
 def test_what_was_refused_or_left_out_goes_too(world: World) -> None:

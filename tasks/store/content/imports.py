@@ -7,8 +7,8 @@ An imported review is identified by its content: the same one is stored once, wh
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -19,8 +19,6 @@ from tasks.store.content import links, reviews
 from tasks.store.content.links import Link
 from tasks.store.content.reviews import PageOrigin
 from tasks.store.sql.transaction import Transaction
-
-_KEY_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +43,17 @@ class ImportedReview:
 
 def page_of(site: str, url: str, written: str) -> bytes:
     """Return the 16 bytes that identify an imported page."""
-    return _digest("imported", site, url, written)
+    return digest_of("imported", site, url, written)
 
 
 def review_key(author: str, date: str, title: str, body: str, rating: float | None) -> str:
     """Return the key of a review within its page: a hash of its content."""
-    return _digest(author, date, title, body, "" if rating is None else repr(rating)).hex()
+    return digest_of(author, date, title, body, "" if rating is None else repr(rating)).hex()
 
 
-def shape_of(columns: Iterable[str]) -> bytes:
-    """Return 16 bytes that are the same for files with the same columns in any order."""
-    return _digest(*sorted(set(columns)))
-
-
-def _digest(*parts: str) -> bytes:
+def digest_of(*parts: str) -> bytes:
     """Return a hash of 16 bytes. The length of each part is hashed with it, so that parts can't run together."""
-    digest = blake2b(digest_size=_KEY_BYTES)
+    digest = blake2b(digest_size=16)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big") + data)
@@ -86,13 +79,12 @@ _STORED = """
 
 
 class _Page(NamedTuple):
-    """A page, locked; `at` is the time at which it changes now."""
+    """A page, locked, and the last time at which it changed."""
 
     id: int
     url_key: bytes
     reviews: int
-    checked_at: datetime | None
-    at: datetime
+    changed_at: datetime
 
 
 def save(
@@ -110,36 +102,28 @@ def save(
     rows = [(key, one.url, one.site, one.written) for key, one in sorted(by_page.items())]
     shared = {"fetched_at": tx.now, "source": source, "content_hash": "", "encoding": "", "node": ""}
     made = tx.insert_returning("pages", _NEW, rows, returning="url_key, id", shared=shared, skip_known=True)
-    fresh = {bytes(key): page_id for key, page_id in made}
-    new = [Link(page_id, product_ids[by_page[key].product]) for key, page_id in fresh.items()]
-    links.add(tx, new)
-    pages = {page.url_key: page for page in tx.records(_Page, _LOCK, keys=list(by_page), now=tx.now)}
+    links.add(tx, [Link(page_id, product_ids[by_page[bytes(key)].product]) for key, page_id in made])
+    pages = {page.url_key: page for page in tx.records(_Page, _LOCK, keys=list(by_page))}
+    at = max(tx.now, *(page.changed_at for page in pages.values()))
     repeated = are_known(tx, came)
-    added: dict[datetime, list[reviews.Row]] = defaultdict(list)
-    more = Counter[bytes]()
-    for one, is_known in zip(came, repeated, strict=True):
-        if not is_known:
-            page = pages[one.page]
-            origin = PageOrigin(page.id, one.url, one.site, "", None)
-            added[page.at] += reviews.rows_of(origin, [one.review])
-            more[one.page] += 1
-    for at in sorted(added):
-        reviews.insert(tx, added[at], at=at)
-    counts = [
-        (pages[key], n, pages[key].checked_at if key in fresh else pages[key].at) for key, n in more.items()
-    ]
-    tx.update(
-        "pages",
-        ("id",),
-        [{"id": page.id, "reviews": page.reviews + n, "checked_at": at} for page, n, at in counts],
+    fresh = [(pages[one.page], one) for one, is_known in zip(came, repeated, strict=True) if not is_known]
+    reviews.insert(
+        tx,
+        [
+            row
+            for page, one in fresh
+            for row in reviews.rows_of(PageOrigin(page.id, one.url, one.site, "", None), [one.review])
+        ],
+        at=at,
     )
+    more = Counter(page for page, _ in fresh)
+    counts = [{"id": page.id, "reviews": page.reviews + n} for page, n in more.items()]
+    tx.update("pages", ("id",), counts, shared={"checked_at": at})
     return repeated
 
 
 _NEW = ("url_key", "url", "site", "title")
 _LOCK = """
-    SELECT id, url_key, reviews, checked_at, CASE
-        WHEN coalesce(checked_at, fetched_at) > :now THEN coalesce(checked_at, fetched_at) ELSE :now
-    END AS at
+    SELECT id, url_key, reviews, coalesce(checked_at, fetched_at) AS changed_at
     FROM pages WHERE url_key IN :keys ORDER BY id FOR UPDATE
 """

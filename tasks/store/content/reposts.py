@@ -1,7 +1,7 @@
 """Links of reviews that are nearly the same text as an earlier one (`tasks.jobs.repost_linking` finds them).
 
 Links never chain: each points at an original that is no repost itself. Equal texts are linked when they are stored
-(`reviews.same_as`). The sweep's mark is compared and set, so that of two sweeps that took the same step one is saved.
+(`reviews.same_as`). Of two sweeps that took the same step one is saved: the other finds that the mark has moved.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from tasks.store.queue.upkeep import get_mark, set_mark
+from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
 
 _SWEEP = "reposts"
+_LOCK_S = 2.0
 SETTLED = timedelta(seconds=60)
 """PostgreSQL numbers rows before it commits them: after this time no lower number appears any more."""
-
-_VALUES_AT_ONCE = 10_000
 
 
 class Link(NamedTuple):
@@ -58,21 +58,11 @@ class ReviewText(NamedTuple):
 
 def save(tx: Transaction, step: Step) -> bool:
     """Store the links of a step; False, and nothing is stored, if the sweep has gone on since."""
-    if not step.after:
-        tx.later(_FIRST_MARK, at=tx.now, data={"last_id": 0})
-    if not tx.run(_MOVE_MARK, after=step.after, at=tx.now, data={"last_id": step.last_id}):
+    if not try_lock(tx, _SWEEP, _LOCK_S) or mark(tx) != step.after:
         return False
+    set_mark(tx, _SWEEP, step.last_id)
     add(tx, step.links, step.bands)
     return True
-
-
-_FIRST_MARK = (
-    "INSERT INTO stored_values (name, at, data) VALUES ('reposts', :at, :data) ON CONFLICT DO NOTHING"
-)
-_MOVE_MARK = """
-    UPDATE stored_values SET at = :at, data = :data
-    WHERE name = 'reposts' AND CAST(data ->> 'last_id' AS BIGINT) = :after
-"""
 
 
 def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
@@ -84,7 +74,7 @@ def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]
 def pull_back(tx: Transaction) -> None:
     """Set the mark back after the last reviews were deleted: their numbers may be given again."""
     newest = tx.value("SELECT coalesce(max(id), 0) FROM reviews WHERE refused IS NULL")
-    if get_mark(tx, _SWEEP) > newest:
+    if mark(tx) > newest:
         set_mark(tx, _SWEEP, newest)
 
 
@@ -109,10 +99,8 @@ _FOLLOWING = """
 def members(tx: Transaction, bands: Collection[int]) -> dict[int, list[int]]:
     """Return the numbers of the reviews in each of these bands that has any."""
     found: dict[int, list[int]] = {}
-    wanted = list(bands)
-    for at in range(0, len(wanted), _VALUES_AT_ONCE):
-        for band, review_id in tx.rows(_MEMBERS, bands=wanted[at : at + _VALUES_AT_ONCE]):
-            found.setdefault(band, []).append(review_id)
+    for band, review_id in tx.rows(_MEMBERS, bands=bands):
+        found.setdefault(band, []).append(review_id)
     return found
 
 
@@ -121,9 +109,4 @@ _MEMBERS = "SELECT band, review_id FROM review_bands WHERE band IN :bands"
 
 def bodies(tx: Transaction, ids: Collection[int]) -> dict[int, str]:
     """Return the texts of reviews, by their numbers."""
-    wanted, found = list(ids), dict[int, str]()
-    for at in range(0, len(wanted), _VALUES_AT_ONCE):
-        found |= tx.rows(
-            "SELECT id, body FROM reviews WHERE id IN :ids", ids=wanted[at : at + _VALUES_AT_ONCE]
-        )
-    return found
+    return dict(tx.rows("SELECT id, body FROM reviews WHERE id IN :ids", ids=ids))

@@ -16,8 +16,6 @@ from tasks.store.content import reposts
 from tasks.store.content.links import next_serial
 from tasks.store.sql.transaction import Transaction
 
-_AT_ONCE = 500
-
 
 @dataclass(frozen=True, slots=True)
 class Removed:
@@ -36,25 +34,15 @@ class Removed:
 
 def remove_reviews(tx: Transaction, product_id: int) -> Removed:
     """Delete what was collected of a product, after its work was cancelled."""
-    had = tx.value(
-        f"SELECT coalesce(sum(reviews), 0) FROM pages WHERE id IN ({_REVIEWED})", product=product_id
-    )
-    _promote_copies(tx, product_id)
+    deleted, kept = tx.rows(_COUNT, product=product_id)[0]
+    for old, new in tx.rows(_FIRST_COPIES, product=product_id):
+        for statement in _PROMOTE:
+            tx.later(statement, old=old, new=new)
     alone = [one for (one,) in tx.rows(_ALONE, product=product_id)]
-    for statement in (_DELETE_LINKS, _DELETE_BANDS, _DELETE_REFUSED):
-        tx.run(statement, product=product_id)
-    deleted = tx.run(f"DELETE FROM reviews WHERE page_id IN ({_OWN})", product=product_id)
+    for statement in _REMOVE:
+        tx.later(statement, product=product_id)
     reposts.pull_back(tx)
-    imported = [one for (one,) in tx.rows(_IMPORTED, product=product_id)]
-    tx.run(_EMPTY_CRAWLED, product=product_id)
-    for at in range(0, len(imported), _AT_ONCE):
-        some = imported[at : at + _AT_ONCE]
-        tx.run("DELETE FROM page_products WHERE page_id IN :pages", pages=some)
-        tx.run("DELETE FROM pages WHERE id IN :pages", pages=some)
-    tx.run(_JUDGE_NEAR, product=product_id)
-    tx.run(_END_LINKS, product=product_id)
-    tx.run(_FORGET_RESPONSES, product=product_id)
-    return Removed(deleted, had - deleted, alone)
+    return Removed(deleted, kept, alone)
 
 
 _MATCHED = f"('{Verdict.REVIEW}', '{Verdict.NEAR_PRODUCT}', '{Verdict.UNJUDGED}')"
@@ -69,30 +57,51 @@ _OWN = f"""
     )
 """
 _DOOMED = f"SELECT id FROM reviews WHERE page_id IN ({_OWN})"
+_COUNT = f"""
+    SELECT (SELECT count(*) FROM reviews WHERE page_id IN ({_OWN}) AND refused IS NULL),
+        (SELECT coalesce(sum(reviews), 0) FROM pages WHERE id IN ({_REVIEWED}) AND id NOT IN ({_OWN}))
+"""
+# The first copy of a deleted review takes its place: for the other copies, in its bands and its reposts.
+_FIRST_COPIES = f"""
+    SELECT same_as, min(id) FROM reviews WHERE same_as IN ({_DOOMED}) AND id NOT IN ({_DOOMED}) GROUP BY same_as
+"""
+_PROMOTE = (
+    "UPDATE reviews SET same_as = nullif(:new, id) WHERE same_as = :old AND id >= :new",
+    "UPDATE review_bands SET review_id = :new WHERE review_id = :old",
+    "UPDATE review_links SET review_id = :new WHERE review_id = :old",
+    "UPDATE review_links SET original_id = :new WHERE original_id = :old AND review_id > :new",
+)
 _ALONE = f"""
     SELECT review_id FROM review_links WHERE original_id IN ({_DOOMED}) AND review_id NOT IN ({_DOOMED})
     ORDER BY review_id
 """
-_DELETE_LINKS = f"DELETE FROM review_links WHERE review_id IN ({_DOOMED}) OR original_id IN ({_DOOMED})"
-_DELETE_BANDS = f"DELETE FROM review_bands WHERE review_id IN ({_DOOMED})"
-_DELETE_REFUSED = f"DELETE FROM reviews WHERE page_id IN ({_OWN}) AND refused IS NOT NULL"
-_IMPORTED = f"SELECT id FROM pages WHERE id IN ({_OWN}) AND source IS NOT NULL"
-_EMPTY_CRAWLED = f"""
+_REMOVE = (
+    f"DELETE FROM review_links WHERE review_id IN ({_DOOMED}) OR original_id IN ({_DOOMED})",
+    f"DELETE FROM review_bands WHERE review_id IN ({_DOOMED})",
+    f"DELETE FROM reviews WHERE page_id IN ({_OWN})",
+    f"""
     UPDATE pages SET reviews = 0, title = '', content_hash = '', etag = NULL, last_modified = NULL
     WHERE id IN ({_OWN}) AND source IS NULL
-"""
-# Near products that lost these pages to the removed one may have them now.
-_JUDGE_NEAR = f"""
+    """,
+    f"""
+    DELETE FROM page_products
+    WHERE page_id IN (SELECT id FROM pages WHERE id IN ({_OWN}) AND source IS NOT NULL)
+    """,
+    """
+    DELETE FROM pages
+    WHERE source IS NOT NULL AND NOT EXISTS (SELECT 1 FROM page_products WHERE page_id = pages.id)
+    """,
+    # Near products that lost these pages to the removed one may have them now.
+    f"""
     UPDATE page_products SET verdict = '{Verdict.UNJUDGED}'
     WHERE verdict = '{Verdict.NEAR_PRODUCT}' AND page_id IN ({_REVIEWED})
-"""
-_END_LINKS = f"""
+    """,
+    f"""
     UPDATE page_products SET verdict = '{Verdict.REMOVED}', missing = ''
     WHERE product_id = :product AND (verdict IN {_MATCHED} OR page_id IN ({_OWN}))
-"""
-_FORGET_RESPONSES = """
-    UPDATE attempts SET last_response = NULL WHERE product_id = :product AND last_response IS NOT NULL
-"""
+    """,
+    "UPDATE attempts SET last_response = NULL WHERE product_id = :product AND last_response IS NOT NULL",
+)
 
 
 def restore_links(tx: Transaction, product_id: int) -> None:
@@ -105,19 +114,3 @@ _RESTORE_LINKS = f"""
     WHERE product_id = :product AND verdict = '{Verdict.REMOVED}'
         AND NOT EXISTS (SELECT 1 FROM pages g WHERE g.id = page_id AND g.content_hash = '' AND g.source IS NULL)
 """
-
-
-def _promote_copies(tx: Transaction, product_id: int) -> None:
-    """Put the first copy of a deleted review in its place: for the other copies, in its bands and its reposts."""
-    for old, new in tx.rows(_FIRST_COPIES, product=product_id):
-        for statement in (_MOVE_COPIES, _MOVE_BANDS, _MOVE_LINK, _MOVE_REPOSTS):
-            tx.later(statement, old=old, new=new)
-
-
-_FIRST_COPIES = f"""
-    SELECT same_as, min(id) FROM reviews WHERE same_as IN ({_DOOMED}) AND id NOT IN ({_DOOMED}) GROUP BY same_as
-"""
-_MOVE_COPIES = "UPDATE reviews SET same_as = nullif(:new, id) WHERE same_as = :old AND id >= :new"
-_MOVE_BANDS = "UPDATE review_bands SET review_id = :new WHERE review_id = :old"
-_MOVE_LINK = "UPDATE review_links SET review_id = :new WHERE review_id = :old"
-_MOVE_REPOSTS = "UPDATE review_links SET original_id = :new WHERE original_id = :old AND review_id > :new"
