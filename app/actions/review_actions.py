@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splitter.catalog.model import Catalog
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
@@ -10,6 +11,14 @@ from tasks.store.sql.transaction import Transaction
 def record_import(tx: Transaction, source: str, file: str, who: str) -> None:
     """Record that the reviews of a file are imported."""
     notices.record_action(tx, who, "import reviews", source, file=file)
+
+
+def judge_links(store: Store, catalog: Catalog) -> None:
+    """Judge the links of pages that have no verdict: there may be no runner that does it."""
+    from tasks.jobs import judging  # it brings the reading
+    from tasks.reading.voice import judgement
+
+    judging.judge_links(store, store.write, judging.link_judge(catalog, judgement), lambda: True)
 
 
 def record_judging(store: Store, product: str | None, again: bool, who: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.actions.review_actions import record_judging
+from app.actions.review_actions import judge_links, record_judging
 from app.cli.options import db_option, json_option, person, settings_of, sites_option, store_there
 from app.cli.output import labelled, print_json, printed, say, short, table
 from app.files.harmless import shown
@@ -52,7 +52,8 @@ def judge(
     from tasks.reading.voice import MODEL, judgement
 
     settings = settings_of(db, sites)
-    of_page = page_judge(settings.catalog(), judgement, MODEL, again=again)
+    catalog = settings.catalog()
+    of_page = page_judge(catalog, judgement, MODEL, again=again)
     told: list[Judged] = []
 
     def progress(done: Judged) -> None:
@@ -69,6 +70,8 @@ def judge(
         sweep = " ".join(["judge", MODEL, *(["all"] if again else []), *([str(number)] if number else [])])
         try:
             done = judged(store, of_page, sweep, progress, product_id=number, again=again, dry_run=dry_run)
+            if not dry_run:
+                judge_links(store, catalog)
             ended = True
         except KeyboardInterrupt:
             if not told:

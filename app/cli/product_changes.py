@@ -12,6 +12,7 @@ import click
 from app.actions import product_actions
 from app.actions.product_actions import period_or_never
 from app.actions.products import MOST_PAGES
+from app.actions.review_actions import judge_links
 from app.cli.options import (
     ReadBy,
     chosen_sites,
@@ -45,6 +46,7 @@ _CHANGES = (
 )
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
+@sites_option
 @db_option
 @json_option
 def remove(
@@ -52,6 +54,7 @@ def remove(
     delete_reviews: bool,
     yes: bool,
     dry_run: bool,
+    sites: str | None,
     db: str | None,
     as_json: bool,
 ) -> None:
@@ -70,7 +73,9 @@ def remove(
       reviewloop product remove 特仑苏
       reviewloop product remove 特仑苏 --delete-reviews --yes
     """
-    with store_there(settings_of(db)) as store:
+    settings = settings_of(db, sites)
+    catalog = settings.catalog() if delete_reviews else None
+    with store_there(settings) as store:
         with store.read() as tx:
             done = [products.find(tx, name) for name in dict.fromkeys(names)]
         deleted: list[int | None] = [None] * len(done)
@@ -80,6 +85,8 @@ def remove(
             both = product_actions.remove(store, names, person(), delete_reviews=delete_reviews)
             done = [was for was, _ in both]
             deleted = [removed.reviews if removed else None for _, removed in both]
+            if catalog is not None:
+                judge_links(store, catalog)
     told, lines = [], []
     would = "would be " if dry_run else ""
     for one, n in zip(done, deleted, strict=True):

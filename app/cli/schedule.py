@@ -219,18 +219,12 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
     """
     from app.reports.scheduled_files import deliver_due
     from app.run.wiring import delivery_tools
-    from tasks.store.sql.writer import Operation
 
     settings = settings_of(db)
     with store_there(settings) as store:
-
-        def write(operation: Operation[Any]) -> Any:
-            with store.begin() as tx:
-                return operation(tx)
-
         begun = schedule_actions.act(store, which, ScheduleAction.RUN, person())
         made = {
-            row.id: deliver_due(delivery_tools(settings), store, write, only=row.id)
+            row.id: deliver_due(delivery_tools(settings), store, store.write, only=row.id)
             for row in begun
             if row.kind != ScheduleKind.RECRAWL
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from tiny_world import PRODUCTS
@@ -52,6 +53,19 @@ def test_one_voice_or_some_are_exported(crawled, reviewloop, tmp_path):
     assert "'shout' is not a valid Voice; the voices are complaint, praise" in wrong.stderr
     with pytest.raises(InputError):
         list(reviews(crawled.url, voices=["shout"]))
+
+
+@pytest.mark.parametrize(
+    "command", [("judge",), ("product", "remove", PRODUCTS[1], "--delete-reviews", "--yes")]
+)
+def test_a_link_without_a_verdict_is_judged_without_a_runner(crawled, command):
+    crawled.ask("judge")  # which then has looked at all pages
+    store = Store.open(crawled.url)
+    with closing(store), store.begin() as tx:
+        assert tx.run("UPDATE page_products SET verdict = 'unjudged' WHERE product_id = 1")
+    crawled.ask(*command)
+    with closing(store), store.read() as tx:
+        assert tx.value("SELECT count(*) FROM page_products WHERE verdict = 'unjudged'") == 0
 
 
 def test_an_older_store_is_judged(crawled, reviewloop):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from threading import Event
-from typing import Any, TypeVar
+from typing import Any
 
 from redis.exceptions import RedisError
 
@@ -26,13 +26,12 @@ from tasks.jobs.runtime import Opened
 from tasks.store.content.pages import page_count, page_keys
 from tasks.store.queue import tasks
 from tasks.store.sql.database import Store
-from tasks.store.sql.writer import Operation, Writer
+from tasks.store.sql.writer import Writer
 from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
 log = logging.getLogger("reviewloop.worker")
-T = TypeVar("T")
 
 _GRANTS_S = 1.0
 """Longest time that a turn waits for Redis to report what hosts grant."""
@@ -55,7 +54,7 @@ def open_control(settings: Settings) -> Iterator[Opened]:
                 store,
                 writer,
                 ending,
-                write=partial(_write, store),
+                write=store.write,
                 plan=lambda: _plan(settings, store, writer, askable, catalog, ending),
                 fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
             )
@@ -63,11 +62,6 @@ def open_control(settings: Settings) -> Iterator[Opened]:
                 yield Opened(control=control, grants=grants)
         finally:
             writer.close()
-
-
-def _write(store: Store, operation: Operation[T]) -> T:
-    with store.begin() as tx:
-        return operation(tx)
 
 
 async def _fill_seen(settings: Settings, store: Store) -> None:

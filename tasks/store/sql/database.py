@@ -11,11 +11,11 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from splitter.errors import InputError
 from sqlalchemy import (
@@ -29,6 +29,8 @@ from sqlalchemy.exc import ArgumentError
 
 from tasks.store.sql.outages import own_errors
 from tasks.store.sql.transaction import Transaction
+
+T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 30.0
 
@@ -207,6 +209,11 @@ class Store:
                     yield transaction
             finally:
                 transaction.roll_back()
+
+    def write(self, operation: Callable[[Transaction], T]) -> T:
+        """Run an operation in a transaction and commit it. Raises as `begin`."""
+        with self.begin() as tx:
+            return operation(tx)
 
     def close(self) -> None:
         """Close every connection."""
