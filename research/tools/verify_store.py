@@ -24,11 +24,12 @@ from tasks.domain.states import Transition
 from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.content import pages, products
-from tasks.store.content.pages import NewPage, PageToStore
+from tasks.store.content.pages import NewPage
 from tasks.store.content.products import NewProduct
+from tasks.store.content.reviews import PageOrigin, record_of
 from tasks.store.queue import attempts, leases, tasks, transitions
 from tasks.store.queue.attempts import Close
-from tasks.store.queue.leases import Grant, Lease, Renewal
+from tasks.store.queue.leases import Grant, Lease, Renewal, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask
 from tasks.store.queue.transitions import Move
@@ -125,7 +126,7 @@ def _collected(tx: Transaction, subtask_id: int) -> None:
     read = ResultPageToStore(lease=lease, target=work.targets[0], page=page, hits=hits)
     (stored,) = pages.save_result_pages(tx, [read])
     assert stored is not None
-    saved = [PageToStore(lease, _page(one.id, one.url, one.key)) for one in stored.todo]
+    saved = [_page(lease, one) for one in stored.todo]
     pages.save_pages(tx, saved)
     counters = Counters(offered=_HITS, tried=_HITS, collected=_HITS, requests=_HITS + 1, active_s=1.0)
     attempts.close_many(tx, [Close(lease, AttemptReport(counters=counters), _AFTER)])
@@ -133,17 +134,19 @@ def _collected(tx: Transaction, subtask_id: int) -> None:
     transitions.move(tx, Transition.WAKE, [done])
 
 
-def _page(target_id: int, url: str, key: bytes) -> NewPage:
-    review = Review("1", "标题", f"投诉 {url}", "作者", "2014-03-15", None, None)
+def _page(lease: Lease, target: WorkTarget) -> NewPage:
+    review = Review("1", "标题", f"投诉 {target.url}", "作者", "2014-03-15", None, None)
+    origin = PageOrigin(target.url, lease.site, lease.node, lease.attempt_id)
     return NewPage(
-        target_id=target_id,
-        url=url,
-        key=key,
+        lease=lease,
+        target_id=target.id,
+        url=target.url,
+        key=target.key,
         title="标题",
         content_hash="0" * 32,
         encoding="utf-8",
         size=1000,
-        reviews=(review,),
+        records=[record_of(origin, review)],
     )
 
 

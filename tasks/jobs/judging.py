@@ -21,7 +21,7 @@ from tasks.reading.judge.product_match import matchable_text
 from tasks.reading.judge.verdicts import judge_for_products
 from tasks.reading.relevance import screen_reviews
 from tasks.store.content import links
-from tasks.store.content.links import JudgedPage, Link, StoredPage
+from tasks.store.content.links import JudgedPage, Link, StoredPage, StoredRecord
 from tasks.store.queue.upkeep import get_mark, set_mark
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
@@ -77,14 +77,13 @@ class Judged:
 
     def add(self, one: JudgedPage) -> None:
         """Count a page."""
-        before = {number: review.voice for number, review in one.page.reviews}
+        before = {record.id: record.voice for record in _list_reviews(one.page)}
         self.pages += 1
         self.reviews += len(before)
         self.taken_in += len(one.taken_in)
         self.of_unknown_sites += not one.site_known
         for number, voice in one.voices:
-            was = before[number]
-            self.voices[was.voice if was else None, voice.voice] += 1
+            self.voices[before[number], voice.voice] += 1
         names = {link.product_id: (name, link.verdict) for link, name, _ in one.page.links}
         n = len(before) + len(one.taken_in)
         for link in one.links:
@@ -99,7 +98,7 @@ class Judged:
                 row = one.page.row
                 told = Change(
                     page=row.id, url=row.url, product=name, before=was_.value, after=link.verdict.value,
-                    missing=link.missing, reviews=n,
+                    missing=tuple(link.missing.split()), reviews=n,
                 )  # fmt: skip
                 self.changes.append(told)
 
@@ -186,9 +185,9 @@ def page_judge(
     def judged(page: StoredPage) -> JudgedPage:
         group = _group(catalog, page)
         voices = [
-            (number, voice(review, group))
-            for number, review in page.reviews
-            if again or review.voice is None or review.voice.model != model
+            (one.id, voice(one.review, group))
+            for one in _list_reviews(page)
+            if again or one.voice_model != model
         ]
         found = _judge_links_of(catalog, page)
         taken_in = [(number, one._replace(voice=voice(one, group))) for number, one in found.taken_in]
@@ -222,46 +221,56 @@ def _judge_links_of(catalog: Catalog, page: StoredPage) -> JudgedPage:
     if page.row.source is None and site is not None and site.judge:
         return _verdicts(page, main_text=catalog.rules_of(page.row.site).main_text)
     # What is not judged is about the products that it was found for.
-    found = [one.link for one in page.links if one.link.verdict is Verdict.UNJUDGED]
+    decided = _decide_open_links(page, Verdict.REVIEW)
     return JudgedPage(
         page=page,
-        links=[replace(link, verdict=Verdict.REVIEW) for link in found],
-        taken_in=_list_wrong_product(page) if found else (),
+        links=decided,
+        taken_in=_list_wrong_product(page) if decided else (),
         site_known=page.row.source is not None or site is not None,
     )
 
 
+def _decide_open_links(page: StoredPage, verdict: Verdict) -> list[Link]:
+    """Return a page's links without a verdict, with this one."""
+    return [one.link._replace(verdict=verdict) for one in page.links if one.link.verdict is Verdict.UNJUDGED]
+
+
 def _list_wrong_product(page: StoredPage) -> list[tuple[int, Review]]:
     """Return a page's reviews that were refused because it is about no product that it was found for."""
-    return [(number, one) for number, reason, one in page.refused if reason == Verdict.WRONG_PRODUCT]
+    return [(one.id, one.review) for one in page.records if one.refused == Verdict.WRONG_PRODUCT]
+
+
+def _list_reviews(page: StoredPage) -> list[StoredRecord]:
+    return [one for one in page.records if one.refused is None]
 
 
 def _verdicts(page: StoredPage, *, main_text: bool) -> JudgedPage:
     rescued = _find_reviews(page, main_text=main_text)
     come = sorted([*rescued, *_list_wrong_product(page)])
-    texts = [*(one for _, one in page.reviews), *(one for _, one in come)]
+    reviews = _list_reviews(page)
+    texts = [*((one.title, one.body) for one in reviews), *((one.title, one.body) for _, one in come)]
     live = [(link, sets) for link, _, sets in page.links if link.verdict is not Verdict.REMOVED]
     if not texts:
-        no_text = [link for link, _ in live if link.verdict is Verdict.UNJUDGED]
-        return JudgedPage(page=page, links=[replace(link, verdict=Verdict.NO_REVIEW) for link in no_text])
-    text = matchable_text(page.row.title, ((one.title, one.body) for one in texts))
+        return JudgedPage(page=page, links=_decide_open_links(page, Verdict.NO_REVIEW))
+    text = matchable_text(page.row.title, texts)
     found = judge_for_products([sets for _, sets in live], page.row.title, text)
     judged = [
-        Link(old.page_id, old.product_id, *judgement) for (old, _), judgement in zip(live, found, strict=True)
+        Link(old.page_id, old.product_id, verdict, " ".join(missing))
+        for (old, _), (verdict, missing) in zip(live, found, strict=True)
     ]
     changed = [new for new, (old, _) in zip(judged, live, strict=True) if new != old]
-    if page.reviews or any(link.verdict is Verdict.REVIEW for link in judged):
+    if reviews or any(link.verdict is Verdict.REVIEW for link in judged):
         return JudgedPage(page=page, links=changed, taken_in=come)
     return JudgedPage(page=page, links=changed, of_others=[number for number, _ in rescued])
 
 
 def _find_reviews(page: StoredPage, *, main_text: bool) -> list[tuple[int, Review]]:
     """Return records that were refused as no reviews, and are some by today's rules."""
-    records = [*(one for _, one in page.reviews), *(one for _, _, one in page.refused)]
+    records = [one.review for one in page.records]
     kept, _, _ = screen_reviews(PageRead(page.row.title), records, main_text=main_text)
     keys = {one.key for one in kept}
     return [
-        (number, one)
-        for number, reason, one in page.refused
-        if reason != Verdict.WRONG_PRODUCT and one.key in keys
+        (one.id, one.review)
+        for one in page.records
+        if one.refused not in (None, Verdict.WRONG_PRODUCT) and one.key in keys
     ]

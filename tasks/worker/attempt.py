@@ -84,7 +84,7 @@ class Attempt:
         self._refresh = timedelta(seconds=refresh_s) if refresh_s is not None else None
         self._write_buffer = WriteBuffer(lease, deps, writer, self._counters, self._unstorable)
         self._tries = Tries(lease.floor, self._counters, self._failures, self._write_buffer)
-        self._collector = PageCollector(lease.site, deps, catalog, fetcher, self._timing, self._tries.note)
+        self._collector = PageCollector(lease, deps, catalog, fetcher, self._timing, self._tries.note)
         self._queue: deque[WorkTarget] = deque()
         self._whole_posts = 0  # hits that their result page held as whole posts
         self._note = ""

@@ -11,13 +11,15 @@ from splitter.catalog.model import Catalog
 
 from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, PageRead, Response, Review
+from tasks.domain.verdicts import Verdict
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.judge.product_match import matchable_text
 from tasks.reading.judge.verdicts import judge_page
 from tasks.reading.page_jobs import PageJob
 from tasks.reading.relevance import screen_reviews
 from tasks.store.content.pages import NewPage
-from tasks.store.queue.leases import WorkTarget
+from tasks.store.content.reviews import PageOrigin, records_of
+from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.list_searcher import ListSearcher
@@ -40,13 +42,15 @@ class PageCollector:
 
     def __init__(
         self,
-        site: str,
+        lease: Lease,
         deps: Dependencies,
         catalog: Catalog,
         fetcher: Fetcher,
         timing: Timing,
         note_error: NoteError,
     ) -> None:
+        site = lease.site
+        self._lease = lease
         self._deps = deps
         self._fetcher = fetcher
         self._timing = timing
@@ -132,7 +136,7 @@ class PageCollector:
         encoding: str,
         headers: Mapping[str, str] = MappingProxyType({}),
     ) -> NewPage:
-        reviews, verdict, missing = read.reviews, None, tuple[str, ...]()
+        reviews, verdict, missing = read.reviews, Verdict.REVIEW, tuple[str, ...]()
         refused: Sequence[tuple[str, Review]] = ()
         if self._site.judge:
             reviews, counts, refused = screen_reviews(read, reviews, main_text=self._rules.main_text)
@@ -143,7 +147,9 @@ class PageCollector:
         digest = blake2b(digest_size=16)
         for body in bodies:
             digest.update(body)
+        origin = PageOrigin(target.url, self._lease.site, self._lease.node, self._lease.attempt_id)
         return NewPage(
+            lease=self._lease,
             target_id=target.id,
             url=target.url,
             key=target.key,
@@ -151,13 +157,12 @@ class PageCollector:
             content_hash=digest.hexdigest(),
             encoding=encoding,
             size=sum(map(len, bodies)),
-            reviews=reviews,
+            records=records_of(origin, reviews, refused, verdict),
             etag=_validator(headers, "etag"),
             last_modified=_validator(headers, "last-modified"),
-            refused=tuple(refused),
             confidence=read.confidence,
             verdict=verdict,
-            missing=missing,
+            missing=" ".join(missing),
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:

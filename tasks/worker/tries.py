@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_floor import PageFloor
-from tasks.store.content.pages import TargetEnd
 from tasks.store.queue.leases import WorkTarget
 from tasks.worker.counters import AttemptCounters
 from tasks.worker.failures import Failures
@@ -85,7 +84,7 @@ class Tries:
         """
         if state != "todo":
             self.left -= 1
-        self._buffer.end(TargetEnd(target.id, state, reason, counts), unchanged)
+        self._buffer.end(target, state, reason, counts=counts, unchanged=unchanged)
 
     async def note(self, url: str, error: FetchError) -> None:
         """Count an error, and let its host rest where that follows."""

@@ -9,15 +9,7 @@ from typing import Any
 
 from tasks.domain.errors import Unstorable
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.domain.pages import Review
-from tasks.store.content.pages import (
-    STORE_PAGES,
-    STORE_TARGET_ENDS,
-    NewPage,
-    PageToStore,
-    TargetEnd,
-    TargetEndToStore,
-)
+from tasks.store.content.pages import STORE_PAGES, STORE_TARGET_ENDS, NewPage, TargetEnd
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.writer import Writer
 from tasks.worker.counters import AttemptCounters
@@ -52,20 +44,19 @@ class WriteBuffer:
 
     async def save(self, target: WorkTarget, page: NewPage) -> None:
         """Store a page; waits only where too many are not stored yet."""
-        saving = self._writer.later(STORE_PAGES, PageToStore(self._lease, self._pseudonymised(page)))
+        saving = self._writer.later(STORE_PAGES, self._pseudonymised(page))
         self._unsaved[saving] = target
         saving.add_done_callback(lambda done: self._saved(done, page.key))
         if len(self._unsaved) >= _MOST_UNSAVED:
             self._writer.hurry()
             await asyncio.wait(set(self._unsaved), return_when=asyncio.FIRST_COMPLETED)
 
-    def end(self, end: TargetEnd, unchanged: bytes | None = None) -> None:
-        """Store that a target gave no page; where that fails, the target is still to do.
-
-        Args:
-            unchanged: key of a known page that was asked again and has not changed.
-        """
-        ending = self._writer.later(STORE_TARGET_ENDS, TargetEndToStore(self._lease, end, unchanged))
+    def end(
+        self, target: WorkTarget, state: str, reason: str, *, counts: bool, unchanged: bytes | None = None
+    ) -> None:
+        """Store that a target gave no page (`TargetEnd`); if that fails, the target is still to do."""
+        end = TargetEnd(self._lease, target.id, state, reason, counts, unchanged)
+        ending = self._writer.later(STORE_TARGET_ENDS, end)
         self._ending.add(ending)
         ending.add_done_callback(self._ended)
 
@@ -96,12 +87,8 @@ class WriteBuffer:
         if pseudonyms is None:
             return page
         site = self._lease.site
-
-        def hidden(review: Review) -> Review:
-            return review._replace(author=pseudonyms.of(site, review.author))
-
-        refused = tuple((reason, hidden(one)) for reason, one in page.refused)
-        return replace(page, reviews=tuple(map(hidden, page.reviews)), refused=refused)
+        hidden = [one._replace(author=pseudonyms.of(site, one.author)) for one in page.records]
+        return replace(page, records=hidden)
 
     def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
         if saving.cancelled() or saving.exception() is not None:

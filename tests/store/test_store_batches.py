@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ from contents import Snapshot, empty
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
-from world import AFTER_ATTEMPT, SILENT, World, hit, page_of, review
+from world import AFTER_ATTEMPT, SILENT, World, hit, review, target_end
 
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.breaker import Rest
@@ -25,15 +24,7 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import Transition
 from tasks.domain.verdicts import Verdict
-from tasks.store.content.pages import (
-    STORE_PAGES,
-    STORE_RESULT_PAGES,
-    STORE_TARGET_ENDS,
-    NewPage,
-    PageToStore,
-    TargetEnd,
-    TargetEndToStore,
-)
+from tasks.store.content.pages import STORE_PAGES, STORE_RESULT_PAGES, STORE_TARGET_ENDS, NewPage
 from tasks.store.queue import attempts, transitions
 from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close
 from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Lease, Renewal, Work, WorkTarget
@@ -127,13 +118,12 @@ class Scene:
                 )
             case "page":
                 url, digest, read = rest
-                return STORE_PAGES, PageToStore(lease, _page(self.targets[name, url], digest, read))
+                return STORE_PAGES, self._page(lease, self.targets[name, url], digest, read)
             case "end":
                 url, state = rest
-                end = TargetEnd(self.targets[name, url].id, state, "why", state != "stored")
-                return STORE_TARGET_ENDS, TargetEndToStore(
-                    lease, end, page_key(url) if state == "stored" else None
-                )
+                reason = "unchanged" if state == "stored" else "why"
+                end = target_end(lease, self.targets[name, url], state, reason, counts=state != "stored")
+                return STORE_TARGET_ENDS, end
             case "progress":
                 return RENEW_LEASES, Renewal(
                     lease, SILENT, Counters(offered=rest[0], tried=rest[0], wait_s=0.25)
@@ -151,14 +141,14 @@ class Scene:
                     AFTER_ATTEMPT,
                 )
 
-
-def _page(target: WorkTarget, digest: str, read: Sequence[tuple[str, str]]) -> NewPage:
-    made: list[Review] = []
-    for place, (key, body) in enumerate(read):
-        taken = key in {review.key for review in made}
-        made.append(review(f"#{place}" if taken or not key else key, body))
-    page = page_of(target, made)
-    return replace(page, content_hash=digest * 32)
+    def _page(
+        self, lease: Lease, target: WorkTarget, digest: str, read: Sequence[tuple[str, str]]
+    ) -> NewPage:
+        made: list[Review] = []
+        for place, (key, body) in enumerate(read):
+            taken = key in {review.key for review in made}
+            made.append(review(f"#{place}" if taken or not key else key, body))
+        return self.world.page(lease, target, made, content_hash=digest * 32)
 
 
 _SCENES: dict[bool, tuple[Scene, Snapshot]] = {}

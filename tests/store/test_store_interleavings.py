@@ -18,7 +18,6 @@ from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
-from tasks.store.content.pages import TargetEnd
 from tasks.store.queue import attempts
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.database import Store
@@ -73,7 +72,7 @@ class Actors:
     def refuse(self, node: str) -> None:
         if self.read.get(node):
             first, *rest = self.read[node]
-            self.world.end_target(self.leases[node], TargetEnd(first.id, "refused", "not_found", True))
+            self.world.end_target(self.leases[node], first, "refused", "not_found")
             self.read[node] = rest
 
     def progress(self, node: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from world import CATALOG, World, hit, page_of, review
+from world import CATALOG, World, hit, review
 
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Group
@@ -18,7 +17,6 @@ from tasks.jobs.judging import Judged, judge, page_judge
 from tasks.store.content import imports, links, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
-from tasks.store.content.pages import PageToStore, save_pages
 from tasks.store.content.products import NewProduct, ProductEdit, edit
 from tasks.store.queries.reviews import review_rows
 from tasks.store.queue import upkeep
@@ -43,11 +41,9 @@ def save(
     name: str = "",
 ) -> None:
     """A product's page with these reviews, read by a version that knew no voices."""
-    lease, work = world.begin(world.waiting(name or "".join(words), words=words))
-    (target,) = world.read_results(lease, work.targets[0], [url], refresh=timedelta()).todo
+    lease, hits = world.found(name or "".join(words), [url], words, refresh=timedelta())
     read = [review(str(n), body) for n, body in enumerate(bodies)]
-    page = replace(page_of(target, read), refused=tuple(refused))
-    world.do(save_pages, [PageToStore(lease, world.judged(lease, page))])
+    world.save(lease, hits.todo[0], read, refused=refused, judge=True)
 
 
 def judged(

@@ -11,7 +11,6 @@ from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
-from tasks.store.content.pages import TargetEnd
 from tasks.store.queue import leases
 from tasks.store.queue.attempts import cancel, release, silence
 from tasks.store.queue.leases import Lease
@@ -147,7 +146,7 @@ class TestLostLease:
         assert not world.do(release, {lease: "drained"})
         assert not world.interrupt(lease, Counters(), "shutdown")
         assert not world.do(silence, {lease: FailureReason.SILENT})
-        world.end_target(lease, TargetEnd(target.id, "refused", "not_found", True))
+        world.end_target(lease, target, "refused", "not_found")
         after = [world.rows(table) for table in (attempts, events, targets)], world.subtask(lease.subtask_id)
         assert after == before
 

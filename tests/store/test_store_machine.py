@@ -23,7 +23,6 @@ from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
-from tasks.store.content.pages import TargetEnd
 from tasks.store.queue import attempts, manual, nodes
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.database import Store
@@ -129,8 +128,7 @@ class Loop(RuleBasedStateMachine):
     def end_target(self, lease: Lease, place: int, state: str, counts: bool) -> None:
         found = self._target(lease, place, "hit")
         if found is not None:
-            end = TargetEnd(found.id, state, "timeout", counts)
-            self.world.end_target(lease, end)
+            self.world.end_target(lease, found, state, "timeout", counts=counts)
 
     @rule(lease=held, reason=st.none() | st.sampled_from(list(FailureReason)), tried=st.integers(0, 3))
     def close(self, lease: Lease, reason: FailureReason | None, tried: int) -> None:

@@ -7,43 +7,35 @@ from itertools import permutations
 
 import pytest
 from test_store_judging import change_words, judged
-from test_store_relevance import URL, _hits, _page
-from world import World, review
+from world import World, hit, review
 
 from app.actions import product_actions
-from tasks.domain.page_key import page_key
-from tasks.store.content import links, pages
-from tasks.store.content.pages import PageToStore, TargetEnd, TargetEndToStore
+from tasks.store.content import links
 from tasks.store.queries.reviews import review_rows
 from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.queue.result_pages import StoredHits
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import products as product_table
 
+URL = hit("1")
 CARS = {"宝马3系": ("宝马", "3系"), "宝马X1": ("宝马", "X1"), "宝马": ("宝马",)}
 THREE, X1, ANY = CARS
 TITLE, TEXT = "宝马3系异响", ["刚提的车就异响", "宝马X1没有这个毛病"]
 
 
-def begun(world: World, product: str) -> tuple[Lease, StoredHits]:
-    lease, work = world.begin(world.waiting(product, words=CARS[product]))
-    return lease, _hits(world, lease, work.targets[0])
-
-
-def found(world: World, product: str, title: str = TITLE, bodies: Sequence[str] = TEXT, **page: str) -> None:
+def found(world: World, product: str, title: str = TITLE, bodies: Sequence[str] = TEXT) -> None:
     """The page is found for a product, and fetched if it has to be."""
-    lease, hits = begun(world, product)
+    lease, hits = world.found(product, [URL], CARS[product])
+    world.judge_links()
     for target in hits.todo:
-        save(world, lease, target, title, bodies, **page)
+        save(world, lease, target, title, bodies)
     world.pass_s(1)
 
 
 def save(
-    world: World, lease: Lease, target: WorkTarget, title: str, bodies: Sequence[str], **changed: str
+    world: World, lease: Lease, target: WorkTarget, title: str, bodies: Sequence[str], **page: str
 ) -> None:
     read = [review(str(n), body) for n, body in enumerate(bodies)]
-    new = world.judged(lease, _page(target, read, title=title, **changed))
-    world.do(pages.save_pages, [PageToStore(lease, new)])
+    world.save(lease, target, read, judge=True, title=title, **page)
     world.judge_links()
 
 
@@ -52,7 +44,7 @@ def verdicts(world: World) -> dict[str, str]:
     return {names[row.product_id]: row.verdict for row in world.rows(page_products)}
 
 
-def of(world: World) -> set[str]:
+def owners(world: World) -> set[str]:
     return {row.product for row in world.look(lambda tx: list(review_rows(tx)))}
 
 
@@ -62,7 +54,7 @@ def test_whoever_comes_first_the_one_named_best_has_it(world: World, order: Sequ
         found(world, product)
     expected = {THREE: "review", X1: "near_product", ANY: "review"}
     assert verdicts(world) == expected
-    assert of(world) == {THREE, ANY}
+    assert owners(world) == {THREE, ANY}
     assert len(world.rows(reviews)) == 2, "nothing is thrown away"
     assert world.look(links.refusals_by_reason) == {"near_product": 2}
     assert not world.verification().violations
@@ -73,25 +65,24 @@ def test_whoever_comes_first_the_one_named_best_has_it(world: World, order: Sequ
 def test_a_page_that_names_both_alike_is_of_both(world: World) -> None:
     for product in (THREE, X1):
         found(world, product, "宝马3系和宝马X1怎么选", ["都不错"])
-    assert of(world) == {THREE, X1}
+    assert owners(world) == {THREE, X1}
 
 
 def test_a_page_that_comes_to_speak_of_the_other_one_changes_hands(world: World) -> None:
-    lease, hits = begun(world, THREE)
+    lease, hits = world.found(THREE, [URL], CARS[THREE])
     save(world, lease, hits.todo[0], TITLE, TEXT)
     found(world, X1)
     save(world, lease, hits.todo[0], "宝马X1异响", [*TEXT, "3系也有"], content_hash="1")
-    assert (of(world), verdicts(world)[THREE]) == ({X1}, "near_product")
+    assert (owners(world), verdicts(world)[THREE]) == ({X1}, "near_product")
     assert not world.verification().violations
 
 
 def test_a_page_that_is_unchanged_is_competed_for(world: World) -> None:
-    (one, three), (other, x1) = begun(world, THREE), begun(world, X1)
+    (one, three), (other, x1) = (world.found(car, [URL], CARS[car]) for car in (THREE, X1))
     save(world, one, three.todo[0], TITLE, TEXT)
-    end = TargetEnd(x1.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [TargetEndToStore(other, end, page_key(URL))])
+    world.end_target(other, x1.todo[0], "stored", "unchanged", counts=False)
     world.judge_links()
-    assert of(world) == {THREE}
+    assert owners(world) == {THREE}
 
 
 def test_when_the_winner_means_something_else_the_other_has_it(world: World) -> None:
@@ -103,7 +94,7 @@ def test_when_the_winner_means_something_else_the_other_has_it(world: World) -> 
         (THREE, "review", "wrong_product"),
         (X1, "near_product", "review"),
     ]
-    assert of(world) == {X1}
+    assert owners(world) == {X1}
     assert not world.verification().violations
 
 
@@ -112,7 +103,7 @@ def test_what_was_collected_of_the_winner_goes_and_the_other_has_its_page(world:
         found(world, product)
     product_actions.remove(world.store, [THREE], "ich", delete_reviews=True)
     world.judge_links()
-    assert (of(world), verdicts(world)[X1]) == ({X1}, "review")
+    assert (owners(world), verdicts(world)[X1]) == ({X1}, "review")
     product_actions.remove(world.store, [X1], "ich", delete_reviews=True)
     assert world.rows(reviews) == []
     assert not world.verification().violations

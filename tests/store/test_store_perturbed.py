@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Boolean, Column, LargeBinary, Row, String, Table, Text, func, select, text, update
 from sqlalchemy.exc import DataError, IntegrityError
 from test_store_unasked import unanswered
-from world import CATALOG, SITE, World, hit, page_of, review, undone
+from world import CATALOG, SITE, World, hit, review, undone
 
 from splitter.catalog.model import TimeFilter
 from splitter.catalog.names import Kind
@@ -35,7 +35,6 @@ from tasks.scheduling.alerting import Alert
 from tasks.store.content import imports, pages, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
-from tasks.store.content.pages import PageToStore, TargetEnd
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import attempts, hosts, manual, nodes, notices, schedules, tasks, upkeep
 from tasks.store.queue.hosts import Robots
@@ -153,8 +152,8 @@ class Story:
         world.pass_s(1)
         world.save(lease, two, [review("a", "同感"), review("b", TEXT + "。谢谢")])
         world.progress(lease, Counters(offered=4, tried=2, requests=3))
-        world.end_target(lease, TargetEnd(three.id, "refused", "not_found", True))
-        world.end_target(lease, TargetEnd(four.id, "todo", "timeout", True))
+        world.end_target(lease, three, "refused", "not_found")
+        world.end_target(lease, four, "todo", "timeout")
         world.pass_s(1)
         counted = Counters(
             offered=3,
@@ -229,9 +228,8 @@ class Story:
         world = self.world
         lease, work = world.begin(world.waiting("已知", words=("光明", "牛奶")))
         (other,) = self.read(lease, work.targets[0], ["1", "w"], found=None)
-        page = world.judged(lease, page_of(other, [review("a", "别的"), review("b", "东西")]))
-        page = replace(page, refused=(("login", review("c", "请先登录")), ("list", review("d", "更多"))))
-        world.do(pages.save_pages, [PageToStore(lease, page)])
+        refused = (("login", review("c", "请先登录")), ("list", review("d", "更多")))
+        world.save(lease, other, [review("a", "别的"), review("b", "东西")], refused=refused, judge=True)
         world.close(lease, Counters(offered=1, tried=1, known=1))
         world.judge_links()
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from world import SITE, World, hit, page_of, review
+from world import SITE, World, hit, review
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import NewPartition
@@ -14,7 +13,6 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Review
 from tasks.jobs import sweeps
 from tasks.store.content import pages, products
-from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
 from tasks.store.queue import schedules, tasks
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.result_pages import StoredHits
@@ -25,33 +23,28 @@ REFRESH = timedelta(hours=6)
 PAGE = hit("1")
 
 
-def _page(target: WorkTarget, digest: str, read: list[Review], etag: str | None = None) -> NewPage:
-    return replace(page_of(target, read), content_hash=digest * 32, etag=etag, last_modified=None)
-
-
-def _save(world: World, lease: Lease, page: NewPage) -> bool:
-    (new,) = world.do(pages.save_pages, [PageToStore(lease, page)])
-    return bool(new)
-
-
-def _first_crawl(world: World, read: list[Review], *, etag: str | None = '"v1"') -> None:
-    lease, work = world.begin(world.waiting("甲"))
-    (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo
-    assert _save(world, lease, _page(target, "0", read, etag))
+def _first_crawl(world: World, read: list[Review], **page: object) -> None:
+    lease, hits = world.found("甲", [PAGE], refresh=REFRESH)
+    assert world.save(lease, hits.todo[0], read, **{"etag": '"v1"', **page})
     assert world.close(lease, Counters(offered=1, tried=1, collected=1))
 
 
 def _recrawl(world: World, after_s: float, product: str = "甲又一轮") -> tuple[Lease, StoredHits]:
     """The result page of a later crawl, which lists the page again."""
     world.pass_s(after_s)
-    lease, work = world.begin(world.waiting(product))
-    return lease, world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH)
+    return world.found(product, [PAGE], refresh=REFRESH)
 
 
-def _asked_again(world: World, read: list[Review], digest: str = "1") -> None:
+def _wanted_again(world: World) -> tuple[Lease, WorkTarget]:
+    """A lease of a later crawl that asks for the page again."""
     lease, hits = _recrawl(world, REFRESH.total_seconds())
     (target,) = hits.todo
-    assert not _save(world, lease, _page(target, digest, read, '"v2"')), "it is no new page"
+    return lease, target
+
+
+def _asked_again(world: World, read: list[Review]) -> None:
+    lease, target = _wanted_again(world)
+    assert not world.save(lease, target, read, content_hash="1"), "it is no new page"
     assert world.close(lease, Counters(known=1))
 
 
@@ -81,7 +74,7 @@ def test_the_next_round_of_a_product_asks_again(world: World) -> None:
         world.sweep(sweeps.admit)
         lease, work = world.begin(world.rows(subtasks)[-1].id)
         (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo
-        assert _save(world, lease, _page(target, str(number), [review("a", "x")])) is (number == 1)
+        assert world.save(lease, target, [review("a", "x")], content_hash=str(number)) is (number == 1)
         assert world.close(lease)
         world.pass_s(every.total_seconds())
         world.do(schedules.recrawl_due)
@@ -90,10 +83,8 @@ def test_the_next_round_of_a_product_asks_again(world: World) -> None:
 
 def test_unchanged_by_its_own_word_it_counts_as_asked_now(world: World) -> None:
     _first_crawl(world, [review("a", "x")])
-    lease, hits = _recrawl(world, REFRESH.total_seconds())
-    (target,) = hits.todo
-    end = TargetEnd(target.id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [TargetEndToStore(lease, end, page_key(PAGE))])
+    lease, target = _wanted_again(world)
+    world.end_target(lease, target, "stored", "unchanged", counts=False)
     assert world.targets(lease.subtask_id)[PAGE] == "stored"
     (page,) = world.rows(page_table)
     assert (page.checked_at, page.etag) == (world.now, '"v1"')
@@ -102,34 +93,26 @@ def test_unchanged_by_its_own_word_it_counts_as_asked_now(world: World) -> None:
 
 
 def test_a_page_has_the_confidence_of_its_last_reading(world: World) -> None:
-    lease, work = world.begin(world.waiting("甲"))
-    (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo
-    assert _save(world, lease, replace(_page(target, "0", []), confidence=0.25))
+    _first_crawl(world, [], confidence=0.25)
     assert world.rows(page_table)[0].confidence == 0.25
-    assert world.close(lease)
-    lease, hits = _recrawl(world, REFRESH.total_seconds())
-    assert not _save(world, lease, replace(_page(hits.todo[0], "0", []), confidence=0.75))
+    lease, target = _wanted_again(world)
+    assert not world.save(lease, target, [], confidence=0.75)
     assert world.rows(page_table)[0].confidence == 0.75
 
 
 def test_unchanged_it_is_linked_to_the_product_that_asked(world: World) -> None:
     """Two products find a new page at the same time; one attempt is cut off and its successor is told "unchanged"."""
-    first, work = world.begin(world.waiting("甲"))
-    (target,) = world.read_results(first, work.targets[0], [PAGE]).todo
-    second, work = world.begin(world.waiting("乙"))
-    (same,) = world.read_results(second, work.targets[0], [PAGE]).todo
-    assert _save(world, first, _page(target, "0", [review("a", "x")], '"v1"'))
-    end = TargetEnd(same.id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [TargetEndToStore(second, end, page_key(PAGE))])
+    (first, one), (second, other) = world.found("甲", [PAGE]), world.found("乙", [PAGE])
+    assert world.save(first, one.todo[0], [review("a", "x")], etag='"v1"')
+    world.end_target(second, other.todo[0], "stored", "unchanged", counts=False)
     assert [row.product_id for row in world.rows(page_products)] == [1, 2]
 
 
 def test_unchanged_is_not_believed_once_the_lease_is_over(world: World) -> None:
     _first_crawl(world, [review("a", "x")])
-    lease, hits = _recrawl(world, REFRESH.total_seconds())
+    lease, target = _wanted_again(world)
     assert world.close(lease)
-    end = TargetEnd(hits.todo[0].id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [TargetEndToStore(lease, end, page_key(PAGE))])
+    world.end_target(lease, target, "stored", "unchanged", counts=False)
     assert world.rows(page_table)[0].checked_at is None
     assert world.targets(lease.subtask_id)[PAGE] == "todo"
 
@@ -147,7 +130,7 @@ def test_reviews_without_ids_are_known_by_their_text_wherever_they_stand_now(wor
     assert [body for _, body in _stored(world)] == ["x", "y", "new"]
     lease, hits = _recrawl(world, REFRESH.total_seconds(), "乙")
     later = [review("#0", "newer"), review("#1", "new"), review("#2", "x")]
-    assert not _save(world, lease, _page(hits.todo[0], "2", later))
+    assert not world.save(lease, hits.todo[0], later, content_hash="2")
     assert [body for _, body in _stored(world)] == ["x", "y", "new", "newer"]
     assert world.rows(page_table)[0].reviews == 4
 
@@ -179,7 +162,8 @@ def test_two_products_that_ask_again_at_once_store_what_is_new_once(world: World
     other, second = _recrawl(world, 0, "丙")
     read = [review("a", "x"), review("b", "y"), review("#2", "z")]
     saved = [
-        PageToStore(lease, _page(hits.todo[0], "1", read)) for lease, hits in ((one, first), (other, second))
+        world.page(lease, hits.todo[0], read, content_hash="1")
+        for lease, hits in ((one, first), (other, second))
     ]
     assert world.do(pages.save_pages, saved) == [False, False]
     assert [body for _, body in _stored(world)] == ["x", "y", "z"]
@@ -193,22 +177,17 @@ CROSSED_S = -0.006
 @pytest.mark.parametrize("read", [[review("a", "x")], [review("a", "x"), review("b", "y")]])
 def test_times_of_a_page_never_run_backwards(world: World, read: list[Review]) -> None:
     """Three products find a new page at the same time; the transaction with the latest time commits first."""
-    found = []
-    for product in ("甲", "乙", "丙"):
-        lease, work = world.begin(world.waiting(product))
-        found.append((lease, *world.read_results(lease, work.targets[0], [PAGE]).todo))
+    (first, one), (second, two), (third, three) = (world.found(name, [PAGE]) for name in "甲乙丙")
     fourth, work = world.begin(world.waiting("丁"))
-    (first, target), (second, same), (third, unchanged) = found
     world.pass_s(10)
-    assert _save(world, first, _page(target, "0", [review("a", "x")]))
+    assert world.save(first, one.todo[0], [review("a", "x")])
     latest = world.now
 
     world.pass_s(CROSSED_S)
-    assert not _save(world, second, _page(same, str(len(read)), read))
+    assert not world.save(second, two.todo[0], read, content_hash=str(len(read)))
     world.read_results(fourth, work.targets[0], [PAGE])
     world.pass_s(CROSSED_S)
-    end = TargetEnd(unchanged.id, "stored", "unchanged", counts=False)
-    world.do(pages.end_targets, [TargetEndToStore(third, end, page_key(PAGE))])
+    world.end_target(third, three.todo[0], "stored", "unchanged", counts=False)
 
     (page,) = world.rows(page_table)
     assert (page.fetched_at, page.checked_at) == (latest, latest)

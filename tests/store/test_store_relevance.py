@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from world import World, hit, review
 
-from tasks.domain.page_key import page_key
-from tasks.domain.pages import Hit, ResultPage, Review
+from tasks.domain.pages import Review
 from tasks.jobs import sweeps
 from tasks.store.content import links, pages
 from tasks.store.content.links import RefusalCount
-from tasks.store.content.pages import NewPage, PageToStore
 from tasks.store.queries.reviews import review_rows
 from tasks.store.queue import snapshot, upkeep
 from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
+from tasks.store.queue.result_pages import StoredHits
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
 
@@ -31,62 +30,30 @@ OF_MILK, OF_YOGURT = [review("a", "光明高钙牛奶有点酸"), review("b", "�
 URL = hit("1")
 
 
-def _hits(
-    world: World, lease: Lease, result: WorkTarget, urls: Sequence[str] = (URL,), *, judge: bool = True
-) -> StoredHits:
-    page = ResultPage(len(urls), tuple(Hit(url, "t") for url in urls), empty=False, more=True)
-    found = [FoundHit(url, page_key(url)) for url in urls]
-    (hits,) = world.do(
-        pages.save_result_pages,
-        [ResultPageToStore(lease=lease, target=result, page=page, hits=found)],
-    )
-    assert hits is not None
+def _found(world: World, product: str, *, judge: bool = True) -> tuple[Lease, StoredHits]:
+    found = world.found(product, [URL], WORDS[product])
     world.judge_links(judge=judge)
-    return hits
-
-
-def _begun(world: World, product: str, *, judge: bool = True) -> tuple[Lease, StoredHits]:
-    lease, work = world.begin(world.waiting(product, words=WORDS[product]))
-    return lease, _hits(world, lease, work.targets[0], judge=judge)
-
-
-def _page(target: WorkTarget, read: Sequence[Review], **changed: object) -> NewPage:
-    values: dict[str, object] = {
-        "title": "帖子",
-        "content_hash": "0",
-        **changed,
-    }
-    return NewPage(
-        target_id=target.id,
-        url=target.url,
-        key=target.key,
-        encoding="utf-8",
-        size=9,
-        reviews=tuple(read),
-        etag='"1"',
-        **values,  # type: ignore[arg-type]
-    )
+    return found
 
 
 def _save(
-    world: World,
-    lease: Lease,
-    target: WorkTarget,
-    read: Sequence[Review],
-    *,
-    judge: bool = True,
-    **changed: object,
+    world: World, lease: Lease, target: WorkTarget, read: Sequence[Review], *, judge: bool = True, **page: Any
 ) -> bool:
-    page = _page(target, read, **changed)
-    saved = PageToStore(lease, world.judged(lease, page) if judge else page)
-    (new,) = world.do(pages.save_pages, [saved])
+    saved = world.save(lease, target, read, judge=judge, **page)
     world.judge_links(judge=judge)
-    return bool(new)
+    return saved
 
 
-def _links(world: World) -> list[tuple[int, str, str]]:
-    rows = world.rows(page_products)
-    return sorted((row.product_id, row.verdict, row.missing) for row in rows)
+def _stored(world: World, product: str, read: Sequence[Review], **page: Any) -> tuple[Lease, WorkTarget]:
+    """Store the page as one that was found for a product."""
+    lease, hits = _found(world, product)
+    assert _save(world, lease, hits.todo[0], read, **page)
+    return lease, hits.todo[0]
+
+
+def _verdicts(world: World) -> list[str]:
+    """Verdicts in the order of the products."""
+    return [row.verdict for row in sorted(world.rows(page_products), key=lambda row: row.product_id)]
 
 
 def _refused(world: World) -> list[tuple[str, str]]:
@@ -99,13 +66,11 @@ def _exported(world: World) -> list[tuple[str, str]]:
 
 
 def test_a_page_about_another_product_is_stored_and_its_reviews_are_refused(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    assert _save(world, lease, hits.todo[0], OF_YOGURT)
+    _stored(world, MILK, OF_YOGURT)
     (page,) = world.rows(page_table)
-    assert page.reviews == 0
-    assert _refused(world) == [("wrong_product", "a")]
-    assert _exported(world) == []
-    assert _links(world) == [(1, "wrong_product", "光明 高钙 牛奶")]
+    (link,) = world.rows(page_products)
+    assert (page.reviews, _refused(world), _exported(world)) == (0, [("wrong_product", "a")], [])
+    assert (link.verdict, link.missing) == ("wrong_product", "光明 高钙 牛奶")
     refused = world.look(links.refusal_counts)
     assert refused == [RefusalCount("cca.org.cn", MILK, "wrong_product", 1, 1)]
     assert world.look(links.refusals_by_reason) == {"wrong_product": 1}
@@ -113,30 +78,28 @@ def test_a_page_about_another_product_is_stored_and_its_reviews_are_refused(worl
 
 
 def test_it_is_the_other_products_without_a_second_fetch(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    _save(world, lease, hits.todo[0], OF_YOGURT)
+    _stored(world, MILK, OF_YOGURT)
     (refused,) = world.rows(reviews)
-    assert _begun(world, CHEESE)[1].todo == ()
+    assert _found(world, CHEESE)[1].todo == ()
     world.pass_s(10)
-    assert _begun(world, YOGURT)[1].todo == ()
+    assert _found(world, YOGURT)[1].todo == ()
     (page,) = world.rows(page_table)
     assert (page.reviews, _refused(world)) == (1, [])
     assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
     (taken_in,) = world.rows(reviews)
     assert (taken_in.key, taken_in.collected_at) == (refused.key, world.now)
-    assert [verdict for _, verdict, *_ in _links(world)] == ["wrong_product", "wrong_product", "review"]
+    assert _verdicts(world) == ["wrong_product", "wrong_product", "review"]
     assert not world.verification().violations
 
 
 def test_once_its_texts_are_deleted_it_is_fetched_again_for_another_product(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    _save(world, lease, hits.todo[0], OF_YOGURT)
+    _stored(world, MILK, OF_YOGURT)
     world.pass_s(upkeep.KEEP_DETAIL.total_seconds() + 1)
     assert world.do(upkeep.drop_batch, upkeep.REFUSED, upkeep.KEEP_DETAIL) == 1
     (row,) = world.rows(reviews)
     assert (row.refused, row.title, row.body, row.author) == ("wrong_product", "", "", "")
     assert world.look(links.refusals_by_reason) == {"wrong_product": 1}
-    third, found = _begun(world, YOGURT)
+    third, found = _found(world, YOGURT)
     assert [(t.url, t.etag) for t in found.todo] == [(URL, None)], "wanted whole, not 'unchanged'"
     assert not _save(world, third, found.todo[0], OF_YOGURT)
     assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
@@ -144,31 +107,23 @@ def test_once_its_texts_are_deleted_it_is_fetched_again_for_another_product(worl
 
 
 def test_a_refused_record_is_not_the_original_of_an_equal_text(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    _save(world, lease, hits.todo[0], OF_YOGURT)
-    second, work = world.begin(world.waiting("另一个", words=WORDS[YOGURT]))
-    other = _hits(world, second, work.targets[0], [hit("2")])
+    _stored(world, MILK, OF_YOGURT)
+    second, other = world.found("另一个", [hit("2")], WORDS[YOGURT])
     _save(world, second, other.todo[0], OF_YOGURT)
     assert [(row.refused, row.same_as) for row in world.rows(reviews)] == [
         ("wrong_product", None),
         (None, None),
     ]
-    _begun(world, YOGURT)
+    _found(world, YOGURT)
     first, copy = world.rows(reviews)
     assert (first.same_as, copy.same_as, copy.refused) == (None, first.id, None)
     assert _exported(world) == [("另一个", "蒙牛酸奶不错"), (YOGURT, "蒙牛酸奶不错")]
 
 
 def test_until_it_is_judged_a_link_shows_nothing_and_the_run_goes_on(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    _save(world, lease, hits.todo[0], OF_MILK)
-    second, work = world.begin(world.waiting(PLAIN, words=WORDS[PLAIN]))
-    page = ResultPage(1, (Hit(URL, "t"),), empty=False, more=False)
-    found = ResultPageToStore(
-        lease=second, target=work.targets[0], page=page, hits=[FoundHit(URL, page_key(URL))]
-    )
-    world.do(pages.save_result_pages, [found])
-    assert [verdict for _, verdict, _ in _links(world)] == ["review", "unjudged"]
+    lease, _ = _stored(world, MILK, OF_MILK)
+    second, _ = world.found(PLAIN, [URL], WORDS[PLAIN])
+    assert _verdicts(world) == ["review", "unjudged"]
     assert {product for product, _ in _exported(world)} == {MILK}
     for one in (lease, second):
         world.close(one)
@@ -180,24 +135,18 @@ def test_until_it_is_judged_a_link_shows_nothing_and_the_run_goes_on(world: Worl
 
 
 def test_a_known_page_is_judged_by_what_is_stored_and_not_fetched(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    _save(world, lease, hits.todo[0], OF_MILK)
-    _, found = _begun(world, YOGURT)
-    assert (found.todo, len(found.known)) == ((), 1)
-    _, found = _begun(world, PLAIN)
-    assert found.todo == ()
-    assert [(p, v) for p, v, _ in _links(world)] == [(1, "review"), (2, "wrong_product"), (3, "review")]
+    _stored(world, MILK, OF_MILK)
+    for product in (YOGURT, PLAIN):
+        _, found = _found(world, product)
+        assert (found.todo, len(found.known)) == ((), 1)
+    assert _verdicts(world) == ["review", "wrong_product", "review"]
     assert world.look(links.refusals_by_reason) == {"wrong_product": 2}
     assert {product for product, _ in _exported(world)} == {MILK, PLAIN}
 
 
 def test_whoever_comes_first_the_same_is_stored(world: World) -> None:
-    one, milk = _begun(world, MILK)
-    other, yogurt = _begun(world, YOGURT)
-    saved = [
-        PageToStore(lease, world.judged(lease, _page(hits.todo[0], OF_YOGURT)))
-        for lease, hits in ((one, milk), (other, yogurt))
-    ]
+    found = [_found(world, product) for product in (MILK, YOGURT)]
+    saved = [world.page(lease, hits.todo[0], OF_YOGURT, judge=True) for lease, hits in found]
     assert world.do(pages.save_pages, saved) == [True, False]
     world.judge_links()
     assert _exported(world) == [(YOGURT, "蒙牛酸奶不错")]
@@ -207,44 +156,40 @@ def test_whoever_comes_first_the_same_is_stored(world: World) -> None:
 
 
 def test_what_is_no_review_is_counted_with_the_page_once(world: World) -> None:
-    lease, hits = _begun(world, MILK)
     records = [
         ("empty", review("x", "！")),
         ("empty", review("#3", "？")),
         ("boilerplate", review("y", "好评")),
     ]
-    _save(world, lease, hits.todo[0], OF_MILK, refused=tuple(records))
+    lease, target = _stored(world, MILK, OF_MILK, refused=records)
     assert _refused(world) == [("empty", "x"), ("empty", "#3"), ("boilerplate", "y")]
-    assert not _save(world, lease, hits.todo[0], OF_MILK, refused=tuple(records))
+    assert not _save(world, lease, target, OF_MILK, refused=records)
     assert world.look(links.refusals_by_reason) == {"boilerplate": 1, "empty": 2}
-    assert not _save(world, lease, hits.todo[0], OF_MILK, refused=tuple(records[:1]), content_hash="1")
+    assert not _save(world, lease, target, OF_MILK, refused=records[:1], content_hash="1")
     assert world.look(links.refusals_by_reason) == {"empty": 1}
 
 
 def test_a_site_that_is_not_judged_gives_what_it_has(world: World) -> None:
-    lease, hits = _begun(world, MILK, judge=False)
+    lease, hits = _found(world, MILK, judge=False)
     _save(world, lease, hits.todo[0], OF_YOGURT, judge=False)
-    _begun(world, PLAIN, judge=False)
-    assert [verdict for _, verdict, *_ in _links(world)] == ["review", "review"]
+    _found(world, PLAIN, judge=False)
+    assert _verdicts(world) == ["review", "review"]
     assert len(_exported(world)) == 2
 
 
 def test_a_page_that_comes_to_name_the_product_is_its_review_from_then_on(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    _save(world, lease, hits.todo[0], OF_YOGURT)
+    lease, target = _stored(world, MILK, OF_YOGURT)
     world.pass_s(timedelta(days=1).total_seconds())
     both = [*OF_YOGURT, review("b", "光明高钙牛奶更好喝")]
-    assert not _save(world, lease, hits.todo[0], both, content_hash="1")
-    assert [verdict for _, verdict, *_ in _links(world)] == ["review"]
+    assert not _save(world, lease, target, both, content_hash="1")
+    assert _verdicts(world) == ["review"]
     assert len(_exported(world)) == 2
 
 
 def test_a_changed_page_is_judged_again_for_the_other_products_that_found_it(world: World) -> None:
-    lease, hits = _begun(world, MILK)
-    _save(world, lease, hits.todo[0], OF_MILK)
-    _begun(world, CHEESE)
-    assert [verdict for _, verdict, *_ in _links(world)] == ["review", "wrong_product"]
+    lease, target = _stored(world, MILK, OF_MILK)
+    _found(world, CHEESE)
+    assert _verdicts(world) == ["review", "wrong_product"]
     world.pass_s(timedelta(days=1).total_seconds())
-    both = [*OF_MILK, review("c", "妙可蓝多奶酪更好吃")]
-    assert not _save(world, lease, hits.todo[0], both, content_hash="1")
-    assert [verdict for _, verdict, *_ in _links(world)] == ["review", "review"]
+    assert not _save(world, lease, target, [*OF_MILK, review("c", "妙可蓝多奶酪更好吃")], content_hash="1")
+    assert _verdicts(world) == ["review", "review"]

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from test_store_imports import imported
 from test_store_reposts import EDITED, FIRST, FORWARD, OTHER, linked, step
-from world import World, hit, page_of, review
+from world import World, hit, review
 
 from app.actions import product_actions
 from tasks.domain.verdicts import Verdict
-from tasks.store.content import imports, pages, products, reposts, review_removal
+from tasks.store.content import imports, products, reposts, review_removal
 from tasks.store.content.links import Link, set_verdicts
-from tasks.store.content.pages import PageToStore
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.reviews import ReviewFilter, review_rows
@@ -72,9 +71,8 @@ def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
     crawl(world, OURS, {"own": FIRST})
     lease, work = world.begin(world.waiting("别的", words=("别的",)))
     (target,) = world.read_results(lease, work.targets[0], [hit("refused")]).todo
-    page = world.judged(lease, page_of(target, [review("0", FORWARD)]))
-    world.do(pages.save_pages, [PageToStore(lease, page)])
-    world.do(lambda tx: set_verdicts(tx, [Link(1, 1, Verdict.WRONG_PRODUCT, ("光明",))]))
+    world.save(lease, target, [review("0", FORWARD)], judge=True)
+    world.do(lambda tx: set_verdicts(tx, [Link(1, 1, Verdict.WRONG_PRODUCT, "光明")]))
     assert [row.refused for row in world.rows(tables.reviews)] == [None, "wrong_product"]
     product_actions.remove(world.store, [OURS, "别的"], "ich", delete_reviews=True)
     assert world.rows(tables.reviews) == []

@@ -13,7 +13,7 @@ import psycopg2.extensions
 import pytest
 from contents import Snapshot
 from sqlalchemy import event
-from world import AFTER_ATTEMPT, SILENT, World, hit, page_of, review
+from world import AFTER_ATTEMPT, SILENT, World, hit, review, target_end
 
 from tasks.domain.attempt_end import AttemptReport, Counters, UnaskedHost
 from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable, Unstorable
@@ -25,9 +25,8 @@ from tasks.store.content.pages import (
     STORE_PAGES,
     STORE_RESULT_PAGES,
     STORE_TARGET_ENDS,
-    PageToStore,
+    NewPage,
     TargetEnd,
-    TargetEndToStore,
     save_pages,
 )
 from tasks.store.queue import transitions
@@ -99,7 +98,7 @@ class Scene:
         """The same, with a hit each that is stored already."""
         for saved in self.pages():
             self.world.do(save_pages, [saved])
-        urls = [saved.page.url for saved in self.pages()]
+        urls = [saved.url for saved in self.pages()]
         return [
             replace(
                 item,
@@ -109,17 +108,14 @@ class Scene:
             for item, url in zip(self.results(), urls, strict=True)
         ]
 
-    def pages(self) -> list[PageToStore]:
+    def pages(self) -> list[NewPage]:
         return [
-            PageToStore(lease, page_of(target, [review("a", target.url), review("b", target.url)]))
+            self.world.page(lease, target, [review("a", target.url), review("b", target.url)])
             for lease, target in self.fetching
         ]
 
-    def ends(self) -> list[TargetEndToStore]:
-        return [
-            TargetEndToStore(lease, TargetEnd(target.id, "given_up", "why", True))
-            for lease, target in self.fetching
-        ]
+    def ends(self) -> list[TargetEnd]:
+        return [target_end(lease, target, "given_up", "why") for lease, target in self.fetching]
 
     def progresses(self) -> list[Renewal]:
         gave = frozenset({"h.cn"})
@@ -157,7 +153,7 @@ def _scene(store: Store, n: int) -> Scene:
         pytest.param(BEGIN_LEASES, Scene.starts, 2, id="start"),
         pytest.param(STORE_RESULT_PAGES, Scene.results, 5, id="results"),
         pytest.param(STORE_RESULT_PAGES, Scene.known_results, 5, id="results with known hits"),
-        pytest.param(STORE_PAGES, Scene.pages, 4, id="pages"),
+        pytest.param(STORE_PAGES, Scene.pages, 2, id="pages"),
         pytest.param(STORE_TARGET_ENDS, Scene.ends, 1, id="ends"),
         pytest.param(RENEW_LEASES, Scene.progresses, 1, id="progress"),
         pytest.param(CLOSE_ATTEMPTS, Scene.closes, 4, id="close"),

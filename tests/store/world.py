@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
@@ -22,6 +21,7 @@ from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import State
+from tasks.domain.verdicts import Verdict
 from tasks.domain.views import HostView
 from tasks.domain.voices import VoiceJudgement
 from tasks.fetching.hosts import HostCatalog
@@ -34,8 +34,9 @@ from tasks.scheduling import capacity
 from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.content import pages, products
-from tasks.store.content.pages import NewPage, PageToStore, TargetEnd, TargetEndToStore
+from tasks.store.content.pages import NewPage, TargetEnd
 from tasks.store.content.products import NewProduct
+from tasks.store.content.reviews import PageOrigin, records_of
 from tasks.store.queue import leases, nodes, snapshot, tasks
 from tasks.store.queue.attempts import Close, close_many
 from tasks.store.queue.leases import Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
@@ -240,16 +241,55 @@ class World:
         found = [FoundHit(canonical(url), page_key(url)) for url in urls]
         return ResultPageToStore(lease=lease, target=target, page=page, hits=found, more=more, **named)
 
-    def save(self, lease: Lease, target: WorkTarget, reviews: Sequence[Review] | None = None) -> bool:
-        """Store the page of a hit."""
-        (stored,) = self.do(pages.save_pages, [PageToStore(lease, page_of(target, reviews))])
-        return stored
+    def found(
+        self,
+        product: str,
+        urls: Sequence[str],
+        words: tuple[str, ...] = ("蒙牛", "牛奶"),
+        refresh: timedelta | None = None,
+    ) -> tuple[Lease, StoredHits]:
+        """A new product's lease, after its result page with these hits is stored."""
+        lease, work = self.begin(self.waiting(product, words=words))
+        return lease, self.read_results(lease, work.targets[0], urls, refresh=refresh)
 
-    def judged(self, lease: Lease, page: NewPage) -> NewPage:
-        """The page with its verdict, as a node judges it for the product of its lease."""
-        text = matchable_text(page.title, [(one.title, one.body) for one in page.reviews])
-        verdict, missing = judge_page(self.keyword_sets[lease.token], text, len(page.reviews))
-        return replace(page, verdict=verdict, missing=missing)
+    def page(
+        self,
+        lease: Lease,
+        target: WorkTarget,
+        reviews: Sequence[Review] | None = None,
+        *,
+        refused: Sequence[tuple[str, Review]] = (),
+        judge: bool = False,
+        title: str = "标题",
+        **values: Any,
+    ) -> NewPage:
+        """The page of a hit as its node reads it. `judge`: pages of its site are judged."""
+        read = [review("1", f"投诉 {target.url}")] if reviews is None else reviews
+        verdict, missing = Verdict.REVIEW, tuple[str, ...]()
+        if judge:
+            text = matchable_text(title, [(one.title, one.body) for one in read])
+            verdict, missing = judge_page(self.keyword_sets[lease.token], text, len(read))
+        origin = PageOrigin(target.url, lease.site, lease.node, lease.attempt_id)
+        return NewPage(
+            lease=lease,
+            target_id=target.id,
+            url=target.url,
+            key=page_key(target.url),
+            title=title,
+            encoding="utf-8",
+            size=1000,
+            records=records_of(origin, read, refused, verdict),
+            verdict=verdict,
+            missing=" ".join(missing),
+            **{"content_hash": "00" * 16, **values},
+        )
+
+    def save(
+        self, lease: Lease, target: WorkTarget, reviews: Sequence[Review] | None = None, **page: Any
+    ) -> bool:
+        """Store the page of a hit (`page`); False if it was stored already."""
+        (stored,) = self.do(pages.save_pages, [self.page(lease, target, reviews, **page)])
+        return bool(stored)
 
     def judge_links(self, *, judge: bool = True) -> None:
         """Judge the links that have no verdict. `judge`: the sites of the catalog are judged."""
@@ -258,8 +298,11 @@ class World:
         of_page = judging.link_judge(CATALOG.model_copy(update={"sites": sites}), lambda *_: voice)
         judging.judge_links(self.store, self.do, of_page, lambda: True)
 
-    def end_target(self, lease: Lease, end: TargetEnd) -> None:
-        self.do(pages.end_targets, [TargetEndToStore(lease, end)])
+    def end_target(
+        self, lease: Lease, target: WorkTarget, state: str, reason: str, *, counts: bool = True
+    ) -> None:
+        """Store that a target gave no page; `reason` may be "unchanged"."""
+        self.do(pages.end_targets, [target_end(lease, target, state, reason, counts=counts)])
 
     def progress(self, lease: Lease, counters: Counters | None = None) -> bool:
         (kept,) = self.do(leases.progress_many, [Renewal(lease, SILENT, counters or Counters())])
@@ -304,16 +347,8 @@ def _partitions(chunks: Sequence[bool], words: tuple[str, ...]) -> list[NewParti
     return [NewPartition(words, n, 1) for n in sizes]
 
 
-def page_of(target: WorkTarget, reviews: Sequence[Review] | None = None) -> NewPage:
-    read = [review("1", f"投诉 {target.url}")] if reviews is None else reviews
-    key = page_key(target.url)
-    return NewPage(
-        target_id=target.id,
-        url=target.url,
-        key=key,
-        title="标题",
-        content_hash="00" * 16,
-        encoding="utf-8",
-        size=1000,
-        reviews=tuple(read),
-    )
+def target_end(
+    lease: Lease, target: WorkTarget, state: str, reason: str, *, counts: bool = True
+) -> TargetEnd:
+    unchanged = page_key(target.url) if reason == "unchanged" else None
+    return TargetEnd(lease, target.id, state, reason, counts, unchanged)

@@ -16,7 +16,7 @@ from tasks.domain.page_key import page_key
 from tasks.domain.pages import Response
 from tasks.fetching.permits import WaitTooLong
 from tasks.store.content.pages import NewPage
-from tasks.store.queue.leases import WorkTarget
+from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.worker.counters import Timing
 from tasks.worker.page_collector import PageCollector
 from tasks.worker.page_reader import PageReader
@@ -24,6 +24,7 @@ from tasks.worker.settings import CrawlSettings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FIRST = "http://a.cn/p/1"
+LEASE = Lease(subtask_id=1, attempt_id=1, token="t", node="n1", site="a.cn", quota=20, budget_s=30.0)
 BY_ID = PageRules(review="div.r", id="@data-id", body="p", next="a.next")
 BY_PLACE = PageRules(review="div.r", body="p", next="a.next")
 RESULTS = ResultRules(hit="li", link="a@href", title="a", blocked=("请登录",))
@@ -101,7 +102,7 @@ class Desk:
         )
         fetcher: Any = self.fetched
         self.met: list[tuple[str, ErrorClass]] = []
-        self.collector = PageCollector("a.cn", deps, catalog, fetcher, self.timing, self._met)
+        self.collector = PageCollector(LEASE, deps, catalog, fetcher, self.timing, self._met)
 
     async def _met(self, url: str, error: FetchError) -> None:
         self.met.append((url, error.error))
@@ -150,7 +151,7 @@ def at(n: int) -> str:
 
 
 def told(page: NewPage) -> list[tuple[str, str]]:
-    return [(review.key, review.body) for review in page.reviews]
+    return [(review.key, review.body) for review in page.records]
 
 
 def test_a_page_has_the_confidence_of_its_reading() -> None:
@@ -379,7 +380,7 @@ def test_a_main_text_is_read_off_the_loop() -> None:
     text = "这家店的牛奶味道很好，包装也很结实，送货非常快，下次还会再来买。" * 8
     article = f"<html><head><title>评论</title></head><body><article><h1>评论</h1><p>{text}</p></article></body></html>"
     page = Desk({FIRST: article}, PageRules(main_text=True)).read()
-    (review,) = page.reviews
+    (review,) = page.records
     assert text[:30] in review.body
 
 
@@ -397,4 +398,4 @@ def test_the_sites_encoding_counts_where_the_page_says_nothing(hint: str, encodi
     desk = Desk({FIRST: Response(url=FIRST, status=200, headers={}, body=body, elapsed_s=0.1)}, hint=hint)
     page = desk.read()
     assert page.encoding == encoding
-    assert (page.reviews[0].body == "模式") == bool(hint)
+    assert (page.records[0].body == "模式") == bool(hint)

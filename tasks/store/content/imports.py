@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tasks.domain.pages import Review
 from tasks.store.content import links, reviews
 from tasks.store.content.links import Link
-from tasks.store.content.reviews import PageOrigin
+from tasks.store.content.reviews import PageOrigin, record_of
 from tasks.store.sql.transaction import Transaction
 
 
@@ -109,11 +109,7 @@ def save(
     fresh = [(pages[one.page], one) for one, is_known in zip(came, repeated, strict=True) if not is_known]
     reviews.insert(
         tx,
-        [
-            row
-            for page, one in fresh
-            for row in reviews.rows_of(PageOrigin(page.id, one.url, one.site, "", None), [one.review])
-        ],
+        [(page.id, [record_of(PageOrigin(one.url, one.site, "", None), one.review)]) for page, one in fresh],
         at=at,
     )
     more = Counter(page for page, _ in fresh)

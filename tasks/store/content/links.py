@@ -19,27 +19,25 @@ from tasks.domain.pages import Review
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
 from tasks.store.content import reviews
-from tasks.store.content.reviews import VOICE, PageOrigin
+from tasks.store.content.reviews import VOICE, PageOrigin, record_of
 from tasks.store.queue.leases import LEAST_WORDS, KeywordSets
 from tasks.store.sql.transaction import Transaction
 
-_KEY = ("page_id", "product_id")
 OTHER_PRODUCT = f"('{Verdict.WRONG_PRODUCT}', '{Verdict.NEAR_PRODUCT}')"
 """Verdicts that say: the reviews of the page are another product's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A page's link to a product.
 
     Attributes:
-        missing: keywords that the page lacks, if it is about another product.
+        missing: keywords that the page lacks, separated by blanks, if it is about another product.
     """
 
     page_id: int
     product_id: int
     verdict: Verdict = Verdict.REVIEW
-    missing: tuple[str, ...] = ()
+    missing: str = ""
 
 
 def add(tx: Transaction, links: Iterable[Link], times: Mapping[int, datetime] | None = None) -> None:
@@ -49,19 +47,18 @@ def add(tx: Transaction, links: Iterable[Link], times: Mapping[int, datetime] | 
         times: by page, when it is linked, if that is not `now`.
     """
     linked_at = times or {}
-    rows: dict[tuple[int, int], tuple[Any, ...]] = {}
-    for one in links:
-        rows.setdefault((one.page_id, one.product_id), (*_row(one), linked_at.get(one.page_id, tx.now)))
-    columns = (*_KEY, "verdict", "missing", "linked_at")
-    tx.insert("page_products", columns, [rows[key] for key in sorted(rows)], skip_known=True)
+    first: dict[tuple[int, int], Link] = {}
+    for link in links:
+        first.setdefault((link.page_id, link.product_id), link)
+    rows = [(*first[key], linked_at.get(key[0], tx.now)) for key in sorted(first)]
+    tx.insert("page_products", (*Link._fields, "linked_at"), rows, skip_known=True)
 
 
 def set_verdicts(tx: Transaction, links: Sequence[Link]) -> None:
     """Store the verdicts of links that exist."""
     if links:
         tx.later(_NUMBER_LINKS, serial=next_serial(tx), pages={link.page_id for link in links})
-    columns = (*_KEY, "verdict", "missing")
-    tx.update("page_products", _KEY, [dict(zip(columns, _row(one), strict=True)) for one in links])
+    tx.update("page_products", ("page_id", "product_id"), [link._asdict() for link in links])
 
 
 _NUMBER_LINKS = f"""
@@ -88,7 +85,7 @@ def judge_again(tx: Transaction, link: Link) -> None:
     """
     tx.later(_OPEN_LINKS, page=link.page_id, product=link.product_id)
     if link.verdict is Verdict.WRONG_PRODUCT:
-        tx.later(_IS_WRONG, page=link.page_id, product=link.product_id, missing=" ".join(link.missing))
+        tx.later(_IS_WRONG, page=link.page_id, product=link.product_id, missing=link.missing)
 
 
 _OPEN_LINKS = f"""
@@ -100,10 +97,6 @@ _IS_WRONG = f"""
     UPDATE page_products SET verdict = '{Verdict.WRONG_PRODUCT}', missing = :missing
     WHERE page_id = :page AND product_id = :product AND verdict = '{Verdict.REVIEW}'
 """
-
-
-def _row(link: Link) -> tuple[int, int, str, str]:
-    return link.page_id, link.product_id, link.verdict.value, " ".join(link.missing)
 
 
 # --- stored pages to be judged ------------------------------------------------------------------------------
@@ -133,20 +126,41 @@ class PageRow(NamedTuple):
     source: str | None
 
 
+class StoredRecord(NamedTuple):
+    """A record of a stored page, with its text if that is still there."""
+
+    page_id: int
+    id: int
+    refused: str | None
+    key: str
+    title: str
+    body: str
+    author: str
+    date_text: str
+    published_at: datetime | None
+    rating: float | None
+    variant: str
+    voice: str | None
+    voice_probability: float | None
+    buyer: float | None
+    sentiment: float | None
+    voice_model: str | None
+
+    @property
+    def review(self) -> Review:
+        """Return the record as it was read."""
+        values: tuple[Any, ...] = self
+        voice = VoiceJudgement(*values[-len(VOICE) :]) if self.voice is not None else None
+        return Review._make([*values[3 : -len(VOICE)], voice])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPage:
-    """A page as it is stored.
-
-    Attributes:
-        links: to products, each with its name and keyword sets.
-        reviews: each with its number, and with its voice if that was judged.
-        refused: records with their numbers and reasons, as far as their texts are still there.
-    """
+    """A page as it is stored, with its records in the order of their numbers."""
 
     row: PageRow
     links: Sequence[LinkedProduct]
-    reviews: Sequence[tuple[int, Review]]
-    refused: Sequence[tuple[int, str, Review]]
+    records: Sequence[StoredRecord]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,49 +212,17 @@ _LIST_UNJUDGED = f"""
 """
 
 
-class _Record(NamedTuple):
-    page_id: int
-    id: int
-    refused: str | None
-    key: str
-    title: str
-    body: str
-    author: str
-    date_text: str
-    published_at: datetime | None
-    rating: float | None
-    variant: str
-    voice: str | None
-    voice_probability: float | None
-    buyer: float | None
-    sentiment: float | None
-    voice_model: str | None
-
-    def review(self) -> Review:
-        """Return the record as it was read."""
-        values: tuple[Any, ...] = self
-        voice = VoiceJudgement(*values[-len(VOICE) :]) if self.voice is not None else None
-        return Review._make([*values[3 : -len(VOICE)], voice])
-
-
 def _read(tx: Transaction, rows: Sequence[PageRow]) -> list[StoredPage]:
     numbers = [row.id for row in rows]
     links = _list_linked_products(tx, numbers)
-    kept: dict[int, list[tuple[int, Review]]] = defaultdict(list)
-    refused: dict[int, list[tuple[int, str, Review]]] = defaultdict(list)
-    for one in tx.records(_Record, _RECORDS, pages=numbers):
-        if one.refused is None:
-            kept[one.page_id].append((one.id, one.review()))
-        else:
-            refused[one.page_id].append((one.id, one.refused, one.review()))
-    return [
-        StoredPage(row=row, links=links[row.id], reviews=kept[row.id], refused=refused[row.id])
-        for row in rows
-    ]
+    records: dict[int, list[StoredRecord]] = defaultdict(list)
+    for one in tx.records(StoredRecord, _RECORDS, pages=numbers):
+        records[one.page_id].append(one)
+    return [StoredPage(row=row, links=links[row.id], records=records[row.id]) for row in rows]
 
 
 _RECORDS = f"""
-    SELECT {", ".join(_Record._fields)} FROM reviews
+    SELECT {", ".join(StoredRecord._fields)} FROM reviews
     WHERE page_id IN :pages AND (refused IS NULL OR body <> '') ORDER BY id
 """
 
@@ -258,44 +240,42 @@ class _Linked(NamedTuple):
 
 
 class _Query(NamedTuple):
-    """The keywords of a query that found a page for a product, and those that the product had in that round."""
+    """The keywords of a query that found a page for a product, in a round with the same words as the last one."""
 
     page_id: int
     product_id: int
-    of_round: list[str]
     keywords: list[str]
 
 
 def _list_linked_products(tx: Transaction, page_ids: Collection[int]) -> Mapping[int, list[LinkedProduct]]:
     """Return the links of pages, by page, in the order of the products' numbers."""
-    queries: dict[tuple[int, int], list[_Query]] = defaultdict(list)
+    own: dict[tuple[int, int], list[list[str]]] = defaultdict(list)
     for query in tx.records(_Query, _QUERIES, pages=page_ids):
-        queries[query.page_id, query.product_id].append(query)
+        if len(query.keywords) >= LEAST_WORDS:
+            own[query.page_id, query.product_id].append(query.keywords)
     found: dict[int, list[LinkedProduct]] = defaultdict(list)
     for row in tx.records(_Linked, _LINKED, pages=page_ids):
-        own = [
-            query.keywords
-            for query in queries[row.page_id, row.product_id]
-            if len(query.keywords) >= LEAST_WORDS and query.of_round == row.keywords
-        ]
-        link = Link(row.page_id, row.product_id, row.verdict, tuple(row.missing.split()))
-        found[row.page_id].append(LinkedProduct(link, row.name, [row.keywords, *row.aliases, *own]))
+        link = Link(row.page_id, row.product_id, row.verdict, row.missing)
+        sets = [row.keywords, *row.aliases, *own[row.page_id, row.product_id]]
+        found[row.page_id].append(LinkedProduct(link, row.name, sets))
     return found
 
 
-_LINKED = """
-    SELECT l.page_id, l.product_id, l.verdict, l.missing, p.name, v.keywords, v.aliases
-    FROM page_products l JOIN products p ON p.id = l.product_id
+_LAST_ROUND = """
     JOIN virtual_tasks v ON v.product_id = l.product_id AND v.round = (
         SELECT max(round) FROM virtual_tasks WHERE product_id = l.product_id
     )
+"""
+_LINKED = f"""
+    SELECT l.page_id, l.product_id, l.verdict, l.missing, p.name, v.keywords, v.aliases
+    FROM page_products l JOIN products p ON p.id = l.product_id {_LAST_ROUND}
     WHERE l.page_id IN :pages ORDER BY l.page_id, l.product_id
 """
-_QUERIES = """
-    SELECT l.page_id, l.product_id, v.keywords AS of_round, q.keywords
-    FROM page_products l JOIN pages p ON p.id = l.page_id
-    JOIN tasks t ON t.product_id = l.product_id AND t.site = p.site
-    JOIN virtual_tasks v ON v.id = t.virtual_task_id
+_QUERIES = f"""
+    SELECT l.page_id, l.product_id, q.keywords
+    FROM page_products l JOIN pages p ON p.id = l.page_id {_LAST_ROUND}
+    JOIN virtual_tasks same ON same.product_id = l.product_id AND same.keywords = v.keywords
+    JOIN tasks t ON t.virtual_task_id = same.id AND t.site = p.site
     JOIN targets g ON g.task_id = t.id AND g.url_key = p.url_key
     JOIN subtasks s ON s.id = g.subtask_id
     JOIN task_parts q ON q.id = s.part_id
@@ -307,22 +287,19 @@ def save(tx: Transaction, judged: Sequence[JudgedPage]) -> None:
     """Store judgements. A page that has changed since it was read is left as it is; its links are judged later."""
     stored = {row.id: row for row in tx.records(PageRow, _LOCKED, pages=[one.page.row.id for one in judged])}
     same = [one for one in judged if stored.get(one.page.row.id) == one.page.row]
-    voices = [(number, voice) for one in same for number, voice in one.voices]
-    tx.update(
-        "reviews",
-        ("id",),
-        [{"id": number, **dict(zip(VOICE, voice, strict=True))} for number, voice in voices],
-    )
-    set_verdicts(tx, [link for one in same for link in one.links])
-    of_others = [
-        {"id": number, "refused": Verdict.WRONG_PRODUCT.value} for one in same for number in one.of_others
+    voices = [
+        {"id": number, **dict(zip(VOICE, voice, strict=True))} for one in same for number, voice in one.voices
     ]
-    tx.update("reviews", ("id",), of_others)
+    tx.update("reviews", ("id",), voices)
+    set_verdicts(tx, [link for one in same for link in one.links])
+    if of_others := [number for one in same for number in one.of_others]:
+        tx.later(_REFUSE, ids=of_others)
     for one in same:
         if one.taken_in:
             _take_in(tx, one)
 
 
+_REFUSE = f"UPDATE reviews SET refused = '{Verdict.WRONG_PRODUCT}' WHERE id IN :ids"
 _LOCKED = f"SELECT {_COLUMNS} FROM pages WHERE id IN :pages ORDER BY id FOR NO KEY UPDATE"
 
 
@@ -331,8 +308,8 @@ def _take_in(tx: Transaction, one: JudgedPage) -> None:
     row = one.page.row
     at = max(tx.now, row.checked_at or row.fetched_at)
     tx.later("DELETE FROM reviews WHERE id IN :ids", ids=[number for number, _ in one.taken_in])
-    origin = PageOrigin(row.id, row.url, row.site, row.node, row.attempt_id)
-    reviews.insert(tx, reviews.rows_of(origin, [review for _, review in one.taken_in]), at=at)
+    origin = PageOrigin(row.url, row.site, row.node, row.attempt_id)
+    reviews.insert(tx, [(row.id, [record_of(origin, review) for _, review in one.taken_in])], at=at)
     tx.later(_COUNT, id=row.id, more=len(one.taken_in), at=at)
 
 

@@ -8,40 +8,62 @@ inserted again, because exports and the sweep for reposts find new reviews by th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tasks.domain.pages import Review
+from tasks.domain.verdicts import Verdict
+from tasks.domain.voices import VoiceJudgement
+from tasks.store.sql.batches import utc_text
 from tasks.store.sql.transaction import Transaction
-
-Refused = tuple[str, Review]
-"""The reason why a record is refused, and the record."""
 
 
 class PageOrigin(NamedTuple):
     """The page that records were read from, and the attempt that read it."""
 
-    page_id: int
     url: str
     site: str
     node: str
     attempt_id: int | None
 
 
-VOICE = ("voice", "voice_probability", "buyer", "sentiment", "voice_model")
-"""The columns of a `tasks.domain.voices.VoiceJudgement`; null: not judged."""
-_TEXTS = ("key", "title", "body", "author", "date_text", "published_at", "rating", "variant")
-_COLUMNS = ("page_id", *_TEXTS, *VOICE, *PageOrigin._fields[1:], "text_hash", "refused")
-_KEY, _HASH, _REFUSED = map(_COLUMNS.index, ("key", "text_hash", "refused"))
-_N_TEXTS = len(_TEXTS)
-_NOT_JUDGED = (None,) * len(VOICE)
-_AT_ONCE = 10_000
-"""SQLite takes a limited number of values in one statement."""
+class Record(NamedTuple):
+    """A row of `reviews`, without the number of its page; made where the page is read, as one writer writes for all.
 
-Row = tuple[Any, ...]
-"""Values of `_COLUMNS`."""
+    Attributes:
+        published_at: a `utc_text`.
+        voice, voice_probability, buyer, sentiment, voice_model: a `tasks.domain.voices.VoiceJudgement`; null: not
+            judged.
+    """
+
+    key: str
+    title: str
+    body: str
+    author: str
+    date_text: str
+    published_at: str | None
+    rating: float | None
+    variant: str
+    voice: str | None
+    voice_probability: float | None
+    buyer: float | None
+    sentiment: float | None
+    voice_model: str | None
+    url: str
+    site: str
+    node: str
+    attempt_id: int | None
+    text_hash: bytes
+    refused: str | None
+
+
+_COLUMNS = ("page_id", *Record._fields)
+_FIRST_VOICE = Record._fields.index("voice")
+VOICE = Record._fields[_FIRST_VOICE : _FIRST_VOICE + len(VoiceJudgement._fields)]
+_OTHER_PRODUCT = Verdict.WRONG_PRODUCT.value
+_NOT_JUDGED = (None,) * len(VOICE)
 
 
 def text_hash(body: str) -> bytes:
@@ -49,64 +71,71 @@ def text_hash(body: str) -> bytes:
     return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def rows_of(origin: PageOrigin, records: Sequence[Review], refused: str | None = None) -> list[Row]:
-    """Return the rows of a page's records for `insert`."""
-    page_id, *came_from = origin
+def record_of(origin: PageOrigin, review: Review, refused: str | None = None) -> Record:
+    """Return the row of a record as it was read, with the reason if it is refused."""
+    key, title, body, author, date_text, date, rating, variant, voice = review
+    published_at = None if date is None else utc_text(date)
+    texts = (key, title, body, author, date_text, published_at, rating, variant)
+    return Record._make((*texts, *(voice or _NOT_JUDGED), *origin, text_hash(body), refused))
+
+
+def records_of(
+    origin: PageOrigin, kept: Iterable[Review], refused: Iterable[tuple[str, Review]], verdict: Verdict
+) -> list[Record]:
+    """Return the rows of a page: of reviews, and of records that are refused, each with its reason.
+
+    Args:
+        verdict: of the page; if it is about another product, its reviews are refused.
+    """
+    reason = _OTHER_PRODUCT if verdict is Verdict.WRONG_PRODUCT else None
     return [
-        (page_id, *one[:_N_TEXTS], *(one.voice or _NOT_JUDGED), *came_from, text_hash(one.body), refused)
-        for one in records
+        *(record_of(origin, one, reason) for one in kept),
+        *(record_of(origin, one, reason) for reason, one in refused),
     ]
 
 
-def rows_of_refused(origin: PageOrigin, records: Sequence[Refused]) -> list[Row]:
-    """Return the rows of a page's refused records for `insert`."""
-    return [row for reason, one in records for row in rows_of(origin, [one], reason)]
+def judge_again(records: Iterable[Record], *, of_product: bool) -> list[Record]:
+    """Return a page's records with its reviews refused, or not, because of the product that the page is about."""
+    reason = None if of_product else _OTHER_PRODUCT
+    return [one._replace(refused=reason) if one.refused in (None, _OTHER_PRODUCT) else one for one in records]
 
 
-def insert(tx: Transaction, rows: Sequence[Row], *, at: datetime | None = None) -> None:
-    """Insert records, collected at a time (now, if none is given); a review is linked to the first with its text."""
-    shared = {"collected_at": at or tx.now}
-    hashes = [row[_HASH] for row in rows if row[_REFUSED] is None]
-    earlier = _find_first(tx, set(hashes))
-    if not earlier and len(set(hashes)) == len(hashes):
-        tx.insert("reviews", _COLUMNS, rows, shared=shared)
-        return
-    originals: list[Row] = []
-    copies: list[Row] = []
+def insert(
+    tx: Transaction, pages: Iterable[tuple[int, Iterable[Record]]], *, at: datetime | None = None
+) -> None:
+    """Insert records of pages, each review linked to the first one with its text if there is one.
+
+    Args:
+        pages: numbers of pages, each with its records.
+        at: when they were collected, if not now.
+    """
+    rows: list[tuple[object, ...]] = []
+    copies: list[tuple[object, ...]] = []
     here: set[bytes] = set()
-    for row in rows:
-        digest = row[_HASH]
-        if row[_REFUSED] is not None:
-            originals.append((*row, None))
-        elif digest in here and digest not in earlier:
-            copies.append(row)
-        else:
-            here.add(digest)
-            originals.append((*row, earlier.get(digest)))
-    columns = (*_COLUMNS, "same_as")
-    tx.insert("reviews", columns, originals, shared=shared)
-    if copies:
-        earlier = _find_first(tx, {row[_HASH] for row in copies})
-        tx.insert("reviews", columns, [(*row, earlier[row[_HASH]]) for row in copies], shared=shared)
+    for page_id, records in pages:
+        for record in records:
+            row = (page_id, *record)
+            if record.refused is not None:
+                rows.append(row)
+            elif record.text_hash in here:
+                copies.append(row)  # a statement does not find the rows that it inserts itself
+            else:
+                here.add(record.text_hash)
+                rows.append(row)
+    for some in (rows, copies):
+        tx.insert(
+            "reviews", _COLUMNS, some, shared={"collected_at": at or tx.now}, computed={"same_as": _FIRST}
+        )
 
 
-def _find_first(tx: Transaction, hashes: Collection[bytes]) -> dict[bytes, int]:
-    """Return the number of the first review with each of these texts that is stored."""
-    wanted = list(hashes)
-    return {
-        bytes(digest): number
-        for start in range(0, len(wanted), _AT_ONCE)
-        for digest, number in tx.rows(_FIND_FIRST, hashes=wanted[start : start + _AT_ONCE])
-    }
-
-
-_FIND_FIRST = """
-    SELECT text_hash, min(id) FROM reviews WHERE text_hash IN :hashes AND same_as IS NULL AND refused IS NULL
-    GROUP BY text_hash
+_FIRST = """
+    CASE WHEN {refused} IS NULL THEN (
+        SELECT min(id) FROM reviews WHERE text_hash = {text_hash} AND same_as IS NULL AND refused IS NULL
+    ) END
 """
 
 
-def save_again(tx: Transaction, at: datetime, page_id: int, rows: Sequence[Row]) -> int:
+def save_again(tx: Transaction, at: datetime, page_id: int, records: Sequence[Record]) -> int:
     """Store the records of one page that was read again: new reviews, and refused records in place of earlier ones.
 
     A record without an id on its page is identified by its text: its place changes when others come before it.
@@ -117,16 +146,15 @@ def save_again(tx: Transaction, at: datetime, page_id: int, rows: Sequence[Row])
     tx.later("DELETE FROM reviews WHERE page_id = :page AND refused IS NOT NULL", page=page_id)
     stored = tx.rows("SELECT key, text_hash FROM reviews WHERE page_id = :page", page=page_id)
     keys, texts = {key for key, _ in stored}, {bytes(digest) for _, digest in stored}
-    added: list[Row] = []
-    for row in sorted(rows, key=lambda row: row[_REFUSED] is not None):
-        key, digest, is_refused = row[_KEY], row[_HASH], row[_REFUSED] is not None
-        has_place = key.startswith("#")
-        if not is_refused and (digest in texts if has_place else key in keys):
+    added: list[Record] = []
+    for record in sorted(records, key=lambda one: one.refused is not None):
+        key, has_place = record.key, record.key.startswith("#")
+        if record.refused is None and (record.text_hash in texts if has_place else key in keys):
             continue
         if has_place or key in keys:
-            key = f"#{digest.hex()[:16]}"
+            key = f"#{record.text_hash.hex()[:16]}"
         if key not in keys:
             keys.add(key)
-            added.append((*row[:_KEY], key, *row[_KEY + 1 :]))
-    insert(tx, added, at=at)
-    return sum(row[_REFUSED] is None for row in added)
+            added.append(record._replace(key=key))
+    insert(tx, [(page_id, added)], at=at)
+    return sum(record.refused is None for record in added)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.states import State, Transition, source, target
-from tasks.store.sql.batches import sqlite_time
+from tasks.store.sql.batches import utc_text
 from tasks.store.sql.transaction import Transaction
 
 LOCKED = "id IN :ids ORDER BY id FOR UPDATE"
@@ -191,7 +191,7 @@ def _log(
 
 
 def _plain(value: Any) -> Any:
-    return sqlite_time(value) if isinstance(value, datetime) else value
+    return utc_text(value) if isinstance(value, datetime) else value
 
 
 _TOLD = ("subtask_id", "token", "attempt_id", "node", "reason", "detail")

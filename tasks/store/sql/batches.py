@@ -28,23 +28,31 @@ _UNSTORABLE = "\ufffd"
 
 @cache
 def insertion(
-    table: str, columns: tuple[str, ...], shared: tuple[str, ...], *, skip_known: bool, sqlite: bool
+    table: str,
+    columns: tuple[str, ...],
+    shared: tuple[str, ...],
+    computed: tuple[tuple[str, str], ...] = (),
+    *,
+    skip_known: bool,
+    sqlite: bool,
 ) -> str:
     """Return the text that inserts rows.
 
     Args:
         columns: of the table, that each row has a value for.
         shared: further columns, that have one value for all rows.
+        computed: further columns, each with an SQL expression; `{name}` in it is the row's value of a column.
         skip_known: leave out rows whose key is there already.
     """
     names = (*columns, *shared)
-    quoted = [f'"{name}"' for name in names]
+    of_postgres = [*(f'given."{name}"' for name in columns), *(f":{name}" for name in shared)]
+    values = _marks(names) if sqlite else of_postgres
+    of_row = dict(zip(names, values, strict=True))
+    values += [expression.format_map(of_row) for _, expression in computed]
+    quoted = [f'"{name}"' for name in (*names, *(name for name, _ in computed))]
+    listed = ", ".join(values)
+    source = f"VALUES ({listed})" if sqlite else f"SELECT {listed} FROM {_json_source(table)}"
     skipping = " ON CONFLICT DO NOTHING" if skip_known else ""
-    if sqlite:
-        source = f"VALUES ({', '.join(_marks(names))})"
-    else:
-        values = [*(f'given."{name}"' for name in columns), *(f":{name}" for name in shared)]
-        source = f"SELECT {', '.join(values)} FROM {_json_source(table)}"
     return f"INSERT INTO {table} ({', '.join(quoted)}) {source}{skipping}"
 
 
@@ -110,7 +118,11 @@ def sqlite_rows(
 ) -> Sequence[tuple[Any, ...]]:
     """Return rows as SQLite's driver takes them, each followed by the values that all of them share."""
     of_all = _convert(_conversions(table, tuple(shared)), tuple(shared.values()))
-    conversions = _conversions(table, columns)
+    conversions = [
+        (place, convert)
+        for place, convert in _conversions(table, columns)
+        if convert is not utc_text or any(isinstance(row[place], datetime) for row in rows)
+    ]
     if not conversions:
         return [row + of_all for row in rows] if of_all else rows
     return [_convert(conversions, row) + of_all for row in rows]
@@ -128,7 +140,7 @@ def _convert(conversions: Sequence[_Conversion], row: tuple[Any, ...]) -> tuple[
 def _conversions(table: str, columns: tuple[str, ...]) -> Sequence[_Conversion]:
     """Return which of a table's columns SQLite takes in another form, by place."""
     types = metadata.tables[table].columns
-    by_type: list[tuple[type, Callable[[Any], Any]]] = [(UtcDateTime, sqlite_time), (JSON, json_text)]
+    by_type: list[tuple[type, Callable[[Any], Any]]] = [(UtcDateTime, utc_text), (JSON, json_text)]
     return [
         (place, convert)
         for place, name in enumerate(columns)
@@ -137,6 +149,9 @@ def _conversions(table: str, columns: tuple[str, ...]) -> Sequence[_Conversion]:
     ]
 
 
-def sqlite_time(time: datetime) -> str:
-    """Return an aware time as SQLite stores it: in UTC, to the microsecond, without its zone."""
+def utc_text(time: datetime) -> str:
+    """Return an aware time as SQLite stores it: in UTC, to the microsecond, without its zone.
+
+    PostgreSQL reads it as UTC, the zone of its sessions (`tasks.store.sql.postgres`).
+    """
     return (time if time.tzinfo is UTC else time.astimezone(UTC)).isoformat(" ", "microseconds")[:_ZONE_AT]

@@ -145,7 +145,7 @@ set_wait_callback(_wait)
 
 
 def open_postgres(url: URL, pool_size: int) -> Engine:
-    """Return an engine whose connections have these limits; options in the URL come after ours and win."""
+    """Return an engine whose connections have these limits; options in the URL win, but for the time zone."""
     given = str(url.query.get("options", ""))
     limits = " ".join(f"-c {name}={1000 * seconds:.0f}" for name, seconds in _SESSION.items())
     return create_engine(
@@ -157,7 +157,7 @@ def open_postgres(url: URL, pool_size: int) -> Engine:
         use_native_hstore=False,  # saves each connection a round trip that looks for a type no table has
         connect_args={
             **{name: value for name, value in _TCP.items() if name not in url.query},
-            "options": f"{limits} -c timezone=UTC {given}".strip(),
+            "options": f"{limits} {given} -c timezone=UTC",  # so that a `utc_text` is read as UTC
             "connection_factory": _Connection,
         },
     )

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import Connection
 
 from tasks.domain.errors import StoreFailed
-from tasks.store.sql.batches import document, insertion, json_text, sqlite_rows, sqlite_time, updating
+from tasks.store.sql.batches import document, insertion, json_text, sqlite_rows, updating, utc_text
 from tasks.store.sql.records import read_time, reader_of
 
 R = TypeVar("R")
@@ -135,6 +135,7 @@ class Transaction:
         rows: Sequence[tuple[Any, ...]],
         *,
         shared: Mapping[str, Any] = NOTHING,
+        computed: Mapping[str, str] = NOTHING,
         skip_known: bool = False,
     ) -> None:
         """Insert rows, numbered in the order given; to PostgreSQL they travel with the next statement.
@@ -142,11 +143,13 @@ class Transaction:
         Args:
             columns: of the table, in the order of each row's values.
             shared: further columns that have the same value in every row.
+            computed: further columns, each with an SQL expression; `{name}` in it is the row's value of a column.
             skip_known: leave out rows whose key is there already.
         """
         if not rows:
             return
-        text = insertion(table, columns, tuple(shared), skip_known=skip_known, sqlite=self.is_sqlite)
+        further = tuple(shared), tuple(computed.items())
+        text = insertion(table, columns, *further, skip_known=skip_known, sqlite=self.is_sqlite)
         if self.is_sqlite:
             self._driver.executemany(text, sqlite_rows(table, columns, rows, shared))
         else:
@@ -280,7 +283,7 @@ def as_pattern(text: str) -> str:
 
 
 def _for_sqlite(value: Any) -> Any:
-    return sqlite_time(value) if isinstance(value, datetime) else _encode_json(value)
+    return utc_text(value) if isinstance(value, datetime) else _encode_json(value)
 
 
 def _encode_json(value: Any) -> Any:
