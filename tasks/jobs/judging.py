@@ -6,6 +6,7 @@ the next one continues there. `judge_links` is the sweep that judges the pages t
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ from tasks.store.queue.upkeep import get_mark, set_mark
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
+
+log = logging.getLogger("reviewloop.judging")
 
 BATCH = 50
 """Pages of a transaction."""
@@ -197,10 +200,22 @@ def page_judge(
 
 
 def link_judge(catalog: Catalog, voice: JudgeVoice) -> Callable[[StoredPage], JudgedPage]:
-    """Return the judge of a page for its products, which leaves the voices that its reviews have."""
+    """Return the judge of a page for its products, which leaves the voices that its reviews have.
+
+    If a page raises an error, that is logged and its open links become `WRONG_PRODUCT`: other pages go on, and a run
+    that waits for its last link ends.
+    """
 
     def judged(page: StoredPage) -> JudgedPage:
-        found, group = _judge_links_of(catalog, page), _group(catalog, page)
+        try:
+            found, group = _judge_links_of(catalog, page), _group(catalog, page)
+        except Exception:
+            log.exception(
+                "page %d (%s) can't be judged: its new products get none of its reviews",
+                page.row.id,
+                page.row.url,
+            )
+            return JudgedPage(page=page, links=_decide_open_links(page, Verdict.WRONG_PRODUCT))
         taken_in = [
             (number, one if one.voice is not None else one._replace(voice=voice(one, group)))
             for number, one in found.taken_in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from world import CATALOG, World, hit, review
@@ -210,6 +211,26 @@ def test_a_page_that_changed_meanwhile_is_left_as_it_is(world: World) -> None:
     assert refused_keys(world) == [("wrong_product", "0")]
     world.judge_links()
     assert [row.refused for row in world.rows(reviews)] == [None]
+
+
+def test_a_page_that_cannot_be_judged_is_logged_and_left_out(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail_once(*given: Any) -> Any:
+        monkeypatch.undo()
+        raise ZeroDivisionError
+
+    urls = [hit("1"), hit("2")]
+    lease, hits = world.found("甲", urls, MILK)
+    for target in hits.todo:
+        world.save(lease, target, [review("a", "光明高钙牛奶有点酸")], judge=True)
+    world.found("乙", urls, MILK)
+    monkeypatch.setattr(judging, "judge_for_products", fail_once)
+    world.judge_links()
+    verdicts = [row.verdict for row in world.rows(page_products, page_products.c.product_id == 2)]
+    assert verdicts == ["wrong_product", "review"]
+    assert [record.exc_info is not None for record in caplog.records] == [True]
+    assert judged(world).taken_back == 1, "`judge` looks at all pages again"
 
 
 def test_refused_texts_go_with_time(world: World) -> None:
