@@ -112,7 +112,7 @@ def _insert_pages(tx: Transaction, items: Sequence[NewPage], late: Collection[st
     """Insert pages that are not there yet; return their ids by key."""
     rows = []
     for page in items:
-        lease, n_reviews = page.lease, sum(one.refused is None for one in page.records)
+        lease, n_reviews = page.lease, [one.refused for one in page.records].count(None)
         content = (page.title, page.content_hash, page.encoding, page.size, n_reviews)
         came_by = (lease.node, lease.attempt_id, lease.token in late)
         rows.append(

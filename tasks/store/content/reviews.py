@@ -59,7 +59,7 @@ class Record(NamedTuple):
     refused: str | None
 
 
-_COLUMNS = ("page_id", *Record._fields)
+_COLUMNS = (*Record._fields, "page_id", "collected_at")
 _FIRST_VOICE = Record._fields.index("voice")
 VOICE = Record._fields[_FIRST_VOICE : _FIRST_VOICE + len(VoiceJudgement._fields)]
 _OTHER_PRODUCT = Verdict.WRONG_PRODUCT.value
@@ -112,9 +112,11 @@ def insert(
     rows: list[tuple[object, ...]] = []
     copies: list[tuple[object, ...]] = []
     here: set[bytes] = set()
+    collected_at = utc_text(at or tx.now)
     for page_id, records in pages:
+        added = (page_id, collected_at)
         for record in records:
-            row = (page_id, *record)
+            row = record + added
             if record.refused is not None:
                 rows.append(row)
             elif record.text_hash in here:
@@ -123,9 +125,7 @@ def insert(
                 here.add(record.text_hash)
                 rows.append(row)
     for some in (rows, copies):
-        tx.insert(
-            "reviews", _COLUMNS, some, shared={"collected_at": at or tx.now}, computed={"same_as": _FIRST}
-        )
+        tx.insert("reviews", _COLUMNS, some, computed={"same_as": _FIRST})
 
 
 _FIRST = """

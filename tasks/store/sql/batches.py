@@ -121,11 +121,16 @@ def sqlite_rows(
     conversions = [
         (place, convert)
         for place, convert in _conversions(table, columns)
-        if convert is not utc_text or any(isinstance(row[place], datetime) for row in rows)
+        if convert is not utc_text or not _is_text(place, rows)
     ]
     if not conversions:
         return [row + of_all for row in rows] if of_all else rows
     return [_convert(conversions, row) + of_all for row in rows]
+
+
+def _is_text(place: int, rows: Sequence[tuple[Any, ...]]) -> bool:
+    """Return True if a column of times holds texts (`utc_text`): then it does in every row."""
+    return isinstance(next((row[place] for row in rows if row[place] is not None), None), str)
 
 
 def _convert(conversions: Sequence[_Conversion], row: tuple[Any, ...]) -> tuple[Any, ...]:
