@@ -329,21 +329,17 @@ def test_a_batch_gives_what_its_items_give_one_by_one(store: Store, batches: lis
     assert in_batches == alone
 
 
-def test_two_late_pages_of_one_target_are_two_tries(store: Store) -> None:
-    late = [("page", name, hit("1"), "0", [("a", "x")]) for name in ("lost", "next")]
-    batches = [[("close", "next", 0, FailureReason.BLOCKED, None)], late]
-    assert _written(store, batches, _in_one_batch) == _written(store, batches, _one_by_one)
-
-
 @pytest.mark.parametrize(
-    "steps",
+    ("before", "steps"),
     [
-        pytest.param([("start", "granted"), ("start", "granted")], id="a notification that rings twice"),
+        pytest.param([], [("start", "granted"), ("start", "granted")], id="a notification that rings twice"),
         pytest.param(
+            [],
             [("close", "reading", 1, None, None), ("close", "reading", 2, FailureReason.BLOCKED, None)],
             id="an attempt that closes twice",
         ),
         pytest.param(
+            [],
             [
                 ("page", "reading", hit("1"), "0", [("a", "x"), ("", "x")]),
                 ("page", "next", hit("1"), "1", [("a", "x"), ("b", "z"), ("", "z")]),
@@ -352,18 +348,27 @@ def test_two_late_pages_of_one_target_are_two_tries(store: Store) -> None:
             id="one page, three leases",
         ),
         pytest.param(
+            [],
             [("page", name, hit("4"), "0", [("a", "x")]) for name in ("next", "lost")],
             id="in time, then late",
         ),
         pytest.param(
+            [],
             [("page", name, hit("4"), "0", [("a", "x")]) for name in ("lost", "next")],
             id="late, then in time",
         ),
         pytest.param(
+            [("close", "next", 0, FailureReason.BLOCKED, None)],
+            [("page", name, hit("1"), "0", [("a", "x")]) for name in ("lost", "next")],
+            id="two late pages of one target are two tries",
+        ),
+        pytest.param(
+            [],
             [("results", name, [hit("1"), OLD, hit("5")], False, 60.0) for name in ("first", "second")],
             id="two chunks of a task that list the same hits",
         ),
         pytest.param(
+            [],
             [
                 ("page", "reading", hit("2"), "0", [("a", "x")]),
                 ("end", "reading", OLD, "stored"),
@@ -377,24 +382,7 @@ def test_two_late_pages_of_one_target_are_two_tries(store: Store) -> None:
         ),
     ],
 )
-def test_what_meets_in_one_batch(store: Store, steps: list[Step]) -> None:
-    in_batches = _written(store, [steps], _in_one_batch)
-    alone = _written(store, [steps], _one_by_one)
+def test_what_meets_in_one_batch(store: Store, before: list[Step], steps: list[Step]) -> None:
+    in_batches = _written(store, [before, steps], _in_one_batch)
+    alone = _written(store, [before, steps], _one_by_one)
     assert in_batches == alone
-
-
-def test_a_doorbell_that_rings_twice_in_one_batch_starts_one_attempt(world: World) -> None:
-    lease = world.grant(world.waiting())
-    assert lease is not None
-    works = world.do(BEGIN_LEASES.run, [Renewal(lease, SILENT)] * 2)
-    assert [work is not None for work in works] == [True, False]
-
-
-def test_an_attempt_closes_once_however_often_it_says_so_in_one_batch(world: World) -> None:
-    lease, _ = world.begin(world.waiting())
-    closes = [
-        Close(lease, AttemptReport(counters=Counters()), AFTER_ATTEMPT),
-        Close(lease, AttemptReport(counters=Counters(), reason=FailureReason.BLOCKED), AFTER_ATTEMPT),
-    ]
-    assert world.do(CLOSE_ATTEMPTS.run, closes) == [True, False]
-    assert world.pair().attempts == 1
