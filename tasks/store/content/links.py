@@ -345,8 +345,7 @@ def refusal_counts(
 
 def refusals_by_reason(tx: Transaction) -> dict[str, int]:
     """Return the refused records of all pages by reason; those of another product count for each product of a page."""
-    of_others = {verdict: int(n) for verdict, n in tx.rows(_OF_OTHERS)}
-    return of_others | {reason: int(n) for reason, n in sorted(tx.rows(_BY_REASON))}
+    return {reason: int(n) for reason, n in tx.rows(_BY_REASON)}
 
 
 # A page has reviews, or records that are those of no product that it was found for.
@@ -356,12 +355,11 @@ _LINKS_OF_OTHERS = f"""
     ) w ON w.page_id = l.page_id
 """
 _N_OF_OTHERS = "sum(g.reviews + coalesce(w.n, 0))"
-_OF_OTHERS = f"""
-    SELECT l.verdict, {_N_OF_OTHERS} {_LINKS_OF_OTHERS} WHERE l.verdict IN {OTHER_PRODUCT}
-    GROUP BY l.verdict ORDER BY l.verdict DESC
-"""
 _NO_REVIEW = f"refused IS NOT NULL AND refused <> '{Verdict.WRONG_PRODUCT}'"
-_BY_REASON = f"SELECT refused, count(*) FROM reviews WHERE {_NO_REVIEW} GROUP BY refused"
+_BY_REASON = f"""
+    SELECT l.verdict, {_N_OF_OTHERS} {_LINKS_OF_OTHERS} WHERE l.verdict IN {OTHER_PRODUCT} GROUP BY l.verdict
+    UNION ALL SELECT refused, count(*) FROM reviews WHERE {_NO_REVIEW} GROUP BY refused
+"""
 _WANTED = "(CAST(:site AS text) IS NULL OR g.site = :site) AND (CAST(:product AS bigint) IS NULL OR p.id = :product)"
 _REFUSAL_COUNTS = f"""
     SELECT g.site, p.name AS product, l.verdict AS reason, count(*) AS pages, CAST({_N_OF_OTHERS} AS bigint) AS n
