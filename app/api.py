@@ -14,7 +14,7 @@ from typing import Any
 
 from app.cli.options import settings_of, store_there
 from tasks.domain.voices import voices_of
-from tasks.store.queries.reviews import ReviewFilter, review_rows
+from tasks.store.queries.reviews import ReviewFilter, list_reviews
 
 
 def reviews(
@@ -53,5 +53,5 @@ def reviews(
         voices=voices_of(voices),
     )
     with store_there(settings_of(db)) as store, store.read() as tx:
-        for row in review_rows(tx, wanted):
+        for row in list_reviews(tx, wanted):
             yield asdict(row)

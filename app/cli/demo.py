@@ -90,7 +90,7 @@ def _crawl(
     from app.run.embedded import crawl
     from app.run.open_store import open_store
     from app.run.process import Until
-    from tasks.store.queries.reviews import review_rows
+    from tasks.store.queries.reviews import list_reviews
 
     with ExitStack() as stack:
         lab = stack.enter_context(running_lab(settings.catalog(), "demo", reviews=None))
@@ -102,7 +102,7 @@ def _crawl(
         until = Until(done=True, seconds=LONGEST_S)
         done = watched(settings, store, NODES, lambda watch: crawl(settings, store, rows, until, watch))
         with store.read() as tx:
-            done = replace(done, samples=samples(review_rows(tx)))  # also of earlier runs
+            done = replace(done, samples=samples(list_reviews(tx)))  # also of earlier runs
             verification = verify(tx)
         show(settings, done, verification)
         if web:

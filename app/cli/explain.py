@@ -54,12 +54,12 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
     settings = settings_of(db, sites)
     with store_there(settings) as store:
         with store.read() as tx:
-            row = subtask_queries.subtask(tx, subtask)
+            row = subtask_queries.get_subtask(tx, subtask)
             if row is None:
                 raise UnknownSubtask(f"there is no subtask {subtask}")
-            events = subtask_queries.events_of(tx, subtask)
-            attempts = subtask_queries.attempts_of(tx, subtask)
-            targets = subtask_queries.targets_of(tx, subtask)
+            events = subtask_queries.list_events(tx, subtask)
+            attempts = subtask_queries.list_attempts(tx, subtask)
+            targets = subtask_queries.list_targets(tx, subtask)
             refused = links.refusal_counts(tx, site=row["site"], product_id=row["product_id"])
         now_would = _preview(settings, store, subtask) if row["state"] == State.WAIT else None
     if as_json:

@@ -24,8 +24,8 @@ from app.files.exporting import (
 from splitter.errors import InputError
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice, voices_of
-from tasks.store.queries.exports import Cursor, cursor_of, new_rows, next_cursor
-from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows
+from tasks.store.queries.exports import Cursor, get_next_cursor, list_new_rows, read_cursor
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
 
 
 @click.group()
@@ -130,11 +130,11 @@ def reviews(
             check_site(tx, settings, site)
         before, after = None, None
         if cursor_file is None:
-            rows = review_rows(tx, wanted)
+            rows = list_reviews(tx, wanted)
         else:
             before = _begun(cursor_file)
-            after = next_cursor(tx, wanted, before, str(cursor_file))
-            rows = new_rows(tx, wanted, before, after)
+            after = get_next_cursor(tx, wanted, before, str(cursor_file))
+            rows = list_new_rows(tx, wanted, before, after)
         shown = pseudonymised(rows, pseudonyms(settings))
         if target == "-":
             out = sys.stdout.buffer
@@ -174,7 +174,7 @@ def _kind(form: str | None, target: str, spreadsheet: bool, as_json: bool) -> st
 def _begun(cursor_file: Path) -> Cursor | None:
     """The cursor in a file; None where there is no such file yet. Raises InputError."""
     try:
-        return cursor_of(cursor_file.read_text("utf-8"), str(cursor_file))
+        return read_cursor(cursor_file.read_text("utf-8"), str(cursor_file))
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:

@@ -103,11 +103,11 @@ def show(
     """
     settings = settings_of(db, sites, lab=lab)
     with store_there(settings) as store, store.read() as tx:
-        row = subtask_queries.subtask(tx, subtask)
+        row = subtask_queries.get_subtask(tx, subtask)
         if row is None:
             raise UnknownSubtask(f"there is no subtask {subtask}")
-        attempts = subtask_queries.attempts_of(tx, subtask)
-        targets = subtask_queries.targets_of(tx, subtask)
+        attempts = subtask_queries.list_attempts(tx, subtask)
+        targets = subtask_queries.list_targets(tx, subtask)
         waiting = manual.list_manual(tx, after=subtask - 1, most=1) if row["state"] == State.MANUAL else []
     again = None
     if refetch:

@@ -133,7 +133,7 @@ def abandon(subtasks: tuple[int, ...], why: str, dry_run: bool, db: str | None, 
 def _print_dry_run(store: Store, ids: Sequence[int], what: str, as_json: bool) -> None:
     """The subtasks that an action would be done to, with nothing done."""
     with store.read() as tx:
-        rows = [(number, subtask_queries.subtask(tx, number)) for number in dict.fromkeys(ids)]
+        rows = [(number, subtask_queries.get_subtask(tx, number)) for number in dict.fromkeys(ids)]
     there = [{"subtask": number, **{name: row[name] for name in _TOLD}} for number, row in rows if row]
     unknown = [number for number, row in rows if row is None]
     for number in unknown:

@@ -25,6 +25,6 @@ def check_node(tx: Transaction, name: str | None) -> None:
     """Look whether the store knows a node; None is no node. Raises InputError."""
     if name is None:
         return
-    known = queue_queries.node_names(tx)
+    known = queue_queries.list_node_names(tx)
     if name not in known:
         raise InputError.unknown("node", name, known, "`reviewloop nodes list`")

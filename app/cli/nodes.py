@@ -164,9 +164,9 @@ def pairs(site: str | None, node: str | None, products: bool, db: str | None, as
         check_node(tx, node)
         refused = links.refusal_counts(tx, site=site)
         if products:
-            rows = pair_queries.pairs_by_product(tx, site, node)
+            rows = pair_queries.list_product_pairs(tx, site, node)
         else:
-            every = pair_queries.pairs(tx)
+            every = pair_queries.list_pairs(tx)
             rows = [row for row in every if site in (None, row.site) and node in (None, row.node)]
         worths = permit_worths(tx) if rows else {}
     worth = [worths.get((row.site, row.node), PermitWorth()) for row in rows]

@@ -39,7 +39,7 @@ from splitter.errors import InputError
 from splitter.lexicon import is_brand
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
-from tasks.store.queries.products import Relaxed, product_rows
+from tasks.store.queries.products import Relaxed, list_products
 
 _MOST_LINES = 20
 _NAMED = 5
@@ -175,11 +175,11 @@ def list_(db: str | None, as_json: bool) -> None:
     settings = settings_of(db)
     catalog = settings.catalog()
     with store_there(settings) as store, store.read() as tx:
-        rows = sorted(product_rows(tx), key=lambda row: -row.priority)
+        rows = sorted(list_products(tx), key=lambda row: -row.priority)
         fewer: defaultdict[int, list[Relaxed]] = defaultdict(list)
         for one in product_queries.list_relaxed(tx):
             fewer[one.product_id].append(one)
-        covered = product_queries.product_coverages(tx, catalog.most_hits)
+        covered = product_queries.get_coverages(tx, catalog.most_hits)
     if as_json:
         print_json(
             {

@@ -40,11 +40,11 @@ def status(db: str | None, as_json: bool) -> None:
     rule = settings.buffer()
     with store_there(settings) as store, store.read() as tx:
         state = read_state(tx, HostCatalog(catalog).of_site, timedelta(seconds=rule.silent_after_s))
-        totals = queue_queries.totals(tx)
+        totals = queue_queries.get_totals(tx)
         refused = links.refusals_by_reason(tx)
         unrendered = nodes.count_unrendered(tx)
         covered = sum(
-            product_queries.product_coverages(tx, catalog.most_hits).values(), product_queries.Coverage()
+            product_queries.get_coverages(tx, catalog.most_hits).values(), product_queries.Coverage()
         )
         relaxed = len(product_queries.list_relaxed(tx))
     now, load, waits = state.now, state.load, state.waits

@@ -54,8 +54,8 @@ class FailedAttempt:
     last_head: str | None = None
 
 
-def _find_attempts(tx: Transaction, row: ManualRow) -> list[FailedAttempt]:
-    """Return every attempt of a subtask, and one with the number 0 if there was none."""
+def _find_attempts(tx: Transaction, row: ManualRow) -> Iterator[FailedAttempt]:
+    """Yield every attempt of a subtask, or one with the number 0 if there was none."""
     untried = FailedAttempt(
         reason=row.reason,
         site=row.site,
@@ -64,26 +64,25 @@ def _find_attempts(tx: Transaction, row: ManualRow) -> list[FailedAttempt]:
         why=row.why,
         suggestion=row.suggestion,
     )
-    found = []
-    for one in subtask_queries.attempts_of(tx, row.subtask_id):
+    attempts = subtask_queries.list_attempts(tx, row.subtask_id)
+    if not attempts:
+        yield untried
+    for one in attempts:
         last = one["last_response"] or {}
-        found.append(
-            replace(
-                untried,
-                no=one["no"],
-                node=one["node"],
-                allocated_at=one["allocated_at"],
-                ended=one["reason"] or one["outcome"],
-                requests=one["requests"],
-                collected=one["collected"],
-                errors=", ".join(f"{n} × {name}" for name, n in one["errors"].items()) or None,
-                last_url=last.get("url"),
-                last_status=last.get("status"),
-                last_error=last.get("error"),
-                last_head=(last.get("head") or "")[:_HEAD] or None,
-            )
+        yield replace(
+            untried,
+            no=one["no"],
+            node=one["node"],
+            allocated_at=one["allocated_at"],
+            ended=one["reason"] or one["outcome"],
+            requests=one["requests"],
+            collected=one["collected"],
+            errors=", ".join(f"{n} × {name}" for name, n in one["errors"].items()) or None,
+            last_url=last.get("url"),
+            last_status=last.get("status"),
+            last_error=last.get("error"),
+            last_head=(last.get("head") or "")[:_HEAD] or None,
         )
-    return found or [untried]
 
 
 def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
@@ -93,7 +92,7 @@ def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
         form: one of the values of `FORMATS`.
     """
     waiting = sorted(manual.list_manual(tx), key=cause_of)
-    stories = [(row, _find_attempts(tx, row)) for row in waiting]
+    stories = [(row, list(_find_attempts(tx, row))) for row in waiting]
     if form in ("csv", "xlsx"):
         write_rows((one for _, attempts in stories for one in attempts), FailedAttempt, form, out)
         return len(waiting)

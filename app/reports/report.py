@@ -19,9 +19,9 @@ from splitter.catalog.model import Catalog
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice
 from tasks.store.queries import products as product_queries
-from tasks.store.queries.products import product_rows
+from tasks.store.queries.products import list_products
 from tasks.store.queries.queues import NOT_JUDGED
-from tasks.store.queries.reviews import ReviewFilter, ReviewRow, check_products, count_reviews, review_rows
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, check_products, count_reviews, list_reviews
 from tasks.store.sql.transaction import Transaction
 
 _SHOWN = 30
@@ -66,8 +66,8 @@ def report(tx: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> str:
     wanted = ReviewFilter(products=tuple(names))
     check_products(tx, wanted.products)
     counts = count_reviews(tx, wanted)
-    listed = [row for row in product_rows(tx) if not names or row.name in names]
-    covered = product_queries.product_coverages(tx, catalog.most_hits)
+    listed = [row for row in list_products(tx) if not names or row.name in names]
+    covered = product_queries.get_coverages(tx, catalog.most_hits)
     label = _period(counts.by_day)
     by_period = _by_period(counts.by_day, label)
     complaints = _by_period(counts.complaints, label)
@@ -77,6 +77,7 @@ def report(tx: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> str:
         every[period] += n
     sites = [site for site, _ in counts.by_site.most_common(_SHOWN)]
     told = sorted(listed, key=lambda row: (-counts.by_product[row.name], row.name))
+    sampled = [row.name for row in told[:_SHOWN] if counts.by_product[row.name]]
     return page(
         "report.html",
         at=tx.now.astimezone(CHINA),
@@ -100,18 +101,13 @@ def report(tx: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> str:
             for one in Voice
             if counts.by_voice[one]
         ],
-        samples=[
-            one
-            for row in told[:_SHOWN]
-            if counts.by_product[row.name]
-            for one in _samples(tx, ReviewFilter(products=(row.name,)))
-        ],
+        samples=[one for name in sampled for one in _samples(tx, ReviewFilter(products=(name,)))],
     )
 
 
 def _samples(tx: Transaction, wanted: ReviewFilter) -> Sequence[ReviewRow]:
     """Return some readable reviews."""
-    return list(islice(readable(review_rows(tx, wanted)), _SAMPLES))
+    return list(islice(readable(list_reviews(tx, wanted)), _SAMPLES))
 
 
 def _heat(

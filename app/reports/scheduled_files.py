@@ -15,7 +15,7 @@ from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
-from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
 from tasks.store.sql.database import Store
@@ -117,7 +117,7 @@ def _write(tx: Transaction, tools: DeliveryTools, taken: Schedule, out: IO[bytes
     """Write the file; returns what to say of it."""
     names, form = tuple(taken.options.get("products", ())), taken.options["format"]
     if taken.kind is ScheduleKind.EXPORT:
-        rows = pseudonymised(review_rows(tx, ReviewFilter(products=names)), tools.pseudonyms())
+        rows = pseudonymised(list_reviews(tx, ReviewFilter(products=names)), tools.pseudonyms())
         return f"{write_rows(rows, ReviewRow, form, out):,} rows"
     if taken.kind is ScheduleKind.FAILED_REPORT:
         from app.reports.failed_report import write_failed_report  # brings Jinja2

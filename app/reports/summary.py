@@ -13,9 +13,9 @@ from app.views.loop_state import LoopState, read_state
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums, PairRow
-from tasks.store.queries.products import ProductRow, product_rows
+from tasks.store.queries.products import ProductRow, list_products
 from tasks.store.queries.queues import HostsOf, Stored, Totals
-from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
 from tasks.store.queue import manual
 from tasks.store.queue.manual import ManualRow
 from tasks.store.sql.database import Store
@@ -72,15 +72,15 @@ def summary(
     with store.read() as tx:
         return Summary(
             state=read_state(tx, hosts_of, timedelta(seconds=15)),
-            pairs=tuple(pairs.pairs(tx)),
-            totals=queue_queries.totals(tx),
+            pairs=tuple(pairs.list_pairs(tx)),
+            totals=queue_queries.get_totals(tx),
             added=queue_queries.count_stored_since(tx, begin),
             manual=tuple(sorted(manual.list_manual(tx), key=cause_of)),
             seconds=round(seconds, 2),
             settings=settings,
-            products=tuple(sorted((row for row in product_rows(tx) if row.reviews), key=_most_first)),
-            samples=samples(review_rows(tx, ReviewFilter(after=begin.review_id))),
-            statistics=pairs.run_attempts(tx, begin.attempt_id),
+            products=tuple(sorted((row for row in list_products(tx) if row.reviews), key=_most_first)),
+            samples=samples(list_reviews(tx, ReviewFilter(after=begin.review_id))),
+            statistics=pairs.get_run_sums(tx, begin.attempt_id),
         )
 
 

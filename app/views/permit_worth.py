@@ -36,7 +36,7 @@ def permit_worths(tx: Transaction) -> Mapping[tuple[str, str], PermitWorth]:
     now_s = tx.now.timestamp()
     knowledge = _knowledge(tx)
     chances = posterior(knowledge, now_s, knowledge.sites, knowledge.nodes).mean().page_chance
-    prices = [one for one in pairs.last_prices(tx) if one[2] is not None]
+    prices = [one for one in pairs.list_last_prices(tx) if one[2] is not None]
     permit = {site: price for site, _, price, _ in prices}
     slot = {node: price for _, node, _, price in prices}
     return {

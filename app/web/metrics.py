@@ -52,7 +52,7 @@ def _read(tx: Transaction) -> list[Metric]:
     return [
         _gauge("reviewloop_info", "Version of the dashboard that tells this.", {(VERSION,): 1.0}, "version"),
         *_of_queues(tx),
-        *_of_pairs(pairs.pairs(tx)),
+        *_of_pairs(pairs.list_pairs(tx)),
         *_of_nodes(tx),
         *_measure_hosts(tx),
         *_of_scheduler(load_measurements(tx), tx.now),
@@ -106,13 +106,13 @@ def _of_queues(tx: Transaction) -> Iterator[Metric]:
     yield _gauge("reviewloop_pages_per_second", "Stored in the last 120 s.", {(): pace.pages_per_s})
     yield _gauge("reviewloop_reviews_per_second", "Stored in the last 120 s.", {(): pace.reviews_per_s})
 
-    latest = pairs.recent_attempts(tx, tx.now - timedelta(seconds=_PACE_S))
+    latest = pairs.list_recent_attempts(tx, tx.now - timedelta(seconds=_PACE_S))
     said = "Of attempts that ended in the last 120 s."
     requests, received = sum(one.requests for one in latest), sum(one.bytes for one in latest)
     yield _gauge("reviewloop_requests_per_second", said, {(): requests / _PACE_S})
     yield _gauge("reviewloop_received_bytes_per_second", said, {(): received / _PACE_S})
     failures = Counter[tuple[str, str]]()
-    for group in pairs.recent_attempts(tx):
+    for group in pairs.list_recent_attempts(tx):
         if group.reason is not None:
             failures[group.site, group.reason] += group.n
     yield _gauge(

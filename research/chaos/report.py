@@ -131,7 +131,7 @@ def make_report(
     with store.read() as tx:
         found = verify(tx)
         queues = transitions.count_queues(tx)
-        recalls = queue_queries.totals(tx).recalls
+        recalls = queue_queries.get_totals(tx).recalls
     violations = [asdict(one) for one in found.violations]
     violations += [_violation("to a person", why, number) for number, why in to_a_person.items()]
     if compared is not None:

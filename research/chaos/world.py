@@ -91,7 +91,7 @@ class Products:
         self._store = store
         self._supply = supply
         with store.read() as tx:  # a folder may hold an earlier run
-            self.added = queue_queries.totals(tx).products
+            self.added = queue_queries.get_totals(tx).products
 
     def feed(self) -> None:
         """Add the next product where there is little left to do. Raises what the database raises."""

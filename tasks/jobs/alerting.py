@@ -79,12 +79,12 @@ def find_facts(
     Args:
         engines: names of the engines, by host.
     """
-    hits = pairs.recent_hits(tx, tx.now - LATELY) if rules.completion is not None else ()
+    hits = pairs.list_recent_hits(tx, tx.now - LATELY) if rules.completion is not None else ()
     return AlertFacts(
         looking_since=looking_since,
         nodes={one.name: one.seen_at for one in nodes.list_nodes(tx) if one.seen_at and not one.drained},
         manual=transitions.count_queues(tx)[State.MANUAL],
-        collected_at=queues.newest_page_at(tx),
+        collected_at=queues.get_newest_page_time(tx),
         work_waits=rules.idle is not None and queues.has_old_work(tx, timedelta(minutes=rules.idle)),
         completion={site: Completion(*counts) for site, *counts in hits},
         refusals=_find_refusals(tx, engines) if rules.refusing is not None else (),

@@ -139,7 +139,9 @@ class SchedulerState:
         if self._measured is not None and abs(tx.now - self._measured) < every:
             return
         self._measured = tx.now
-        round_trips = {(one.site, one.node): one.rtt_ms for one in pairs.pairs(tx) if one.rtt_ms is not None}
+        round_trips = {
+            (one.site, one.node): one.rtt_ms for one in pairs.list_pairs(tx) if one.rtt_ms is not None
+        }
         if round_trips == self._round_trips:
             return
         self._round_trips = round_trips

@@ -17,7 +17,7 @@ from app.files import xlsx
 from app.files.exporting import FORMATS, format_of, whole_file, write_rows
 from splitter.errors import InputError
 from splitter.spans import CHINA
-from tasks.store.queries.reviews import ReviewRow, review_rows
+from tasks.store.queries.reviews import ReviewRow, list_reviews
 from tasks.store.sql.database import Store
 
 COLUMNS = [
@@ -127,7 +127,7 @@ def test_a_failed_export_leaves_what_was_there(crawled, reviewloop, tmp_path):
 def one_row(crawled):
     store = Store.open(crawled.url)
     with store.read() as tx:
-        row = next(iter(review_rows(tx)))
+        row = next(iter(list_reviews(tx)))
     store.close()
     return row
 

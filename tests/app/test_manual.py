@@ -20,7 +20,7 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queries import pairs as pair_queries
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries import subtask as subtask_queries
-from tasks.store.queries.reviews import ReviewFilter, review_rows
+from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.queue import attempts, leases, manual, nodes, schedules, tasks, transitions
 from tasks.store.queue.leases import Grant
 from tasks.store.queue.nodes import Node
@@ -69,10 +69,10 @@ def number(tx):
 
 def test_retry_begins_anew(tx, number):
     assert manual.retry(tx, number) == 2 * leases.HITS_UNREAD
-    row = subtask_queries.subtask(tx, number)
+    row = subtask_queries.get_subtask(tx, number)
     assert (row["state"], row["round"], row["recalls"], row["failed_on"]) == ("WAIT", 2, 0, [])
     assert (row["reason"], row["not_before"], row["assigned_node"]) == (None, None, None)
-    assert [(t["state"], t["tries"]) for t in subtask_queries.targets_of(tx, number)] == [("todo", 0)] * 2
+    assert [(t["state"], t["tries"]) for t in subtask_queries.list_targets(tx, number)] == [("todo", 0)] * 2
     assert verify(tx).violations == ()
     with pytest.raises(IllegalTransition, match="is in WAIT"):
         manual.retry(tx, number)
@@ -82,7 +82,7 @@ def test_retry_begins_anew(tx, number):
 
 def test_only_the_first_result_pages_are_asked_for(tx, number):
     assert manual.retry(tx, number, pages=1) == leases.HITS_UNREAD
-    told = [(one["url"], one["state"], one["reason"]) for one in subtask_queries.targets_of(tx, number)]
+    told = [(one["url"], one["state"], one["reason"]) for one in subtask_queries.list_targets(tx, number)]
     assert told == [(URLS[0], "todo", None), (URLS[1], "refused", "left_out")]
     assert verify(tx).violations == ()
 
@@ -92,15 +92,15 @@ def test_a_node_must_exist_and_be_of_the_kind(tx, number):
         manual.retry(tx, number, node="node3")
     with pytest.raises(InputError, match="node2 takes microblog"):
         manual.retry(tx, number, node="node2")
-    assert subtask_queries.subtask(tx, number)["state"] == "MANUAL"
+    assert subtask_queries.get_subtask(tx, number)["state"] == "MANUAL"
     manual.retry(tx, number, node="node1")
-    assert subtask_queries.subtask(tx, number)["assigned_node"] == "node1"
+    assert subtask_queries.get_subtask(tx, number)["assigned_node"] == "node1"
 
 
 def test_abandon(tx, number):
     attempts.cancel(tx, number, "gone")
-    assert subtask_queries.subtask(tx, number)["state"] == "CANCELLED"
-    assert subtask_queries.events_of(tx, number)[-1]["detail"] == {"why": "gone"}
+    assert subtask_queries.get_subtask(tx, number)["state"] == "CANCELLED"
+    assert subtask_queries.list_events(tx, number)[-1]["detail"] == {"why": "gone"}
     with pytest.raises(IllegalTransition):
         attempts.cancel(tx, number, "again")
 
@@ -111,13 +111,15 @@ def test_chosen(tx, number):
 
 
 def test_what_people_ask(tx, number):
-    [row] = pair_queries.pairs_by_product(tx, "12315.com", "node1")
+    [row] = pair_queries.list_product_pairs(tx, "12315.com", "node1")
     assert (row.product, row.attempts, row.failed, row.tried) == ("特仑苏", 1, 1, 1)
-    assert pair_queries.pairs_by_product(tx, None, "node2") == []
+    assert pair_queries.list_product_pairs(tx, None, "node2") == []
     assert queue_queries.count_by_site(tx) == {
         "12315.com": queue_queries.SiteRow(site="12315.com", tasks=1, manual=1)
     }
     assert schedules.list_schedules(tx) == []
     assert queue_queries.get_waiting_summary(tx).oldest_at is None
     assert queue_queries.count_stored_since(tx, queue_queries.Stored()) == queue_queries.Stored(attempt_id=1)
-    assert list(review_rows(tx, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=tx.now))) == []
+    assert (
+        list(list_reviews(tx, ReviewFilter(products=("特仑苏",), sites=("12315.com",), since=tx.now))) == []
+    )

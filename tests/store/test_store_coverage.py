@@ -17,7 +17,7 @@ def test_found_is_cut_at_the_engines_cap_and_unknown_found_does_not_count(store:
     world.do(lambda tx: tx.insert("targets", ("url", "url_key", "state"), hits, shared=of_task))
 
     def covered() -> Coverage:
-        (found,) = world.look(product_queries.product_coverages, lambda _: 12).values()
+        (found,) = world.look(product_queries.get_coverages, lambda _: 12).values()
         return found
 
     assert covered() == Coverage(0, 0, 1, 0, {"unknown": 1})

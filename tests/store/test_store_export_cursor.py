@@ -15,8 +15,8 @@ from tasks.domain.verdicts import Verdict
 from tasks.store.content import links, products
 from tasks.store.content.links import Link
 from tasks.store.content.products import NewProduct
-from tasks.store.queries.exports import Cursor, cursor_of, new_rows, next_cursor
-from tasks.store.queries.reviews import ALL, ReviewFilter, ReviewRow, review_rows
+from tasks.store.queries.exports import Cursor, get_next_cursor, list_new_rows, read_cursor
+from tasks.store.queries.reviews import ALL, ReviewFilter, ReviewRow, list_reviews
 from tasks.store.sql.tables import reviews as table
 
 Exported = tuple[str, int]
@@ -61,7 +61,7 @@ class Story:
         self.world.do(links.set_verdicts, [Link(page, self.other, verdict)])
 
     def every(self, wanted: ReviewFilter = ALL) -> list[Exported]:
-        return self.world.look(lambda conn: ids(review_rows(conn, wanted)))
+        return self.world.look(lambda conn: ids(list_reviews(conn, wanted)))
 
     def export(
         self, cursor: Cursor | None, wanted: ReviewFilter = ALL, *, later: timedelta = timedelta(seconds=61)
@@ -69,8 +69,8 @@ class Story:
         """Return the rows of an export at a later time, and its cursor, that was in a file."""
 
         with self.world.store.read(now=self.world.now + later) as tx:
-            after = next_cursor(tx, wanted, cursor, "file")
-            return ids(new_rows(tx, wanted, cursor, after)), cursor_of(after.text(), "file")
+            after = get_next_cursor(tx, wanted, cursor, "file")
+            return ids(list_new_rows(tx, wanted, cursor, after)), read_cursor(after.text(), "file")
 
 
 def ids(rows: Iterator[ReviewRow]) -> list[Exported]:
@@ -189,4 +189,4 @@ def test_a_cursor_of_another_store_is_refused(story: Story) -> None:
 )
 def test_what_is_no_cursor_of_this_version_is_refused(text: str, why: str) -> None:
     with pytest.raises(InputError, match=f"^file: .*{why}"):
-        cursor_of(text, "file")
+        read_cursor(text, "file")

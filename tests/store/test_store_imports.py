@@ -11,7 +11,7 @@ from tasks.domain.pages import Review
 from tasks.store.content import imports, products
 from tasks.store.content.imports import ImportedReview, page_of, review_key
 from tasks.store.content.products import NewProduct
-from tasks.store.queries.reviews import ReviewFilter, review_rows
+from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.queue import tasks
 from tasks.store.sql import tables
 from tasks.store.sql.database import Store
@@ -73,7 +73,7 @@ def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world: 
     (only,) = Story.read(_Of(world), lease, work.targets[0], ["1"], found=None)  # type: ignore[arg-type]
     world.save(lease, only, [review("a", "结块了")])
     saved(world, imported("结块了", "光明高钙牛奶"), imported("不错", "光明高钙牛奶"))
-    rows = world.look(lambda tx: list(review_rows(tx, ReviewFilter(products=("光明高钙牛奶",)))))
+    rows = world.look(lambda tx: list(list_reviews(tx, ReviewFilter(products=("光明高钙牛奶",)))))
     crawled, copy, own = rows
     assert [(r.provenance, r.source, r.attempt is None) for r in rows] == [
         ("crawled", None, False),

@@ -19,7 +19,7 @@ from tasks.store.content import imports, links, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.products import NewProduct, ProductEdit, edit
-from tasks.store.queries.reviews import review_rows
+from tasks.store.queries.reviews import list_reviews
 from tasks.store.queue import upkeep
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
@@ -62,7 +62,7 @@ def judged(
 
 
 def exported(world: World) -> list[tuple[str, str, str | None]]:
-    rows = world.look(lambda tx: list(review_rows(tx)))
+    rows = world.look(lambda tx: list(list_reviews(tx)))
     return [(row.product, row.body, row.voice) for row in rows]
 
 

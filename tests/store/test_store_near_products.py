@@ -11,7 +11,7 @@ from world import World, hit, review
 
 from app.actions import product_actions
 from tasks.store.content import links
-from tasks.store.queries.reviews import review_rows
+from tasks.store.queries.reviews import list_reviews
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import products as product_table
@@ -45,7 +45,7 @@ def verdicts(world: World) -> dict[str, str]:
 
 
 def owners(world: World) -> set[str]:
-    return {row.product for row in world.look(lambda tx: list(review_rows(tx)))}
+    return {row.product for row in world.look(lambda tx: list(list_reviews(tx)))}
 
 
 @pytest.mark.parametrize("order", list(permutations(CARS)))

@@ -115,7 +115,7 @@ def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small: World)
     )
     # 44 different ones: the engine's 45 was wrong, and stays beside.
     assert _found(small) == (44, Provenance.COUNTED, 45)
-    (covered,) = small.look(product_queries.product_coverages, lambda _: 20).values()
+    (covered,) = small.look(product_queries.get_coverages, lambda _: 20).values()
     assert (covered.stored, covered.reachable, covered.rests_on) == (44, 44, {"counted": 1})
 
 
@@ -145,7 +145,7 @@ def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small
     assert _found(small) == (35, Provenance.CAPPED, 45)
     _turn(small, (list(range(30, 40)), 30, False))
     assert small.rows(task_parts)[1].listed == 20
-    (covered,) = small.look(product_queries.product_coverages, lambda _: 20).values()
+    (covered,) = small.look(product_queries.get_coverages, lambda _: 20).values()
     assert (covered.reachable, covered.at_least) == (25, True)
 
 

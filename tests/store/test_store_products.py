@@ -15,7 +15,7 @@ from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
-from tasks.store.queries.products import product_rows
+from tasks.store.queries.products import list_products
 from tasks.store.queue import attempts, schedules, tasks
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import subtasks, virtual_tasks
@@ -29,7 +29,7 @@ def test_a_product_is_added_once(world: World, name: str) -> None:
         products.add, NewProduct(name=name, keywords=("蒙牛",), own_keywords=("蒙牛",), aliases=("别名",))
     )
     assert not world.do(products.add, NewProduct(name=name, keywords=("其他",)))
-    (row,) = world.look(product_rows)
+    (row,) = world.look(list_products)
     assert (row.name, row.keywords, row.aliases) == (name, ("蒙牛",), ("别名",))
     assert len(world.rows(virtual_tasks)) == 1
 

@@ -36,15 +36,15 @@ def crawled(world: World) -> World:
 def test_attempts_are_summed_by_how_they_ended(crawled: World) -> None:
     succeeded = AttemptGroup(SITE, "n1", "succeeded", None, 1, 6, 0, 1, 8.0, 2.0)
     failed = AttemptGroup(SITE, "n1", "failed", "blocked", 1, 1, 0, 0, 0.0, 0.0)
-    assert set(crawled.look(pairs.recent_attempts)) == {succeeded, failed}
+    assert set(crawled.look(pairs.list_recent_attempts)) == {succeeded, failed}
     minute_ago = crawled.now - timedelta(seconds=60)
-    assert crawled.look(pairs.recent_attempts, minute_ago) == [failed]
-    assert crawled.look(pairs.recent_hits, minute_ago) == [(SITE, 3, 0, 5, 1)]
-    run = crawled.look(pairs.run_attempts, 0)
+    assert crawled.look(pairs.list_recent_attempts, minute_ago) == [failed]
+    assert crawled.look(pairs.list_recent_hits, minute_ago) == [(SITE, 3, 0, 5, 1)]
+    run = crawled.look(pairs.get_run_sums, 0)
     assert (run.requests, run.collected, run.requests_per_page) == (7, 1, 7.0)
     assert run.outcomes == {"succeeded": 1, "failed": 1, "open": 1}
     assert run.reasons == {"blocked": 1}
-    assert crawled.look(pairs.last_prices) == [(SITE, "n1", None, None)] * 2 + [(SITE, "n1", 0.5, 0.25)]
+    assert crawled.look(pairs.list_last_prices) == [(SITE, "n1", None, None)] * 2 + [(SITE, "n1", 0.5, 0.25)]
 
 
 def test_queues_and_storing_over_time(crawled: World) -> None:

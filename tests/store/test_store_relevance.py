@@ -12,7 +12,7 @@ from tasks.domain.pages import Review
 from tasks.jobs import sweeps
 from tasks.store.content import links, pages
 from tasks.store.content.links import RefusalCount
-from tasks.store.queries.reviews import review_rows
+from tasks.store.queries.reviews import list_reviews
 from tasks.store.queue import snapshot, upkeep
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.result_pages import StoredHits
@@ -62,7 +62,7 @@ def _refused(world: World) -> list[tuple[str, str]]:
 
 
 def _exported(world: World) -> list[tuple[str, str]]:
-    return [(row.product, row.body) for row in world.look(lambda tx: list(review_rows(tx)))]
+    return [(row.product, row.body) for row in world.look(lambda tx: list(list_reviews(tx)))]
 
 
 def test_a_page_about_another_product_is_stored_and_its_reviews_are_refused(world: World) -> None:

@@ -15,7 +15,7 @@ from world import World, hit, review, undone
 from tasks.jobs import repost_linking
 from tasks.reading.near_duplicates import SHORTEST, plain
 from tasks.store.content import reposts
-from tasks.store.queries.reviews import review_rows
+from tasks.store.queries.reviews import list_reviews
 from tasks.store.sql.tables import review_bands, review_links, reviews, stored_values
 from tasks.store.sql.transaction import Transaction
 
@@ -74,8 +74,8 @@ def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world: Wo
     step(world, 100)
     assert [(row.review_id, row.original_id) for row in world.rows(review_links)] == [(2, 1)]
     with world.store.read() as tx:
-        shown = [(row.review, row.same_as, row.near_of) for row in review_rows(tx)]
-        how_near = [row.similarity for row in review_rows(tx)]
+        shown = [(row.review, row.same_as, row.near_of) for row in list_reviews(tx)]
+        how_near = [row.similarity for row in list_reviews(tx)]
     assert shown == [(1, None, None), (2, None, 1), (3, 1, None), (4, 2, 1)]
     assert how_near[0] is None
     assert how_near[1] == how_near[3] > 0.6

@@ -14,7 +14,7 @@ from tasks.store.content import imports, products, reposts, review_removal
 from tasks.store.content.links import Link, set_verdicts
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
-from tasks.store.queries.reviews import ReviewFilter, review_rows
+from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.queue.leases import WorkTarget
 from tasks.store.queue.result_pages import find_pages
 from tasks.store.sql import tables
@@ -36,7 +36,7 @@ def crawl(world: World, product: str, texts: dict[str, str]) -> Sequence[WorkTar
 
 def rows_of(world: World, product: str) -> list[str]:
     def read(tx: Transaction) -> list[str]:
-        return [row.body for row in review_rows(tx, ReviewFilter(products=(product,)))]
+        return [row.body for row in list_reviews(tx, ReviewFilter(products=(product,)))]
 
     found: list[str] = world.look(read)
     return found
@@ -55,7 +55,7 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     assert (was.reviews, removed.reviews, removed.kept, len(removed.alone)) == (3, 2, 1, 0)
     assert rows_of(world, OURS) == []
     assert (
-        world.look(product_queries.product_coverages, lambda _engine: 100)[ids[OURS]].share == 0.0
+        world.look(product_queries.get_coverages, lambda _engine: 100)[ids[OURS]].share == 0.0
     )  # of what was found
     assert rows_of(world, THEIRS) == [OTHER, FIRST, FORWARD, EDITED]
     assert linked(world).keys() == {FORWARD, EDITED}  # the copy took the place of its original

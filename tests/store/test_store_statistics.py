@@ -101,5 +101,5 @@ def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(worl
     world.do(attempts.silence, {lease: FailureReason.SILENT})
     assert world.pair().rtt_ms == pytest.approx(75.0)
     assert world.pair().rtt_n == 20
-    (row,) = world.look(pairs.pairs)
+    (row,) = world.look(pairs.list_pairs)
     assert row.rtt_ms == pytest.approx(75.0)

@@ -126,7 +126,7 @@ def attempts(page: Here, site: str, node: str, limit: Limit = _ROWS) -> list[Pai
     """The newest closed attempts of a pair, the oldest of them first."""
     _plain(site, node)
     with page.context.store.read() as tx:
-        return pairs.attempts_of_pair(tx, site, node, limit)
+        return pairs.list_pair_attempts(tx, site, node, limit)
 
 
 class Node(BaseModel):
@@ -182,16 +182,16 @@ def schedules(page: Here) -> list[ScheduleRow]:
 def products(page: Here, after: Number = 0, limit: Limit = _ROWS, contains: Text = "") -> list[ProductRow]:
     """Products by number; go on with `after` = the last one's id."""
     with page.context.store.read() as tx:
-        return product_queries.product_rows(tx, after=after, most=limit, contains=contains)
+        return product_queries.list_products(tx, after=after, most=limit, contains=contains)
 
 
 @router.get("/products/{number}", responses=PROBLEMS)
 def progress(page: Here, number: Id) -> list[SiteProgress]:
     """How far a product is at each site."""
     with page.context.store.read() as tx:
-        if not product_queries.product_rows(tx, only=number):
+        if not product_queries.list_products(tx, only=number):
             raise HTTPException(404, f"there is no product {number}")
-        return product_queries.progress(tx, number)
+        return product_queries.list_progress(tx, number)
 
 
 class CauseOfMany(BaseModel):

@@ -61,13 +61,13 @@ def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Resp
 def story(page: Here, subtask: SubtaskId) -> Response:
     """A subtask with every attempt, what was answered last, and its events."""
     with page.context.store.read() as tx:
-        row = subtask_queries.subtask(tx, subtask)
+        row = subtask_queries.get_subtask(tx, subtask)
         if row is None:
             raise UnknownSubtask(page.t("There is no subtask {n}.", n=subtask))
         waiting = manual.list_manual(tx, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
-        attempts = subtask_queries.attempts_of(tx, subtask)
-        targets = [one for one in subtask_queries.targets_of(tx, subtask) if one["state"] != "stored"]
-        events = subtask_queries.events_of(tx, subtask)
+        attempts = subtask_queries.list_attempts(tx, subtask)
+        targets = [one for one in subtask_queries.list_targets(tx, subtask) if one["state"] != "stored"]
+        events = subtask_queries.list_events(tx, subtask)
         names = [one.name for one in nodes.list_nodes(tx)]
     return page.html(
         "subtask.html",

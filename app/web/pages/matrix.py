@@ -49,9 +49,9 @@ def read_matrix(context: Context) -> Matrix:
     """The pairs now."""
 
     def read(tx: Transaction) -> Matrix:
-        sums = {(row.site, row.node): row for row in pairs.pairs(tx)}
+        sums = {(row.site, row.node): row for row in pairs.list_pairs(tx)}
         named = sorted({node for _, node in sums} | {row.name for row in nodes.list_nodes(tx)})
-        recent = pairs.recent_attempts(tx)
+        recent = pairs.list_recent_attempts(tx)
         by_pair = pairs.sums_by(recent, lambda one: (one.site, one.node))
         return Matrix(sums, by_pair, pairs.sums_by(recent, lambda one: one.site), named)
 
@@ -183,8 +183,8 @@ def pair(page: Here, site: str, node: str) -> Response:
         rests = [one for one in hosts.list_rests(tx) if one.node == node]
         of_site = {*page.context.hosts.of_site(site)} if site in page.context.catalog.sites else {site}
         return {
-            "attempts": pairs.attempts_of_pair(tx, site, node, _ATTEMPTS),
-            "decision": pairs.last_decision(tx, site, node),
+            "attempts": pairs.list_pair_attempts(tx, site, node, _ATTEMPTS),
+            "decision": pairs.get_last_decision(tx, site, node),
             "breakers": [one for one in rests if one.host in of_site],
             "now": tx.now,
         }

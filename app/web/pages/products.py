@@ -50,7 +50,7 @@ def listed(page: Here, q: str = "", after: int = 0) -> Response:
     """Products, some at a time."""
 
     def read(tx: Transaction) -> Any:
-        return product_queries.product_rows(
+        return product_queries.list_products(
             tx, after=min(max(after, 0), MOST_ID), most=_ROWS + 1, contains=q[:200]
         )
 
@@ -70,8 +70,8 @@ def product(page: Here, number: ProductId) -> Response:
     """One product: where it is searched, how far that is."""
 
     def read(tx: Transaction) -> Any:
-        rows = product_queries.product_rows(tx, only=number)
-        return rows, product_queries.progress(tx, number), product_queries.search_urls(tx, number)
+        rows = product_queries.list_products(tx, only=number)
+        return rows, product_queries.list_progress(tx, number), product_queries.list_search_urls(tx, number)
 
     rows, sites, urls = page.context.read(("product", number), read)
     if not rows:
@@ -221,7 +221,7 @@ def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form
 def name_of(page: Page, number: int) -> str:
     """A product's name. Ends the request with 404 where there is none of that number."""
     with page.context.store.read() as tx:
-        rows = product_queries.product_rows(tx, only=number)
+        rows = product_queries.list_products(tx, only=number)
     if not rows:
         raise HTTPException(404, page.t("There is no product {n}.", n=number))
     return rows[0].name

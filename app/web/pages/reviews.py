@@ -18,8 +18,8 @@ from splitter.errors import InputError
 from splitter.keywords import product_query
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice
-from tasks.store.queries.products import product_names
-from tasks.store.queries.reviews import ReviewCounts, ReviewFilter, count_reviews, origin, search
+from tasks.store.queries.products import list_names
+from tasks.store.queries.reviews import ReviewCounts, ReviewFilter, count_reviews, get_origin, search
 
 router = APIRouter()
 
@@ -81,7 +81,7 @@ def reviews(
     )
     with context.store.read() as tx:
         found = search(tx, wanted, before=before if 0 < before <= MOST_ID else None, most=_ROWS)
-    names = context.read("product names", lambda tx: product_names(tx, _NAMES))
+    names = context.read("product names", lambda tx: list_names(tx, _NAMES))
     counted = read_counts(context)
     by_day = Counter[date]()
     for (_, day), n in counted.by_day.items():
@@ -147,7 +147,7 @@ def day_of(text: str) -> date | None:
 def review(page: Here, number: Annotated[int, InPath(ge=1, le=MOST_ID)]) -> Response:
     """One review with where it came from."""
     with page.context.store.read() as tx:
-        found = origin(tx, number)
+        found = get_origin(tx, number)
     if found is None:
         raise HTTPException(404, page.t("There is no review {n}.", n=number))
     return page.html("review.html", one=found)

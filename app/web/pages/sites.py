@@ -103,9 +103,9 @@ def site(page: Here, name: str, url: str = "") -> Response:
     asked = dict.fromkeys(page.context.hosts.of_site(name)) if row.engine else {name: None}
 
     def read(tx: Transaction) -> Any:
-        waiting = queue_queries.waiting_of_site(tx, name)
+        waiting = queue_queries.count_site_states(tx, name)
         robots = hosts.load_robots(tx, asked, datetime(1970, 1, 1, tzinfo=UTC))
-        return waiting, queue_queries.confidence_of_site(tx, name), robots
+        return waiting, queue_queries.count_confident_pages(tx, name), robots
 
     waiting, (pages, doubtful), robots = page.context.read(("site", name), read)
     return page.html(

@@ -24,10 +24,10 @@ WAITING = 24
 """Subtasks in MANUAL, as many in each store."""
 
 READS: dict[str, Callable[[Transaction], object]] = {
-    "recent attempts": pair_queries.recent_attempts,
+    "recent attempts": pair_queries.list_recent_attempts,
     "counts of reviews": lambda tx: count_reviews(tx, ReviewFilter(newest=NEWEST)),
-    "search URLs": lambda tx: product_queries.search_urls(tx, 1),
-    "confidence of a site": lambda tx: queue_queries.confidence_of_site(tx, "site1.cn"),
+    "search URLs": lambda tx: product_queries.list_search_urls(tx, 1),
+    "confidence of a site": lambda tx: queue_queries.count_confident_pages(tx, "site1.cn"),
     "causes": manual.list_causes,
     "failed tasks": lambda tx: manual.list_manual(tx, most=10),
     "failed tasks, the second page": lambda tx: manual.list_manual(tx, after=30, most=10),

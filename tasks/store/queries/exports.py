@@ -20,7 +20,7 @@ from itertools import chain
 from splitter.errors import InputError
 
 from tasks.store.content.links import serial_at
-from tasks.store.queries.reviews import ReviewFilter, ReviewRow, review_rows, stream_rows
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews, stream_reviews
 from tasks.store.sql.transaction import Transaction
 
 _VERSION = 2
@@ -48,7 +48,7 @@ class Cursor:
         return json.dumps({"reviewloop_cursor": _VERSION, **asdict(self)}, ensure_ascii=False) + "\n"
 
 
-def cursor_of(text: str, origin: str) -> Cursor:
+def read_cursor(text: str, origin: str) -> Cursor:
     """Read the content of a cursor's file. Raises InputError, which names `origin`."""
     try:
         values = json.loads(text)
@@ -69,7 +69,7 @@ def cursor_of(text: str, origin: str) -> Cursor:
         ) from error
 
 
-def next_cursor(tx: Transaction, wanted: ReviewFilter, before: Cursor | None, origin: str) -> Cursor:
+def get_next_cursor(tx: Transaction, wanted: ReviewFilter, before: Cursor | None, origin: str) -> Cursor:
     """Return the cursor of an export in this transaction that continues behind `before`.
 
     Raises:
@@ -104,15 +104,15 @@ _NEWEST = """
 _NEWEST_SERIAL = "SELECT coalesce(max(serial), 0) FROM page_products WHERE serial > 0 AND serial < :limit"
 
 
-def new_rows(
+def list_new_rows(
     tx: Transaction, wanted: ReviewFilter, before: Cursor | None, cursor: Cursor
 ) -> Iterator[ReviewRow]:
     """Return the rows up to a cursor that the one before it had not: late ones first, each part as it was stored."""
     every = replace(wanted, upto=cursor.review, linked_upto=cursor.serial)
     if before is None:
-        return review_rows(tx, every)
+        return list_reviews(tx, every)
     late = replace(every, upto=before.review, linked_after=before.serial)
-    return chain(stream_rows(tx, late), review_rows(tx, replace(every, after=before.review)))
+    return chain(stream_reviews(tx, late), list_reviews(tx, replace(every, after=before.review)))
 
 
 def _as_json(wanted: ReviewFilter) -> str:

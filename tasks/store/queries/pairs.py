@@ -58,12 +58,12 @@ class PairRow(PairStats):
         )
 
 
-def pairs(tx: Transaction) -> list[PairRow]:
+def list_pairs(tx: Transaction) -> list[PairRow]:
     """Return every (site, node) that has closed attempts, by site, then node."""
     return tx.records(PairRow, _PAIRS)
 
 
-def pairs_by_product(tx: Transaction, site: str | None, node: str | None) -> list[PairRow]:
+def list_product_pairs(tx: Transaction, site: str | None, node: str | None) -> list[PairRow]:
     """Return every (product, site, node) that has closed attempts, summed from these, in this order.
 
     Args:
@@ -150,12 +150,12 @@ def sums_by(groups: Iterable[AttemptGroup], key: Callable[[AttemptGroup], K]) ->
     return found
 
 
-def recent_attempts(tx: Transaction, since: datetime = _EVER) -> list[AttemptGroup]:
+def list_recent_attempts(tx: Transaction, since: datetime = _EVER) -> list[AttemptGroup]:
     """Return those of the newest `NEWEST_ATTEMPTS` attempts that ended after a time, the largest group first."""
     return tx.records(AttemptGroup, _RECENT, newest=NEWEST_ATTEMPTS, since=since)
 
 
-def run_attempts(tx: Transaction, after: int) -> AttemptSums:
+def get_run_sums(tx: Transaction, after: int) -> AttemptSums:
     """Return the sums of the attempts after a number; open ones count with their last report."""
     found = AttemptSums()
     for group in tx.records(AttemptGroup, _OF_RUN, after=after):
@@ -185,7 +185,7 @@ _RECENT = f"""
 _OF_RUN = f"{_GROUPS} FROM attempts WHERE id > :after {_BY_END}"
 
 
-def recent_hits(tx: Transaction, since: datetime) -> list[tuple[str, int, int, int, int]]:
+def list_recent_hits(tx: Transaction, since: datetime) -> list[tuple[str, int, int, int, int]]:
     """Return each site that had an attempt that ended since then, among the newest `NEWEST_ATTEMPTS`.
 
     Returns:
@@ -231,7 +231,7 @@ class PairAttempt:
     errors: Mapping[str, int]
 
 
-def attempts_of_pair(tx: Transaction, site: str, node: str, most: int) -> list[PairAttempt]:
+def list_pair_attempts(tx: Transaction, site: str, node: str, most: int) -> list[PairAttempt]:
     """Return the newest closed attempts of a (site, node), the oldest of them first."""
     return tx.records(PairAttempt, _OF_PAIR, site=site, node=node, most=most)[::-1]
 
@@ -258,7 +258,7 @@ class Decision:
     detail: Mapping[str, Any] | None
 
 
-def last_decision(tx: Transaction, site: str, node: str) -> Decision | None:
+def get_last_decision(tx: Transaction, site: str, node: str) -> Decision | None:
     """Return the last decision that gave a node work of a site; `None` if there is none."""
     found = tx.record(Decision, _DECISION, site=site, node=node)
     return found if found is not None and found.detail else None
@@ -272,7 +272,7 @@ _DECISION = f"""
 """
 
 
-def last_prices(tx: Transaction) -> list[tuple[str, str, float | None, float | None]]:
+def list_last_prices(tx: Transaction) -> list[tuple[str, str, float | None, float | None]]:
     """Return shadow prices of the plans that the last `_LAST_DECISIONS` decisions followed, the oldest first.
 
     Returns:

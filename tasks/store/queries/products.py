@@ -47,12 +47,12 @@ class ProductRow:
     looked_for: bool
 
 
-def product_names(tx: Transaction, most: int) -> list[tuple[int, str]]:
+def list_names(tx: Transaction, most: int) -> list[tuple[int, str]]:
     """Return numbers and names of products by name, at most `most`."""
     return tx.rows("SELECT id, name FROM products ORDER BY name LIMIT :most", most=most)
 
 
-def product_rows(
+def list_products(
     tx: Transaction, *, after: int = 0, most: int = sys.maxsize, contains: str = "", only: int | None = None
 ) -> list[ProductRow]:
     """Return products by number, at most `most`.
@@ -118,7 +118,7 @@ class SiteProgress:
         return sum(self.states.values())
 
 
-def progress(tx: Transaction, product_id: int) -> list[SiteProgress]:
+def list_progress(tx: Transaction, product_id: int) -> list[SiteProgress]:
     """Return how far a product is at each of its sites, by site."""
     states: dict[str, dict[str, int]] = {}
     for site, state, n in tx.rows(_STATES, product=product_id):
@@ -145,7 +145,7 @@ class SearchUrl(NamedTuple):
     state: str
 
 
-def search_urls(tx: Transaction, product_id: int) -> list[SearchUrl]:
+def list_search_urls(tx: Transaction, product_id: int) -> list[SearchUrl]:
     """Return the newest search URLs of a product that became targets: at most 50, of as many of its newest tasks."""
     return tx.records(SearchUrl, _SEARCH_URLS, product=product_id, most=_MOST_URLS)
 
@@ -208,7 +208,7 @@ class _Task(NamedTuple):
     removed: int
 
 
-def product_coverages(tx: Transaction, cap_of: Callable[[str], int]) -> dict[int, Coverage]:
+def get_coverages(tx: Transaction, cap_of: Callable[[str], int]) -> dict[int, Coverage]:
     """Return the coverage of each product that has tasks, by its id.
 
     Args:

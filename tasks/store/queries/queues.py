@@ -62,8 +62,7 @@ class WaitingSummary(NamedTuple):
 
 def get_waiting_summary(tx: Transaction) -> WaitingSummary:
     """Return what is delayed and what waits, now."""
-    (found,) = tx.records(WaitingSummary, _WAITING, now=tx.now)
-    return found
+    return tx.records(WaitingSummary, _WAITING, now=tx.now)[0]
 
 
 # PRIORITY is long, and nothing returns to it: of each priority the first came first.
@@ -101,7 +100,7 @@ _OLD_WORK = f"""
 """
 
 
-def newest_page_at(tx: Transaction) -> datetime | None:
+def get_newest_page_time(tx: Transaction) -> datetime | None:
     """Return when the last page was stored; `None` if there is none."""
     return tx.time("SELECT fetched_at FROM pages ORDER BY id DESC LIMIT 1")
 
@@ -262,7 +261,7 @@ _BY_SITE = f"""
 """
 
 
-def waiting_of_site(tx: Transaction, site: str) -> list[tuple[str, int]]:
+def count_site_states(tx: Transaction, site: str) -> list[tuple[str, int]]:
     """Return the states of a site's unsettled subtasks, and of those that wait for a person, with their numbers."""
     return tx.rows(_WAITING_OF_SITE, site=site)
 
@@ -273,7 +272,7 @@ _WAITING_OF_SITE = """
 """
 
 
-def confidence_of_site(tx: Transaction, site: str) -> tuple[int, int]:
+def count_confident_pages(tx: Transaction, site: str) -> tuple[int, int]:
     """Return the number of a site's pages that have a confidence, and of those with a low one.
 
     Only the newest `NEWEST_PAGES` pages of all sites are counted.
@@ -290,17 +289,16 @@ _CONFIDENCE = """
 
 
 def has_site(tx: Transaction, name: str) -> bool:
-    """Return True if there is a task, an attempt or a page of a site."""
+    """Return True if there is a task (all attempts have one) or a page of a site."""
     return bool(tx.value(_HAS_SITE, name=name))
 
 
 _HAS_SITE = """
-    SELECT EXISTS (SELECT 1 FROM tasks WHERE site = :name) OR EXISTS (SELECT 1 FROM attempts WHERE site = :name)
-        OR EXISTS (SELECT 1 FROM pages WHERE site = :name)
+    SELECT EXISTS (SELECT 1 FROM tasks WHERE site = :name) OR EXISTS (SELECT 1 FROM pages WHERE site = :name)
 """
 
 
-def node_names(tx: Transaction) -> list[str]:
+def list_node_names(tx: Transaction) -> list[str]:
     """Return the nodes that are registered, or had an attempt, by name."""
     return sorted(name for (name,) in tx.rows("SELECT name FROM nodes UNION SELECT node FROM attempts"))
 
@@ -325,7 +323,7 @@ class Totals:
     voices: Mapping[str, int] = field(default_factory=dict)
 
 
-def totals(tx: Transaction) -> Totals:
+def get_totals(tx: Transaction) -> Totals:
     """Return counts over the whole store."""
     (found,) = tx.records(Totals, _TOTALS)
     targets = tx.rows("SELECT state, count(*) FROM targets WHERE kind = 'hit' GROUP BY state")

@@ -199,7 +199,7 @@ def check_products(tx: Transaction, names: Collection[str]) -> None:
             raise InputError.unknown("product", name, known, "`reviewloop product list`")
 
 
-def review_rows(tx: Transaction, wanted: ReviewFilter = ALL) -> Iterator[ReviewRow]:
+def list_reviews(tx: Transaction, wanted: ReviewFilter = ALL) -> Iterator[ReviewRow]:
     """Return reviews in the order they were stored, read in blocks: memory does not grow with them.
 
     Raises:
@@ -224,7 +224,7 @@ _BLOCK_END = """
 """
 
 
-def stream_rows(tx: Transaction, wanted: ReviewFilter) -> Iterator[ReviewRow]:
+def stream_reviews(tx: Transaction, wanted: ReviewFilter) -> Iterator[ReviewRow]:
     """Return reviews in the order they were stored; the database sorts them."""
     where, values = _where(wanted)
     return tx.stream(ReviewRow, f"{_SELECT} {where} {_IN_ORDER}", **values)
@@ -290,7 +290,7 @@ class Origin(ReviewRow):
     copies: Sequence[tuple[int, str, float]] = ()
 
 
-def origin(tx: Transaction, number: int) -> Origin | None:
+def get_origin(tx: Transaction, number: int) -> Origin | None:
     """Return a review with its origin; `None` if no review has that number."""
     found = tx.record(Origin, _ORIGIN, number=number)
     if found is None:

@@ -25,25 +25,25 @@ _SUBTASK_ROW = _row_type(
 _ATTEMPT_ROW, _EVENT_ROW, _TARGET_ROW = map(_row_type, (attempts, events, targets))
 
 
-def subtask(tx: Transaction, subtask_id: int) -> Mapping[str, Any] | None:
+def get_subtask(tx: Transaction, subtask_id: int) -> Mapping[str, Any] | None:
     """Return a subtask's row with its product's name and its task's found; `None` if there is none."""
     row: Mapping[str, Any] | None = tx.record(_SUBTASK_ROW, _SUBTASK, id=subtask_id)
     return row
 
 
-def attempts_of(tx: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
+def list_attempts(tx: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
     """Return every attempt of a subtask, in order."""
     return tx.records(
         _ATTEMPT_ROW, "SELECT * FROM attempts WHERE subtask_id = :id ORDER BY id", id=subtask_id
     )
 
 
-def events_of(tx: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
+def list_events(tx: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
     """Return the event log of a subtask, in order."""
     return tx.records(_EVENT_ROW, "SELECT * FROM events WHERE subtask_id = :id ORDER BY id", id=subtask_id)
 
 
-def targets_of(tx: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
+def list_targets(tx: Transaction, subtask_id: int) -> Sequence[Mapping[str, Any]]:
     """Return every target of a subtask, in order."""
     return tx.records(_TARGET_ROW, _TARGETS, id=subtask_id)
 
