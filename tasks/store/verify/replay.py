@@ -238,13 +238,19 @@ def _plain_values(*sets: str | None) -> tuple[Any, ...]:
         return ()
     values = dict(_NEW)
     for text in sets:
-        values |= json.loads(text or "{}")
+        values |= _read(text or "{}")
     if not values.keys() <= _KINDS.keys() or values["failed_on"] or values["not_before"]:
         return ()
     if values.pop("attempts", None) != 1:
         return ()
     values["failed_on"] = "[]"
     return tuple(values.get(name) for name in _SubtaskRow._fields[_LEFT:])
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> Any:
+    """Return the value of a JSON text; few texts differ, and nobody changes what they hold."""
+    return json.loads(text)
 
 
 def _check_left(subtask: _SubtaskRow, targets: _TargetsOfSubtask | None) -> Iterator[Violation]:
@@ -368,7 +374,7 @@ def _set(
         if first is not None and event.id > first:
             yield Violation("event", event.subtask_id, f"{_label(event)} does not say what it set")
         return
-    sets = json.loads(event.sets)
+    sets = _read(event.sets)
     for name in sets.keys() - _KINDS.keys():
         yield Violation("event", event.subtask_id, f"{_label(event)} sets {name}, which no event sets")
     known |= sets
@@ -383,7 +389,7 @@ def _different(subtask: _SubtaskRow, known: Mapping[str, Any]) -> Iterator[Viola
     for name, should in known.items():
         is_ = getattr(subtask, name, None)
         if name == "failed_on":
-            is_ = json.loads(subtask.failed_on)
+            is_ = _read(subtask.failed_on)
         elif name == "not_before":
             is_, should = as_time(is_), as_time(should)
         if is_ != should and name in subtask._fields:
