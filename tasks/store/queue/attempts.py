@@ -47,8 +47,8 @@ def close_many(tx: Transaction, items: Sequence[Close]) -> list[bool]:
     for item in items:
         if item.lease in locked:
             closed.setdefault(item.lease, item)
-    for lease, item in closed.items():
-        hosts.close_breakers(tx, {(host, lease.node) for host in item.report.page_hosts})
+    gave_pages = {(host, lease.node) for lease, item in closed.items() for host in item.report.page_hosts}
+    hosts.close_breakers(tx, gave_pages)
     for lease, item in closed.items():
         for rest in item.report.rests:
             hosts.rest_host(tx, lease.node, rest)
