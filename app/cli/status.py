@@ -148,8 +148,8 @@ def verify(db: str | None, as_json: bool) -> None:
         found = check_invariants(tx)
     if as_json:
         told = {"violations": [asdict(v) for v in found.violations], "counts": dict(found.counts)}
-        live = {kind: asdict(one) for kind, one in found.live.overdue.items()}
-        print_json({**told, "as_of": found.live.as_of, "overdue": live})
+        overdue = {kind: asdict(one) for kind, one in found.overdue.items()}
+        print_json({**told, "as_of": found.as_of, "overdue": overdue})
     else:
         out = printed()
         if found.violations:

@@ -16,7 +16,7 @@ from tasks.store.queue import manual, nodes
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import events, pages, reviews, subtasks
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.liveness import BOUNDS
+from tasks.store.verify.liveness import BOUNDS, Overdue
 from tasks.store.verify.verify import verify
 
 DONE, CRAWLING, WAITING, FAILED_ONCE = 1, 2, 3, 4
@@ -254,8 +254,8 @@ def test_a_run_that_was_stopped_is_not_overdue_and_one_that_goes_on_is(filled: W
     filled.do(nodes.heartbeat, "n1")
     (message,) = told(filled)
     assert message.startswith("lease: 1 are overdue"), message
-    live = filled.verification().live
-    assert (live.as_of, live.overdue["lease"].n, live.overdue["lease"].longest_s) == (filled.now, 1, 301.0)
+    found = filled.verification()
+    assert (found.as_of, found.overdue["lease"]) == (filled.now, Overdue(1, 301.0))
     filled.sweep(recalling.recall)
     assert told(filled) == []
 

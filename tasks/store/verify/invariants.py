@@ -8,10 +8,10 @@ and no review is stored twice; nothing is lost. `tasks.store.verify.replay` chec
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from splitter.normalize import name_key
 
@@ -187,6 +187,11 @@ SELECT state, sum(kept) AS kept, sum(counted) AS counted FROM (
 GROUP BY state HAVING sum(kept) <> sum(counted) ORDER BY state
 -- statistics: {site} on {node}: response time {rtt_ms} rests on {rtt_n}
 SELECT site, node, rtt_ms, rtt_n FROM pair_stats WHERE (rtt_ms IS NULL) <> (rtt_n = 0)
+-- statistics: {site} on {node}: faded to {faded_at}, its last attempt ended at {ended_at}
+SELECT p.site, p.node, p.faded_at, a.ended_at FROM pair_stats p
+LEFT JOIN (SELECT site, node, max(ended_at) AS ended_at FROM attempts GROUP BY site, node) a
+    ON a.site = p.site AND a.node = p.node
+WHERE p.faded_at IS DISTINCT FROM a.ended_at
 -- order: attempt {id}: allocated {earlier}, started {later}
 SELECT id, subtask_id, allocated_at AS earlier, started_at AS later FROM attempts WHERE started_at < allocated_at
 -- order: attempt {id}: started {earlier}, last sign of life {later}
@@ -237,10 +242,10 @@ def invariants_of(text: str) -> list[Invariant]:
     return [(*heading.split(": ", 1), query) for heading, query in headed]  # type: ignore[misc]
 
 
-def row_violations(tx: Transaction, invariants: Sequence[Invariant] | None = None) -> Iterator[Violation]:
-    """Yield the rows that break an invariant, found by one query an invariant; by default the ones of this module."""
-    for kind, message, query in _EACH if invariants is None else invariants:
-        for row in tx.records(dict, query):
+def row_violations(tx: Transaction, invariants: Iterable[Invariant], **values: Any) -> Iterator[Violation]:
+    """Yield the rows that break an invariant, found by one query an invariant, with these values."""
+    for kind, message, query in invariants:
+        for row in tx.records(dict, query, **values):
             if "later" not in row or not _is_in_order(as_time(row["earlier"]), as_time(row["later"])):
                 yield Violation(kind, row.get("subtask_id"), message.format(**row))
 
@@ -269,25 +274,9 @@ def statistics_violations(tx: Transaction) -> Iterator[Violation]:
                     f"{pair[0]} on {pair[1]}: {name} is {is_:g}, its closed attempts sum up to {should:g}"
                 )
                 yield Violation("statistics", None, message)
-    for site, node, name, plain, faded in tx.rows(_FADED_MORE):
-        message = f"{site} on {node}: {name} is {plain:g}, faded {faded:g}, which is more"
-        yield Violation("statistics", None, message)
-    for one in tx.records(_FadedTo, _FADED_TO):
-        if one.faded_at != one.ended_at:
-            message = (
-                f"{one.site} on {one.node}: faded to {one.faded_at}, its last attempt ended at {one.ended_at}"
-            )
-            yield Violation("statistics", None, message)
     for name, key in tx.rows("SELECT name, name_key FROM products ORDER BY id"):
         if key != name_key(name):
             yield Violation("copy", None, f"product {name!r} has the key {key!r}, not that of its name")
-
-
-class _FadedTo(NamedTuple):
-    site: str
-    node: str
-    faded_at: datetime
-    ended_at: datetime | None
 
 
 _CHECKED = (*SUMS, "wait_s", "requests")
@@ -297,13 +286,9 @@ _CLOSED_SUMS = f"""
     FROM attempts a WHERE a.outcome IS NOT NULL GROUP BY a.site, a.node
 """
 _FADED_MORE = " UNION ALL ".join(
-    f"SELECT site, node, '{name}', {name}, f_{name} FROM pair_stats WHERE f_{name} < -1e-6 "
+    f"SELECT site, node, '{name}' AS name, {name} AS plain, f_{name} AS faded FROM pair_stats WHERE f_{name} < -1e-6 "
     f"OR f_{name} > {name} + 1e-6 * CASE WHEN {name} > 1.0 THEN {name} ELSE 1.0 END"
     for name in SUMS
 )
-_FADED_TO = """
-    SELECT p.site, p.node, p.faded_at, a.ended_at FROM pair_stats p
-    LEFT JOIN (SELECT site, node, max(ended_at) AS ended_at FROM attempts GROUP BY site, node) a
-        ON a.site = p.site AND a.node = p.node
-"""
-_EACH = invariants_of(_QUERIES)
+_MESSAGE = "{site} on {node}: {name} is {plain}, faded {faded}, which is more"
+INVARIANTS = (*invariants_of(_QUERIES), ("statistics", _MESSAGE, _FADED_MORE))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tasks.domain.states import State
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.invariants import Violation
+from tasks.store.verify.invariants import Violation, invariants_of, row_violations
 
 BOUNDS: Mapping[str, timedelta] = MappingProxyType(
     {
@@ -48,31 +48,25 @@ class Overdue:
     longest_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Liveness:
-    """Overdue work, by kind (`BOUNDS`), as of the last sign of life; None: there was none."""
-
-    as_of: datetime | None
-    overdue: Mapping[str, Overdue]
-
-
 class _Due(NamedTuple):
     kind: str
     n: int
     first: datetime | None
 
 
-def liveness(tx: Transaction) -> Liveness:
-    """Return what is overdue."""
-    as_of = tx.time(_LAST_SIGN)
-    if as_of is None:
-        return Liveness(None, {})
+def last_sign_of_life(tx: Transaction) -> datetime | None:
+    """Return the time of the latest event or heartbeat; None: there was none."""
+    return tx.time(_LAST_SIGN)
+
+
+def find_overdue(tx: Transaction, as_of: datetime) -> dict[str, Overdue]:
+    """Return what is overdue, by kind (`BOUNDS`)."""
     alive_since = tx.time(_ALIVE_SINCE, dead=as_of - _ALIVE)
-    overdue = {}
+    found = {}
     for kind, n, first in tx.records(_Due, _DUE, as_of=as_of):
-        since = max(first or as_of, alive_since or first or as_of)
-        overdue[kind] = Overdue(n, max(0.0, (as_of - since).total_seconds()))
-    return Liveness(as_of, overdue)
+        since = max(first, alive_since or first) if first is not None else as_of
+        found[kind] = Overdue(n, max(0.0, (as_of - since).total_seconds()))
+    return found
 
 
 _LAST_SIGN = """
@@ -95,32 +89,22 @@ _DUE = f"""
 """
 
 
-class _RunningLease(NamedTuple):
-    subtask_id: int
-    lease_deadline: datetime
-    allocated_at: datetime
-    started_at: datetime | None
-    progress_at: datetime | None
-
-
 def overdue_violations(
-    tx: Transaction, live: Liveness, bounds: Mapping[str, timedelta] = BOUNDS
+    tx: Transaction, as_of: datetime, overdue: Mapping[str, Overdue], bounds: Mapping[str, timedelta]
 ) -> Iterator[Violation]:
     """Yield the kinds that are overdue by more than their bound, and leases that end too early or too late."""
-    for kind, one in live.overdue.items():
+    for kind, one in overdue.items():
         if one.longest_s > bounds[kind].total_seconds():
             by = f"one by {one.longest_s:.0f} s: the bound is {bounds[kind]}"
-            yield Violation("overdue", None, f"{kind}: {one.n} are overdue at {live.as_of}, {by}")
-    for subtask_id, deadline, *signs in tx.records(_RunningLease, _LEASES):
-        sign = max(at for at in signs if at is not None)
-        # After a lapse of the scheduler the deadlines of leases move (`tasks.store.queue.upkeep`).
-        if not sign <= deadline <= max(sign, live.as_of or sign) + bounds["lease_ahead"]:
-            message = f"its lease runs until {deadline}, the last sign of life was at {sign}"
-            yield Violation("lease", subtask_id, message)
+            yield Violation("overdue", None, f"{kind}: {one.n} are overdue at {as_of}, {by}")
+    yield from row_violations(tx, _LEASES, ahead=as_of + bounds["lease_ahead"])
 
 
-_LEASES = f"""
-    SELECT s.id AS subtask_id, s.lease_deadline, a.allocated_at, a.started_at, a.progress_at
-    FROM subtasks s JOIN attempts a ON a.id = s.attempt_id
-    WHERE s.state = '{State.CRAWL}' AND s.lease_deadline IS NOT NULL
-"""
+# After a lapse of the scheduler the deadlines of leases move (`tasks.store.queue.upkeep`).
+_LEASES = invariants_of("""
+-- lease: its lease runs until {lease_deadline}, the last sign of life was at {sign}
+SELECT subtask_id, lease_deadline, sign FROM (
+    SELECT s.id AS subtask_id, s.lease_deadline, coalesce(a.progress_at, a.started_at, a.allocated_at) AS sign
+    FROM subtasks s JOIN attempts a ON a.id = s.attempt_id WHERE s.state = 'CRAWL'
+) running WHERE lease_deadline < sign OR lease_deadline > :ahead
+""")

@@ -28,6 +28,17 @@ from tasks.store.verify.invariants import CLOCKS, Violation, as_time
 R = TypeVar("R", bound=tuple[Any, ...])
 
 
+def _rows_of(row_type: Any, ordered_table: str) -> str:
+    """Return the query of all rows of a table as this type; JSON comes as text."""
+    columns = (
+        f"CAST({name} AS TEXT) AS {name}" if name in _JSON else f'"{name}"' for name in row_type._fields
+    )
+    return f"SELECT {', '.join(columns)} FROM {ordered_table}"
+
+
+_JSON = ("sets", "failed_on")
+
+
 class _EventRow(NamedTuple):
     subtask_id: int
     id: int
@@ -42,11 +53,7 @@ class _EventRow(NamedTuple):
     sets: str | None
 
 
-_EVENTS = """
-    SELECT subtask_id, id, transition, from_state, to_state, at, token, attempt_id, node, reason,
-        CAST(sets AS TEXT) AS sets
-    FROM events ORDER BY subtask_id, id
-"""
+_EVENTS = _rows_of(_EventRow, "events ORDER BY subtask_id, id")
 _FIRST_THAT_SETS = "SELECT id FROM events WHERE sets IS NOT NULL ORDER BY id LIMIT 1"
 
 
@@ -64,10 +71,7 @@ class _AttemptRow(NamedTuple):
     reason: str | None
 
 
-_ATTEMPTS = """
-    SELECT subtask_id, id, no, round, token, node, allocated_at, started_at, ended_at, outcome, reason
-    FROM attempts ORDER BY subtask_id, no
-"""
+_ATTEMPTS = _rows_of(_AttemptRow, "attempts ORDER BY subtask_id, no")
 
 
 class _SubtaskRow(NamedTuple):
@@ -95,12 +99,7 @@ class _SubtaskRow(NamedTuple):
     reason: str | None
 
 
-_SUBTASKS = """
-    SELECT id, task_id, log_dropped, state, attempts, lease_token, lease_node, attempt_id, lease_started, created_at,
-        changed_at, "left", round, recalls, CAST(failed_on AS TEXT) AS failed_on, assigned_node, assigned_quota,
-        not_before, idle_releases, wait_host, wait_reason, reason
-    FROM subtasks ORDER BY id
-"""
+_SUBTASKS = _rows_of(_SubtaskRow, "subtasks ORDER BY id")
 
 
 class _TargetsOfSubtask(NamedTuple):

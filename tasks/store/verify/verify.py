@@ -13,12 +13,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from tasks.domain.states import State
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.invariants import Violation, row_violations, statistics_violations
-from tasks.store.verify.liveness import BOUNDS, Liveness, liveness, overdue_violations
+from tasks.store.verify.invariants import INVARIANTS, Violation, row_violations, statistics_violations
+from tasks.store.verify.liveness import BOUNDS, Overdue, find_overdue, last_sign_of_life, overdue_violations
 from tasks.store.verify.replay import replay
 from tasks.store.verify.search_parts import plan_violations
 
@@ -46,12 +46,14 @@ class Verification:
         counts: rows looked at by table; `overdue`: leases that have run out and wait for the recall sweep;
             `logs_dropped`: subtasks that ended before the retention time, whose events were dropped, so that their
             state can't be proved any longer.
-        live: overdue work as of the loop's last sign of life.
+        as_of: the loop's last sign of life; None: there was none.
+        overdue: overdue work at that time, by kind (`BOUNDS`).
     """
 
     violations: tuple[Violation, ...]
     counts: Mapping[str, int]
-    live: Liveness
+    as_of: datetime | None
+    overdue: Mapping[str, Overdue]
 
 
 def verify(tx: Transaction, bounds: Mapping[str, timedelta] | None = BOUNDS) -> Verification:
@@ -63,13 +65,14 @@ def verify(tx: Transaction, bounds: Mapping[str, timedelta] | None = BOUNDS) -> 
     if tx.is_sqlite:
         tx.run(f"PRAGMA cache_size=-{_CACHE_KIB}")
     counts = {name: tx.value(statement, now=tx.now) for name, statement in _COUNTS.items()}
-    live = liveness(tx)
+    as_of = last_sign_of_life(tx)
+    overdue = find_overdue(tx, as_of) if as_of is not None else {}
     of_tasks = array("i", bytes(4 * array("i").itemsize * (1 + (tx.value(_LAST_TASK) or 0))))
     violations = (
         *replay(tx, of_tasks),
-        *row_violations(tx),
+        *row_violations(tx, INVARIANTS),
         *plan_violations(tx, of_tasks),
         *statistics_violations(tx),
-        *(overdue_violations(tx, live, bounds) if bounds is not None else ()),
+        *(overdue_violations(tx, as_of, overdue, bounds) if as_of is not None and bounds is not None else ()),
     )
-    return Verification(violations, counts, live)
+    return Verification(violations, counts, as_of, overdue)
