@@ -67,7 +67,8 @@ def recall(tx: Transaction, context: Context) -> None:
             given_up.append(_given_up(view, decision))
     transitions.move(tx, Transition.RECALL, again)
     transitions.move(tx, Transition.GIVE_UP, given_up)
-    manual.set_aside_unanswered(tx, dead)
+    if dead:
+        manual.set_aside_unanswered(tx, dead)
 
 
 def _of_dead_hosts(tx: Transaction, context: Context, failed: Collection[str]) -> dict[str, str]:

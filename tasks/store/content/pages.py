@@ -208,7 +208,7 @@ STORE_RESULT_PAGES: BatchOperation[ResultPageToStore, StoredHits | None] = Batch
 
 def _link_known(tx: Transaction, pairs: Collection[tuple[KnownPage, int]]) -> None:
     """Link pages to products; a sweep judges them by their stored texts."""
-    times = {page.id: page.time_of(tx.now) for page, _ in pairs}
+    times = {page.id: max(tx.now, page.checked_at) for page, _ in pairs}
     links.add(tx, [Link(page.id, product_id, Verdict.UNJUDGED) for page, product_id in pairs], times)
 
 

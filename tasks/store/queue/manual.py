@@ -194,8 +194,8 @@ _PAGES_TO_DO = """
 _LEAVE_OUT = "UPDATE targets SET state = 'refused', reason = 'left_out' WHERE id IN :ids"
 
 
-def set_aside(tx: Transaction, reason: FailureReason, whys: Mapping[int, str]) -> int:
-    """Move subtasks that no sweep can work on to MANUAL; return how many were not locked by another process.
+def set_aside(tx: Transaction, reason: FailureReason, whys: Mapping[int, str]) -> None:
+    """Move subtasks that no sweep can work on to MANUAL, except those that another process has locked.
 
     Args:
         whys: a sentence for people, by subtask.
@@ -208,23 +208,20 @@ def set_aside(tx: Transaction, reason: FailureReason, whys: Mapping[int, str]) -
             moves.setdefault(row.state, []).append(one)
     for state, its in moves.items():
         transitions.move(tx, Transition.SET_ASIDE, its, state)
-    return sum(map(len, moves.values()))
 
 
-def set_aside_unanswered(tx: Transaction, sites: Mapping[str, str]) -> int:
-    """Set aside the waiting subtasks of sites whose host answers no node; return how many.
+def set_aside_unanswered(tx: Transaction, sites: Mapping[str, str]) -> None:
+    """Set aside the waiting subtasks of sites whose host answers no node.
 
     Args:
         sites: their hosts that don't answer, by site.
     """
-    if not sites:
-        return 0
     waiting = tx.rows(_WAITING, sites=list(sites), most=_AT_ONCE)
     whys = {
         subtask_id: f"{sites[site]} answers no node, however often it is asked"
         for subtask_id, site in waiting
     }
-    return set_aside(tx, FailureReason.HOST_UNREACHABLE, whys)
+    set_aside(tx, FailureReason.HOST_UNREACHABLE, whys)
 
 
 _WAITING = f"SELECT id, site FROM subtasks WHERE state = '{State.WAIT}' AND site IN :sites LIMIT :most"

@@ -89,10 +89,6 @@ class KnownPage:
     linked: int | None
     linked_to: set[int | None] = field(default_factory=set)
 
-    def time_of(self, now: datetime) -> datetime:
-        """Return the time at which a transaction of `now` changes this page: never before its last request."""
-        return max(now, self.checked_at)
-
     def is_unread(self, product_id: int) -> bool:
         """Return True if its texts were deleted and it is new to the product."""
         return not self.content_hash and product_id not in self.linked_to
@@ -164,7 +160,11 @@ def save_result_pages(
     asked = {hit.key for item, _ in valid for hit in item.hits if not hit.new}
     known = find_pages(tx, asked, {subtask.product_id for _, subtask in valid})
     new = _insert_hits(tx, valid, known)
-    _mark_read(tx, [item for item, _ in valid])
+    tx.later(_READ, ids=[item.target.id for item, _ in valid])
+    if past_end := [target_id for item, _ in valid for target_id in item.past_end]:
+        tx.later(_PAST_END, ids=past_end)
+    if more := [item.lease.attempt_id for item, _ in valid if item.more]:
+        tx.later("UPDATE attempts SET more = true WHERE id IN :ids", ids=more)
     _count_hits(tx, valid, {page: len(its) for page, its in new.items()}, {one.unread for one in locked})
     stored: list[StoredHits | None] = []
     for item in items:
@@ -179,6 +179,10 @@ def save_result_pages(
         if hit.key in known and known[hit.key].content_hash
     )
     return stored, [(page, product_id) for page, product_id in to_link if product_id not in page.linked_to]
+
+
+_READ = "UPDATE targets SET state = 'stored', reason = 'read' WHERE id IN :ids"
+_PAST_END = "UPDATE targets SET state = 'refused', reason = 'past_end' WHERE id IN :ids AND state = 'todo'"
 
 
 def _insert_hits(
@@ -215,18 +219,6 @@ def _insert_hits(
 
 
 _TARGET = ("task_id", "subtask_id", "kind", "url", "url_key", "state", "reason")
-
-
-def _mark_read(tx: Transaction, items: Sequence[ResultPageToStore]) -> None:
-    tx.later(_READ, ids=[item.target.id for item in items])
-    if past_end := [target_id for item in items for target_id in item.past_end]:
-        tx.later(_PAST_END, ids=past_end)
-    if more := [item.lease.attempt_id for item in items if item.more]:
-        tx.later("UPDATE attempts SET more = true WHERE id IN :ids", ids=more)
-
-
-_READ = "UPDATE targets SET state = 'stored', reason = 'read' WHERE id IN :ids"
-_PAST_END = "UPDATE targets SET state = 'refused', reason = 'past_end' WHERE id IN :ids AND state = 'todo'"
 
 
 def _count_hits(
