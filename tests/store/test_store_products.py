@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from world import SITE, World, hit
@@ -16,7 +15,7 @@ from tasks.jobs.context import LoopSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queries.products import list_products
-from tasks.store.queue import attempts, schedules, tasks
+from tasks.store.queue import attempts, tasks
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import subtasks, virtual_tasks
 
@@ -103,14 +102,3 @@ def test_higher_priority_first_then_first_in_first_out(world: World) -> None:
     assert world.sweep(sweeps.admit) == 1
     assert world.state(late) is State.WAIT
     assert world.do(attempts.release, {lease: "drained"})
-
-
-def test_a_product_due_again_begins_a_round_and_the_others_do_not(world: World) -> None:
-    world.do(products.add, NewProduct(name="甲", keywords=("甲",), recrawl_every=timedelta(hours=1)))
-    world.do(products.add, NewProduct(name="乙", keywords=("乙",)))
-    world.pass_s(3599)
-    assert world.do(schedules.recrawl_due) == 0
-    world.pass_s(1)
-    assert world.do(schedules.recrawl_due) == 1
-    assert world.do(schedules.recrawl_due) == 0
-    assert [(row.product_id, row.round) for row in world.rows(virtual_tasks)] == [(1, 1), (2, 1), (1, 2)]

@@ -74,7 +74,8 @@ def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
     world.save(lease, target, [review("0", FORWARD)], judge=True)
     world.do(lambda tx: set_verdicts(tx, [Link(1, 1, Verdict.WRONG_PRODUCT, "光明")]))
     assert [row.refused for row in world.rows(tables.reviews)] == [None, "wrong_product"]
-    product_actions.remove(world.store, [OURS, "别的"], "ich", delete_reviews=True)
+    done = product_actions.remove(world.store, [OURS, "别的"], "ich", delete_reviews=True)
+    assert [(removed.reviews, removed.kept) for _, removed in done] == [(1, 0), (0, 0)]
     assert world.rows(tables.reviews) == []
     assert world.verification().violations == ()
 

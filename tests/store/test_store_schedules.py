@@ -35,9 +35,12 @@ def _rounds(world: World) -> list[tuple[int, int]]:
 
 def test_a_round_missed_for_days_is_caught_up_once(world: World) -> None:
     _product(world, "甲", timedelta(days=1))
-    world.pass_s(10 * DAY + 7)
+    _product(world, "乙")
+    world.pass_s(DAY - 1)
+    assert world.do(schedules.recrawl_due) == 0
+    world.pass_s(9 * DAY + 8)
     assert [world.do(schedules.recrawl_due) for _ in range(3)] == [1, 0, 0]
-    assert _rounds(world) == [(1, 1), (1, 2)]
+    assert _rounds(world) == [(1, 1), (2, 1), (1, 2)]
     one = _of(world, "甲")
     assert (one.last_at, one.next_at) == (world.now, world.now + timedelta(days=1))
     assert world.verification().violations == ()
@@ -145,11 +148,3 @@ def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -
         world.do(schedules.end_run, one, problem)
     assert _of(world, "1").next_at is None
     assert _of(world, "2").next_at == MORNINGS.after(world.now)
-
-
-def test_a_paused_report_that_a_person_runs_rests_again(world: World) -> None:
-    world.do(schedules.add, ScheduleKind.EXPORT, DAILY, TO)
-    world.do(schedules.pause, _of(world, "1"))
-    assert world.do(schedules.run, _of(world, "1")) == 0
-    world.do(schedules.end_run, world.do(schedules.claim_due))
-    assert (_of(world, "1").next_at, _of(world, "1").last_at) == (None, world.now)
