@@ -67,16 +67,6 @@ def test_an_alert_is_told_once_and_once_when_it_is_over(world: World, receiver: 
     assert receiver.got == [(True, "silent", "n1"), (False, "silent", "n1")]
 
 
-def test_a_node_that_ended_in_order_or_is_drained_is_not_silent(world: World, receiver: Receiver) -> None:
-    world.node("n1")
-    world.node("n2")
-    world.do(lambda tx: nodes.leave(tx, "n1"))
-    world.do(lambda tx: nodes.set_drained(tx, "n2", True))
-    world.pass_s(600)
-    look(world, looker(receiver))
-    assert receiver.got == []
-
-
 def test_one_that_comes_and_goes_is_told_no_more_often_than_every_quarter_hour(
     world: World, receiver: Receiver
 ) -> None:
@@ -161,7 +151,7 @@ def test_what_is_over_and_told_leaves_nothing_behind(world: World, receiver: Rec
     world.pass_s(121)
     alerting = looker(receiver)
     look(world, alerting)
-    world.do(lambda tx: nodes.leave(tx, "n1"))
+    world.do(nodes.leave, "n1")
     look(world, alerting)
     world.pass_s(QUIET.total_seconds() + 1)
     look(world, alerting)
@@ -187,7 +177,10 @@ def test_work_that_waits_and_gives_no_page_is_told_and_is_over_with_a_page(
 
 
 def test_the_facts_are_those_of_the_store(world: World) -> None:
-    world.node("n1")
+    for name in ("n1", "drained", "ended"):
+        world.node(name)
+    world.do(nodes.set_drained, "drained", True)
+    world.do(nodes.leave, "ended")
     rest = Rest("www.baidu.com", "captcha", lambda times: 600.0 * times)
     world.do(rest_host, "n1", rest)
     world.waiting()
