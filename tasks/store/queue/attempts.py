@@ -252,7 +252,7 @@ def _move(
         waits = end.waits_for
         values["not_before"] = now + timedelta(seconds=end.wait_s) if end.wait_s else None
         values |= {"wait_host": waits.host, "wait_reason": waits.cause} if waits else transitions.NO_WAIT
-        detail["delay_s"] = end.wait_s
+        detail |= {"delay_s": end.wait_s} if end.wait_s else {}
     return Move(row.id, values, row.lease_token, row.attempt_id, row.lease_node, end.reason, detail)
 
 
