@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from splitter.catalog.names import Kind
@@ -32,6 +32,7 @@ class ManualRow:
         nodes: that failed in this round, the oldest failure first.
         since: when it came to MANUAL.
         why: of the recall strategy, when it gave up; empty after `tasks.store.queue.upkeep.KEEP_DETAIL`.
+        suggestion: what a person could do about its reason.
     """
 
     subtask_id: int
@@ -45,11 +46,11 @@ class ManualRow:
     nodes: tuple[str, ...]
     since: datetime
     why: str
+    suggestion: str = field(init=False)
 
-    @property
-    def suggestion(self) -> str:
-        """What a person could do about its reason."""
-        return SUGGESTIONS.get(self.reason, "")
+    def __post_init__(self) -> None:
+        """Derive the suggestion."""
+        object.__setattr__(self, "suggestion", SUGGESTIONS.get(self.reason, ""))
 
 
 def list_manual(
