@@ -198,7 +198,7 @@ def test_a_query_of_0_9_0_keeps_its_chunks(old: Store, migrations: Path) -> None
             one.id: [
                 search_urls(catalog, one, one.pages_of(number)) for number in range(one.first_chunk, one.end)
             ]
-            for one in tasks.list_queries(tx, before)
+            for one in tasks.list_partitions(tx, before).values()
         }
     assert after == {number: json.loads(text) for number, text in before.items()}
     with old.begin() as tx:

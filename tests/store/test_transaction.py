@@ -11,12 +11,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
 import pytest
-from sqlalchemy.exc import DBAPIError
 from world import START, statements
 
 import tasks.store
 from splitter.catalog.names import Kind
-from tasks.domain.errors import Unstorable
+from tasks.domain.errors import TaskError, Unstorable
 from tasks.domain.verdicts import Verdict
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction, as_pattern
@@ -211,11 +210,11 @@ def test_every_statement_can_be_prepared(store: Store) -> None:
         values = {
             one: [None] if one in lists else None for one in re.findall(r"(?<!:):([a-z]\w*)", statement)
         }
-        with store.read() as tx:
-            try:
+        try:
+            with store.read() as tx:
                 tx.rows(f"EXPLAIN {statement}", **values)
-            except DBAPIError as error:
-                failed[name] = str(error.orig)
+        except TaskError as error:
+            failed[name] = str(error)
     assert failed == {}
 
 

@@ -174,15 +174,16 @@ class _Requests(NamedTuple):
 
 
 _GROUPS = """
-    SELECT site, node, coalesce(outcome, 'open') AS outcome, reason, count(*) AS n, sum(requests) AS requests,
+    site, node, coalesce(outcome, 'open') AS outcome, reason, count(*) AS n, sum(requests) AS requests,
         sum(bytes) AS bytes, sum(collected) AS collected, sum(active_s) AS active_s, sum(wait_s) AS wait_s
 """
 _BY_END = "GROUP BY site, node, outcome, reason ORDER BY n DESC"
 # A subquery, since SQLite might else choose another index and go through the whole table by it.
 _RECENT = f"""
-    {_GROUPS} FROM (SELECT * FROM attempts ORDER BY id DESC LIMIT :newest) newest WHERE ended_at > :since {_BY_END}
+    SELECT {_GROUPS} FROM (SELECT * FROM attempts ORDER BY id DESC LIMIT :newest) newest
+    WHERE ended_at > :since {_BY_END}
 """
-_OF_RUN = f"{_GROUPS} FROM attempts WHERE id > :after {_BY_END}"
+_OF_RUN = f"SELECT {_GROUPS} FROM attempts WHERE id > :after {_BY_END}"
 
 
 def list_recent_hits(tx: Transaction, since: datetime) -> list[tuple[str, int, int, int, int]]:
