@@ -32,7 +32,7 @@ class ManualRow:
         nodes: that failed in this round, the oldest failure first.
         since: when it came to MANUAL.
         why: of the recall strategy, when it gave up; empty after `tasks.store.queue.upkeep.KEEP_DETAIL`.
-        suggestion: what a person could do about its reason.
+        suggestion: advice for a person, by its reason.
     """
 
     subtask_id: int

@@ -192,7 +192,7 @@ def _insert_hits(
 
     Returns:
         By the target of a result page, the hits that no other page of its task had listed, in their order, each with
-        whether it is to be fetched.
+        whether it must be fetched.
     """
     rows = []
     pages: dict[tuple[int, bytes], int] = {}

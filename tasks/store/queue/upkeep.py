@@ -191,7 +191,7 @@ def bridge_lapse(tx: Transaction, silent_after: timedelta, *, is_new: bool) -> N
 
     Args:
         silent_after: how long a lease lasts without a renewal.
-        is_new: this scheduler looks for the first time: a time in which none ran is nothing to warn of.
+        is_new: it is the first look of this scheduler, which does not warn of the time before.
     """
     last = load_value(tx, _LOOKED)
     store_value(tx, _LOOKED, tx.now, {})

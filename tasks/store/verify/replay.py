@@ -248,7 +248,7 @@ def _plain_values(*sets: str | None) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4096)
 def _read(text: str) -> Any:
-    """Return the value of a JSON text; few texts differ, and nobody changes what they hold."""
+    """Return the value of a JSON text; few texts differ, and no caller changes a value."""
     return json.loads(text)
 
 
