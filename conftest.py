@@ -8,8 +8,8 @@ properties again with all their examples. Servers are private, start when a test
 from __future__ import annotations
 
 import os
-import time
 import shutil
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ SERVERS = {"postgres_databases", "_redis"}
 
 MAX_CPU_S = 2.0
 """Maximum CPU time of a fast test, including its ended child processes; more on a machine that is slow just now."""
-_NUMBERS, _SUMMED_S = 300_000, 0.02
+_NUMBERS, _SUMMED_S = 300_000, 0.0125
 """Numbers whose squares `_slowness` adds up, and its CPU seconds on a machine that is not slow."""
 
 
