@@ -202,24 +202,26 @@ def page_judge(
 def link_judge(catalog: Catalog, voice: JudgeVoice) -> Callable[[StoredPage], JudgedPage]:
     """Return the judge of a page for its products, which leaves the voices that its reviews have.
 
-    If a page raises an error, that is logged and its open links become `WRONG_PRODUCT`: other pages go on, and a run
-    that waits for its last link ends.
+    If a page raises an error, that is logged, and none of its new products gets its reviews: other pages go on, and a
+    run that waits for its last link ends.
     """
 
     def judged(page: StoredPage) -> JudgedPage:
         try:
             found, group = _judge_links_of(catalog, page), _group(catalog, page)
+            taken_in = [
+                (number, one if one.voice is not None else one._replace(voice=voice(one, group)))
+                for number, one in found.taken_in
+            ]
         except Exception:
             log.exception(
                 "page %d (%s) can't be judged: its new products get none of its reviews",
                 page.row.id,
                 page.row.url,
             )
-            return JudgedPage(page=page, links=_decide_open_links(page, Verdict.WRONG_PRODUCT))
-        taken_in = [
-            (number, one if one.voice is not None else one._replace(voice=voice(one, group)))
-            for number, one in found.taken_in
-        ]
+            has_reviews = any(one.refused in (None, Verdict.WRONG_PRODUCT) for one in page.records)
+            verdict = Verdict.WRONG_PRODUCT if has_reviews else Verdict.NO_REVIEW
+            return JudgedPage(page=page, links=_decide_open_links(page, verdict))
         return replace(found, taken_in=taken_in)
 
     return judged

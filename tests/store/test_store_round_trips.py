@@ -157,7 +157,7 @@ def _scene(store: Store, n: int) -> Scene:
         pytest.param(STORE_TARGET_ENDS, Scene.ends, 1, id="ends"),
         pytest.param(RENEW_LEASES, Scene.progresses, 1, id="progress"),
         pytest.param(CLOSE_ATTEMPTS, Scene.closes, 4, id="close"),
-        pytest.param(CLOSE_ATTEMPTS, Scene.closes_unasked, 6, id="close at a host that could not be asked"),
+        pytest.param(CLOSE_ATTEMPTS, Scene.closes_unasked, 7, id="close at a host that could not be asked"),
     ],
 )
 def test_a_batch_of_any_size_takes_the_same_round_trips(

@@ -102,6 +102,16 @@ def test_two_runners_take_a_report_once(world: World) -> None:
     assert world.do(schedules.claim_due) is None
 
 
+def test_one_is_claimed_at_a_time_whatever_the_planner_expects(world: World) -> None:
+    world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
+    world.do(lambda tx: tx.run("ANALYZE schedules"))  # PostgreSQL believes that there is one row
+    for _ in range(3):
+        world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
+    world.pass_s(DAY)
+    assert world.do(schedules.claim_due).id == 1
+    assert [_of(world, str(n)).taken_until for n in (2, 3, 4)] == [None, None, None]
+
+
 def test_a_run_that_was_cut_off_is_taken_again_and_its_late_end_changes_nothing(world: World) -> None:
     world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)

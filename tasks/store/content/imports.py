@@ -113,8 +113,12 @@ def save(
         at=at,
     )
     more = Counter(page for page, _ in fresh)
-    counts = [{"id": page.id, "reviews": page.reviews + n} for page, n in more.items()]
-    tx.update("pages", ("id",), counts, shared={"checked_at": at})
+    new = {page_id for _, page_id in made}
+    counts = [
+        {"id": page.id, "reviews": page.reviews + n, "checked_at": None if page.id in new else at}
+        for page, n in more.items()
+    ]
+    tx.update("pages", ("id",), counts)
     return repeated
 
 

@@ -345,7 +345,9 @@ def refusal_counts(
 
 def refusals_by_reason(tx: Transaction) -> dict[str, int]:
     """Return the refused records of all pages by reason; those of another product count for each product of a page."""
-    return {reason: int(n) for reason, n in tx.rows(_BY_REASON)}
+    counted = {reason: int(n) for reason, n in tx.rows(_BY_REASON)}
+    first = [one for one in (Verdict.WRONG_PRODUCT, Verdict.NEAR_PRODUCT) if one in counted]
+    return {reason: counted[reason] for reason in (*first, *sorted(counted.keys() - set(first)))}
 
 
 # A page has reviews, or records that are those of no product that it was found for.

@@ -162,7 +162,7 @@ def list_host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta)
         rest = _find_rest(hosts_of(group.site), names, rests)
         resting = HostWait(rest.host, rest.cause) if rest is not None else None
         wait = HostWait(group.host, group.cause) if group.host and group.cause else resting
-        ends = [group.until] if group.until is not None else []
+        ends = [group.until] if group.until is not None and group.host and group.cause else []
         if rest is not None and wait == resting:
             ends.append(rest.until)
         if wait is not None:
@@ -221,7 +221,8 @@ def count_stored_since(tx: Transaction, mark: Stored) -> Stored:
 
 
 _IDS = """
-    (SELECT coalesce(max(id), 0) FROM pages) AS page_id, (SELECT coalesce(max(id), 0) FROM reviews) AS review_id,
+    (SELECT coalesce(max(id), 0) FROM pages) AS page_id,
+    (SELECT coalesce(max(id), 0) FROM reviews WHERE refused IS NULL) AS review_id,
     (SELECT coalesce(max(id), 0) FROM attempts) AS attempt_id
 """
 _STORED_SINCE = f"""

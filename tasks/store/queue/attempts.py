@@ -49,6 +49,11 @@ def close_many(tx: Transaction, items: Sequence[Close]) -> list[bool]:
             closed.setdefault(item.lease, item)
     gave_pages = {(host, lease.node) for lease, item in closed.items() for host in item.report.page_hosts}
     hosts.close_breakers(tx, gave_pages)
+    unasked = {item.report.unasked.host for item in closed.values() if item.report.unasked is not None}
+    if (
+        unasked
+    ):  # all their rests in one order, before those of single nodes: other nodes close attempts there, too
+        hosts.lock_rests(tx, unasked)
     for lease, item in closed.items():
         for rest in item.report.rests:
             hosts.rest_host(tx, lease.node, rest)
@@ -169,7 +174,7 @@ TRANSITIONS = {
 
 
 def _end_all(tx: Transaction, ended: Sequence[_Ended]) -> None:
-    """End attempts that are open: move their subtasks, close their rows, add them to their pairs' sums."""
+    """End attempts: move their subtasks, close their rows if they are open, add them to their pairs' sums."""
     if not ended:
         return
     left = count_left(tx, [row.id for row, _, _ in ended])
@@ -178,17 +183,18 @@ def _end_all(tx: Transaction, ended: Sequence[_Ended]) -> None:
     moves: dict[Transition, list[Move]] = {}
     closed, results = [], []
     for row, end, report in ended:
-        if (attempt := attempts.get(row.attempt_id or 0)) is None:
-            continue
-        result = _result(tx.now, attempt, end, report)
-        results.append(result)
         counters = report.counters.columns() if report is not None else {}
-        columns = {"id": attempt.id, "reason": end.reason, **counters}
-        columns |= {name: getattr(result, name) for name in _CLOSED}
-        if report is not None:
-            columns["last_response"] = report.last_response
-        closed.append(columns)
-        move = _move(tx.now, row, end, left[row.id], counters, result.lost_s)
+        lost_s = 0.0
+        if (attempt := attempts.get(row.attempt_id or 0)) is not None:
+            result = _result(tx.now, attempt, end, report)
+            results.append(result)
+            lost_s = result.lost_s
+            columns = {"id": attempt.id, "reason": end.reason, **counters}
+            columns |= {name: getattr(result, name) for name in _CLOSED}
+            if report is not None:
+                columns["last_response"] = report.last_response
+            closed.append(columns)
+        move = _move(tx.now, row, end, left[row.id], counters, lost_s)
         moves.setdefault(TRANSITIONS[end.outcome], []).append(move)
     for transition, its in moves.items():
         transitions.move(tx, transition, its, State.CRAWL)
@@ -253,7 +259,8 @@ def _move(
         values["not_before"] = now + timedelta(seconds=end.wait_s) if end.wait_s else None
         values |= {"wait_host": waits.host, "wait_reason": waits.cause} if waits else transitions.NO_WAIT
         detail |= {"delay_s": end.wait_s} if end.wait_s else {}
-    return Move(row.id, values, row.lease_token, row.attempt_id, row.lease_node, end.reason, detail)
+    reason = "cancelled" if end.outcome is AttemptOutcome.CANCELLED else end.reason
+    return Move(row.id, values, row.lease_token, row.attempt_id, row.lease_node, reason, detail)
 
 
 # --- the sums of pairs ----------------------------------------------------------------------------------------

@@ -216,15 +216,16 @@ def _claim(tx: Transaction, only: int | None, *, rounds: bool, most: int) -> lis
     return tx.records(Schedule, _CLAIM, now=tx.now, until=tx.now + HELD, only=only, rounds=rounds, most=most)
 
 
+# MATERIALIZED: PostgreSQL may run a subquery that locks rows once for each row, and then it finds others each time.
 _CLAIM = f"""
-    UPDATE schedules SET taken_until = :until, last_at = CASE WHEN last_at > :now THEN last_at ELSE :now END
-    WHERE id IN (
+    WITH due AS MATERIALIZED (
         SELECT id FROM schedules
         WHERE next_at <= :now AND (taken_until IS NULL OR taken_until <= :now)
             AND (what = '{ScheduleKind.RECRAWL}') = :rounds AND (:only IS NULL OR id = :only)
         ORDER BY next_at, id LIMIT :most FOR UPDATE SKIP LOCKED
     )
-    RETURNING {_COLUMNS}
+    UPDATE schedules SET taken_until = :until, last_at = CASE WHEN last_at > :now THEN last_at ELSE :now END
+    WHERE id IN (SELECT id FROM due) RETURNING {_COLUMNS}
 """
 
 

@@ -396,8 +396,14 @@ class SleepingSubtask(NamedTuple):
 
 
 def lock_sleeping(tx: Transaction, limit: int) -> list[SleepingSubtask]:
-    """Return subtasks in SLEEP, the oldest first, locked."""
-    return tx.records(SleepingSubtask, _SLEEPING, most=limit)
+    """Return subtasks in SLEEP, the oldest first, locked: no page that came late can change what is left to do."""
+    ids = [number for (number,) in tx.rows(_LOCK_SLEEPING, most=limit)]
+    return tx.records(SleepingSubtask, _SLEEPING, ids=ids) if ids else []
+
+
+_LOCK_SLEEPING = f"""
+    SELECT id FROM subtasks WHERE state = '{State.SLEEP}' ORDER BY id LIMIT :most FOR UPDATE SKIP LOCKED
+"""
 
 
 _TO_DO = "FROM targets t WHERE t.subtask_id = s.id AND t.state = 'todo'"
@@ -407,7 +413,7 @@ _SLEEPING = f"""
         {_LEFT} AS "left", (SELECT coalesce(max(t.tries), 0) {_TO_DO}) AS tries,
         EXISTS (SELECT 1 FROM attempts WHERE subtask_id = s.id AND more) AS shows_more, a.node, a.quota, a.budget_s
     FROM subtasks s JOIN attempts a ON a.subtask_id = s.id AND a.no = s.attempts
-    WHERE s.state = '{State.SLEEP}' ORDER BY s.id LIMIT :most FOR UPDATE OF s SKIP LOCKED
+    WHERE s.id IN :ids ORDER BY s.id
 """
 
 
