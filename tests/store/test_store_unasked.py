@@ -26,6 +26,7 @@ from tasks.store.sql.tables import events, host_rests
 from tasks.store.sql.tables import nodes as node_rows
 
 SILENT_AFTER = timedelta(seconds=60)
+DAY = timedelta(days=1)
 NO_GRANTS = HostGrants()
 
 
@@ -250,3 +251,12 @@ def test_waits_are_grouped_by_host(two: World) -> None:
     two.pass_s(3)
     (engine,) = waits(two)  # it is probed, and not answered yet
     assert engine.until <= two.now
+
+
+def test_what_waits_for_itself_does_not_prolong_the_wait_for_a_host(alone: World) -> None:
+    for name in ("甲", "乙"):
+        one = alone.waiting(name)
+    alone.do(lambda tx: tx.run("UPDATE subtasks SET not_before = :at WHERE id = :id", id=one, at=START + DAY))
+    alone.do(hosts.rest_host, "n1", no_answer())
+    (told,) = waits(alone)
+    assert (told.host, told.until, told.subtasks) == (SITE, START + timedelta(seconds=3), 2)
