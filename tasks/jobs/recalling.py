@@ -11,19 +11,12 @@ from tasks.domain.states import Transition
 from tasks.jobs.context import Context
 from tasks.scheduling.after_attempt import answers_nobody
 from tasks.scheduling.recall import Recall, ToManual, after_failure
-from tasks.store.queue import attempts, hosts, leases, manual, nodes, snapshot, transitions, upkeep
+from tasks.store.queue import attempts, hosts, leases, manual, nodes, snapshot, transitions
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.transaction import Transaction
 
 _BATCH = 1000
-
-
-def look(tx: Transaction, context: Context) -> None:
-    """Recall, after deadlines were moved if no scheduler has looked for too long."""
-    is_new = not context.state.sweep_times["recall"].count
-    upkeep.bridge_lapse(tx, timedelta(seconds=context.settings.recall.silent_after_s), is_new=is_new)
-    recall(tx, context)
 
 
 def recall(tx: Transaction, context: Context) -> None:

@@ -175,6 +175,7 @@ class SchedulerState:
         self._learned_in: Transaction | None = None
         self._looked: datetime | None = None
         self._looked_far: datetime | None = None
+        self.looked_at: datetime | None = None
         self.turned_at_event: int | None = None
         self.next_turn_at: datetime | None = None
         self.empty_decision: EmptyDecision | None = None

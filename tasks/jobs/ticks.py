@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from tasks.jobs import recalling, sweeps, turn
 from tasks.jobs.context import Context
 from tasks.jobs.measurements import save_measurements
-from tasks.store.queue import schedules, transitions
+from tasks.store.queue import schedules, transitions, upkeep
 from tasks.store.queue.leases import Lease
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
@@ -22,7 +23,7 @@ def _measure(tx: Transaction, context: Context) -> None:
 
 _SWEEPS: dict[str, Callable[[Transaction, Context], object]] = {
     "admit": sweeps.admit,
-    "recall": recalling.look,
+    "recall": recalling.recall,
     "wake": sweeps.wake,
     "measure": _measure,
     "recrawl_due": lambda tx, _: schedules.recrawl_due(tx),
@@ -40,6 +41,19 @@ _LOCK_S = 2.0
 """The most a sweep waits for a row that another process holds; the next sweep tries again."""
 
 
+_LOOK_EVERY = timedelta(seconds=2)
+
+
+def _look(tx: Transaction, context: Context) -> None:
+    """Note every few seconds that a scheduler looks; deadlines move if none has for too long."""
+    state = context.state
+    if state.looked_at is None or not timedelta() <= tx.now - state.looked_at < _LOOK_EVERY:
+        silent_after = timedelta(seconds=context.settings.recall.silent_after_s)
+        is_new = not any(times.count for times in state.sweep_times.values())
+        upkeep.bridge_lapse(tx, silent_after, is_new=is_new)
+        state.looked_at = tx.now
+
+
 def tick(tx: Transaction, context: Context, names: Sequence[str]) -> list[Lease]:
     """Run sweeps in this order under the scheduler's lock.
 
@@ -52,6 +66,7 @@ def tick(tx: Transaction, context: Context, names: Sequence[str]) -> list[Lease]
     given: list[Lease] = []
     state = context.state
     try:
+        _look(tx, context)
         for name in names:
             began_s = time.monotonic()
             if name in _LEASING:

@@ -26,7 +26,7 @@ def turn(tx: Transaction, context: Context) -> list[Lease]:
     state = context.state
     there = find_todo(tx)
     if there.recall:
-        recalling.look(tx, context)
+        recalling.recall(tx, context)
     if there.wake:
         sweeps.wake(tx, context)
     if (there.admit or there.wake) and there.newest_event != state.turned_at_event:
