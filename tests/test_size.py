@@ -29,7 +29,7 @@ DRIVERS = {
 }
 FOLDER_LIMIT = 15
 LIMITS = {
-    "code lines": 40_336,
+    "code lines": 40_338,
     "modules": 368,
     "circles of packages": 0,
     "circles of modules": 0,

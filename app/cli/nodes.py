@@ -23,7 +23,7 @@ from app.reports.summary import pair_document
 from app.views.durations import seconds
 from app.views.permit_worth import PermitWorth, permit_worths
 from tasks.domain.breaker import Breaker, BreakerState
-from tasks.jobs.sweeps import load_of
+from tasks.jobs.measurements import load_of
 from tasks.scheduling.rebalancing import BufferRule
 from tasks.store.content import links
 from tasks.store.queries import pairs as pair_queries

@@ -1,4 +1,4 @@
-"""Measurements of the scheduler's process, stored for metrics: times of its sweeps, and grants of hosts."""
+"""Measurements: times of sweeps and grants of hosts, stored for metrics by the scheduler; and the load of a node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from tasks.domain.grants import AddressGrants, Grants, HostGrants
+from tasks.scheduling.rebalancing import BufferRule, NodeLoad, start_rate
 from tasks.store.queue import upkeep
+from tasks.store.queue.nodes import NodeRow
 from tasks.store.sql.transaction import Transaction
 
 _NAME = "scheduler"
@@ -73,3 +75,18 @@ def load_measurements(tx: Transaction) -> Measured | None:
 def _grants(share: float, next_s: float, addresses: Mapping[str, Mapping[str, float]]) -> HostGrants:
     of_addresses = {name: AddressGrants(**one) for name, one in addresses.items()}
     return HostGrants(share=share, next_s=next_s, addresses=of_addresses)
+
+
+def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
+    """Return the load of a node, by its leases and its last heartbeat."""
+    idle = min(row.idle, row.running)
+    waited_s = (now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0
+    rate = start_rate(row.slots, row.running - idle, row.attempts_per_s, waited_s)
+    return NodeLoad(
+        name=row.name,
+        kinds=frozenset(row.kinds),
+        slots=row.slots,
+        prefetched=row.waiting,
+        free=max(0, rule.most(row.slots, idle, rate.per_s) - row.running - row.waiting),
+        rate=rate,
+    )

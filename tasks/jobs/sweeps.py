@@ -18,6 +18,7 @@ from tasks.domain.grants import Grants
 from tasks.domain.states import State, Transition
 from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
+from tasks.jobs.measurements import load_of
 from tasks.jobs.partitioning import refine, search_urls
 from tasks.jobs.recalling import answers_others
 from tasks.scheduling import admission, capacity, rebalancing
@@ -25,11 +26,10 @@ from tasks.scheduling.capacity import Crawled
 from tasks.scheduling.decision import AllocationStrategy, Assignment, Waiting, as_detail, still_waiting
 from tasks.scheduling.modification import Modification, fixed, modify
 from tasks.scheduling.ready_queue import ReadyQueue
-from tasks.scheduling.rebalancing import BufferRule, NodeLoad, start_rate
+from tasks.scheduling.rebalancing import NodeLoad
 from tasks.store.queue import attempts, leases, manual, nodes, snapshot, tasks, transitions
 from tasks.store.queue.hosts import list_rests
 from tasks.store.queue.leases import HITS_UNREAD, Grant, Lease
-from tasks.store.queue.nodes import NodeRow
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.transaction import Transaction
 
@@ -70,21 +70,6 @@ def open_nodes(tx: Transaction, context: Context) -> list[NodeLoad]:
         for row in rows
         if row.is_alive(tx.now, silent_after) and not row.drained
     ]
-
-
-def load_of(row: NodeRow, now: datetime, rule: BufferRule) -> NodeLoad:
-    """Return the load of a node, by its leases and its last heartbeat."""
-    idle = min(row.idle, row.running)
-    waited_s = (now - row.waits_since).total_seconds() if row.waits_since is not None else 0.0
-    rate = start_rate(row.slots, row.running - idle, row.attempts_per_s, waited_s)
-    return NodeLoad(
-        name=row.name,
-        kinds=frozenset(row.kinds),
-        slots=row.slots,
-        prefetched=row.waiting,
-        free=max(0, rule.most(row.slots, idle, rate.per_s) - row.running - row.waiting),
-        rate=rate,
-    )
 
 
 def allocate_to(tx: Transaction, context: Context, open_nodes: Sequence[NodeView]) -> list[Lease]:
