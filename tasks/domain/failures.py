@@ -142,4 +142,4 @@ SUGGESTIONS: Mapping[str, str] = {
     "or update, then retry, or abandon",
     FailureReason.NODE_ERROR: "read the node's log (a defect, or its disk is full), repair the node, then retry",
 }
-"""By reason: what a person could do about it."""
+"""Advice for a person, by reason."""

@@ -140,7 +140,7 @@ class Partition(NewPartition):
         )
 
     def is_over(self, limits: EngineLimits) -> bool:
-        """Return True if there is more than the engine lists: it says so, or listed as many as it does."""
+        """Return True if there is more than the engine lists: by its number, or as it listed all it ever does."""
         if self.is_whole(limits):
             return False
         return self.is_at_cap(limits) if self.reported is None else self.reported > limits.most

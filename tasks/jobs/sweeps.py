@@ -60,7 +60,7 @@ def allocate(tx: Transaction, context: Context) -> list[Lease]:
 
 
 def open_nodes(tx: Transaction, context: Context) -> list[NodeLoad]:
-    """Return the nodes that are alive and not drained, with what each can be given now."""
+    """Return the nodes that are alive and not drained, each with the number of leases that it can get now."""
     rule = context.settings.buffer
     silent_after = timedelta(seconds=rule.silent_after_s)
     rows = nodes.list_nodes(tx)
@@ -161,7 +161,7 @@ def _decide(
     """Load what waits and what is known of it, and let the strategy decide.
 
     Args:
-        tx, now, context: of the sweep.
+        tx, context: of the sweep.
         ready: is brought up to date.
         strategy: decides.
         open_nodes: nodes that are alive and not drained.

@@ -50,9 +50,8 @@ def close_many(tx: Transaction, items: Sequence[Close]) -> list[bool]:
     gave_pages = {(host, lease.node) for lease, item in closed.items() for host in item.report.page_hosts}
     hosts.close_breakers(tx, gave_pages)
     unasked = {item.report.unasked.host for item in closed.values() if item.report.unasked is not None}
-    if (
-        unasked
-    ):  # all their rests in one order, before those of single nodes: other nodes close attempts there, too
+    if unasked:
+        # All their rests in one order, before those of single nodes: other nodes close attempts there as well.
         hosts.lock_rests(tx, unasked)
     for lease, item in closed.items():
         for rest in item.report.rests:

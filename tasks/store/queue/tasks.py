@@ -3,7 +3,7 @@
 A virtual task is planned once, and later for the sites that could not be asked at first. A partition is one query of a
 task: a keyword set, of any time or within a span (`tasks.domain.hit_count`). Its result pages are cut into chunks,
 which are numbered through all partitions of the task. A chunk becomes a subtask when it is released, and the caller
-makes its search URLs then. What a subtask leaves to do becomes its follow-up.
+makes its search URLs then. Targets that a subtask leaves become its follow-up.
 
 All partitions of a task are locked in the order of their ids before one of them, or the task's hit count, is written.
 """
