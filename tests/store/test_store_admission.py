@@ -1,10 +1,8 @@
 """PRIORITY by site: heads, the first of each, what is pending; and that none of it reads the whole queue."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from world import CATALOG, SITE, World, statements, undone
+from world import CATALOG, SITE, statements, undone
 
 from tasks.domain.states import State
 from tasks.jobs import sweeps
@@ -17,7 +15,7 @@ OTHER = next(site for site in CATALOG.sites if site != SITE)
 LEFT = 10  # of a subtask with one result page
 
 
-def test_heads_and_the_first_of_each_site(world: World) -> None:
+def test_heads_and_the_first_of_each_site(world):
     low, other = world.add("甲", sites=[SITE, OTHER])
     (high,) = world.add("乙", priority=3)
     (last,) = world.add("丙")
@@ -31,7 +29,7 @@ def test_heads_and_the_first_of_each_site(world: World) -> None:
     assert world.look(snapshot.list_entrants, {}) == []
 
 
-def test_pending_counts_what_is_not_let_in_and_something_urgent_is_though_wait_is_full(world: World) -> None:
+def test_pending_counts_what_is_not_let_in_and_something_urgent_is_though_wait_is_full(world):
     world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
     for name in "甲乙丙丁戊己":
         world.add(name)
@@ -44,7 +42,7 @@ def test_pending_counts_what_is_not_let_in_and_something_urgent_is_though_wait_i
     assert world.state(urgent) is State.WAIT
 
 
-def test_the_index_answers(world: World) -> None:
+def test_the_index_answers(world):
     """Neither statement sorts or scans: each is by the index of (state, site, priority, id)."""
     world.add("甲", sites=[SITE, OTHER])
     with statements(world.store) as asked, world.store.begin() as tx:

@@ -1,12 +1,9 @@
 """Alerts on both databases: told once, told when over, whoever looks and however often it restarts."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
-from world import SITE, START, World, hit
+from world import SITE, START, hit
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import Rest
@@ -14,7 +11,7 @@ from tasks.jobs.alerting import Alerting, SendOutcome, find_facts
 from tasks.scheduling.alerting import AlertRules, Completion
 from tasks.store.queue import nodes, notices
 from tasks.store.queue.hosts import rest_host
-from tasks.store.queue.notices import CLAIMED, QUIET, AlertRow
+from tasks.store.queue.notices import CLAIMED, QUIET
 
 RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=1)
 
@@ -22,12 +19,12 @@ RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=1)
 class Receiver:
     """Notes what it is told."""
 
-    def __init__(self) -> None:
-        self.got: list[tuple[bool, str, str]] = []
+    def __init__(self):
+        self.got = []
         self.answer = SendOutcome(told=True)
         self.meanwhile = lambda: None
 
-    def __call__(self, rows: Sequence[AlertRow], now: datetime) -> SendOutcome:
+    def __call__(self, rows, now):
         self.meanwhile()
         if self.answer.told:
             self.got += [(row.firing, row.rule, row.subject) for row in rows]
@@ -35,20 +32,20 @@ class Receiver:
 
 
 @pytest.fixture
-def receiver() -> Receiver:
+def receiver():
     return Receiver()
 
 
-def looker(receiver: Receiver, rules: AlertRules = RULES) -> Alerting:
+def looker(receiver, rules=RULES):
     """A scheduler that has just started."""
     return Alerting(rules, {"www.baidu.com": "baidu"}, receiver)
 
 
-def look(world: World, alerting: Alerting) -> None:
+def look(world, alerting):
     alerting.look(world.do)
 
 
-def test_an_alert_is_told_once_and_once_when_it_is_over(world: World, receiver: Receiver) -> None:
+def test_an_alert_is_told_once_and_once_when_it_is_over(world, receiver):
     world.node("n1")
     alerting = looker(receiver)
     look(world, alerting)
@@ -67,9 +64,7 @@ def test_an_alert_is_told_once_and_once_when_it_is_over(world: World, receiver: 
     assert receiver.got == [(True, "silent", "n1"), (False, "silent", "n1")]
 
 
-def test_one_that_comes_and_goes_is_told_no_more_often_than_every_quarter_hour(
-    world: World, receiver: Receiver
-) -> None:
+def test_one_that_comes_and_goes_is_told_no_more_often_than_every_quarter_hour(world, receiver):
     world.node("n1")
     alerting = looker(receiver)
     for _ in range(30):  # for an hour: silent for a minute, there for a minute
@@ -82,9 +77,7 @@ def test_one_that_comes_and_goes_is_told_no_more_often_than_every_quarter_hour(
     assert len(receiver.got) == 2 * len(on)
 
 
-def test_a_message_that_reaches_nobody_is_tried_again_later_and_told(
-    world: World, receiver: Receiver
-) -> None:
+def test_a_message_that_reaches_nobody_is_tried_again_later_and_told(world, receiver):
     world.node("n1")
     world.pass_s(121)
     alerting = looker(receiver)
@@ -102,12 +95,12 @@ def test_a_message_that_reaches_nobody_is_tried_again_later_and_told(
     assert (row.told, row.trouble) == (True, "")
 
 
-def test_a_sender_that_dies_loses_no_alert(world: World, receiver: Receiver) -> None:
+def test_a_sender_that_dies_loses_no_alert(world, receiver):
     """An alert is claimed before it is sent; a claim that nobody ends is taken over."""
     world.node("n1")
     world.pass_s(121)
 
-    def die() -> None:
+    def die():
         receiver.meanwhile = lambda: None
         raise KeyboardInterrupt
 
@@ -130,11 +123,11 @@ def test_a_sender_that_dies_loses_no_alert(world: World, receiver: Receiver) -> 
     assert receiver.got == [(True, "silent", "n1"), (False, "silent", "n1")]
 
 
-def test_an_alert_that_ends_while_it_is_sent_is_told_to_be_over(world: World, receiver: Receiver) -> None:
+def test_an_alert_that_ends_while_it_is_sent_is_told_to_be_over(world, receiver):
     world.node("n1")
     world.pass_s(121)
 
-    def back() -> None:
+    def back():
         receiver.meanwhile = lambda: None
         world.do(nodes.heartbeat, "n1")
         look(world, looker(receiver))
@@ -146,7 +139,7 @@ def test_an_alert_that_ends_while_it_is_sent_is_told_to_be_over(world: World, re
     assert receiver.got == [(True, "silent", "n1"), (False, "silent", "n1")]
 
 
-def test_what_is_over_and_told_leaves_nothing_behind(world: World, receiver: Receiver) -> None:
+def test_what_is_over_and_told_leaves_nothing_behind(world, receiver):
     world.node("n1")
     world.pass_s(121)
     alerting = looker(receiver)
@@ -158,9 +151,7 @@ def test_what_is_over_and_told_leaves_nothing_behind(world: World, receiver: Rec
     assert world.look(notices.list_alerts) == []
 
 
-def test_work_that_waits_and_gives_no_page_is_told_and_is_over_with_a_page(
-    world: World, receiver: Receiver
-) -> None:
+def test_work_that_waits_and_gives_no_page_is_told_and_is_over_with_a_page(world, receiver):
     world.node("n1")
     world.waiting()
     alerting = looker(receiver, AlertRules(idle=30))
@@ -176,7 +167,7 @@ def test_work_that_waits_and_gives_no_page_is_told_and_is_over_with_a_page(
     assert receiver.got[1:] == [(False, "idle", "")]
 
 
-def test_the_facts_are_those_of_the_store(world: World) -> None:
+def test_the_facts_are_those_of_the_store(world):
     for name in ("n1", "drained", "ended"):
         world.node(name)
     world.do(nodes.set_drained, "drained", True)
@@ -195,7 +186,7 @@ def test_the_facts_are_those_of_the_store(world: World) -> None:
     assert (later.completion, later.refusals) == ({}, [])
 
 
-def collect_one(world: World) -> None:
+def collect_one(world):
     """A page, by the one attempt of the one subtask there is."""
     lease, work = world.begin(1)
     (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo

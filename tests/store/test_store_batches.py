@@ -1,8 +1,5 @@
 """A kind gives exactly what its items give one by one: the same results and the same database."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from copy import copy
 from datetime import timedelta
 from itertools import count
@@ -21,17 +18,15 @@ from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
 from tasks.domain.page_key import page_key
-from tasks.domain.pages import Hit, ResultPage, Review
+from tasks.domain.pages import Hit, ResultPage
 from tasks.domain.states import Transition
 from tasks.domain.verdicts import Verdict
-from tasks.store.content.pages import STORE_PAGES, STORE_RESULT_PAGES, STORE_TARGET_ENDS, NewPage
+from tasks.store.content.pages import STORE_PAGES, STORE_RESULT_PAGES, STORE_TARGET_ENDS
 from tasks.store.queue import attempts, transitions
 from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close
-from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Lease, Renewal, Work, WorkTarget
+from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Renewal, Work
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
-from tasks.store.sql.database import Store
 from tasks.store.sql.tables import metadata, reviews
-from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import BatchOperation
 
 OLD = hit("old")
@@ -48,11 +43,11 @@ class Scene:
         targets: result pages (address ``""``) and hits, by lease and address.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store):
         empty(store)
         self.world = World(store)
-        self.leases: dict[str, Lease] = {}
-        self.targets: dict[tuple[str, str], WorkTarget] = {}
+        self.leases = {}
+        self.targets = {}
         self._store_the_old_page()
         self._lose_a_lease()
         self._begin("reading", self.world.waiting("乙"))
@@ -67,7 +62,7 @@ class Scene:
         self.leases["granted"] = granted
         self.world.pass_s(1)
 
-    def _store_the_old_page(self) -> None:
+    def _store_the_old_page(self):
         self._begin("old", self.world.waiting("老"))
         self._read("old", [OLD])
         lease = self.leases["old"]
@@ -76,7 +71,7 @@ class Scene:
         assert self.world.close(lease, Counters(offered=1, tried=1, collected=1))
         self.world.pass_s(3600)
 
-    def _lose_a_lease(self) -> None:
+    def _lose_a_lease(self):
         self._begin("lost", self.world.waiting("丙"))
         self._read("lost", [hit("1"), hit("4")])
         lost = self.leases["lost"]
@@ -88,19 +83,19 @@ class Scene:
         self.world.do(transitions.move, Transition.RECALL, [recalled])
         self._begin("next", lost.subtask_id)
 
-    def _begin(self, name: str, subtask_id: int) -> None:
+    def _begin(self, name, subtask_id):
         lease, work = self.world.begin(subtask_id)
         self.leases[name] = lease
         for target in work.targets:
             self.targets[name, target.url if target.kind == "hit" else ""] = target
 
-    def _read(self, name: str, urls: Sequence[str]) -> None:
+    def _read(self, name, urls):
         found = self.world.read_results(
             self.leases[name], self.targets[name, ""], urls, refresh=timedelta(hours=1)
         )
         self.targets |= {(name, target.url): target for target in found.todo}
 
-    def item(self, step: Step) -> Item:
+    def item(self, step):
         """What a step asks to be written."""
         kind, name, *rest = step
         lease = self.leases[name]
@@ -141,20 +136,18 @@ class Scene:
                     AFTER_ATTEMPT,
                 )
 
-    def _page(
-        self, lease: Lease, target: WorkTarget, digest: str, read: Sequence[tuple[str, str]]
-    ) -> NewPage:
-        made: list[Review] = []
+    def _page(self, lease, target, digest, read):
+        made = []
         for place, (key, body) in enumerate(read):
             taken = key in {review.key for review in made}
             made.append(review(f"#{place}" if taken or not key else key, body))
         return self.world.page(lease, target, made, content_hash=digest * 32)
 
 
-_SCENES: dict[bool, tuple[Scene, Snapshot]] = {}
+_SCENES = {}
 
 
-def _scene(store: Store) -> Scene:
+def _scene(store):
     """The scene in a store: made once, then put back, which takes a tenth of the statements."""
     if store.is_sqlite not in _SCENES:
         with patch("tasks.store.queue.leases.uuid.uuid4", _tokens()):
@@ -170,11 +163,11 @@ def _scene(store: Store) -> Scene:
 # --- the two ways to write ----------------------------------------------------------------------------------
 
 
-def _in_one_batch(world: World, items: Sequence[Item]) -> list[Any]:
+def _in_one_batch(world, items):
     """All in one transaction, items of one kind in one call."""
-    results: list[Any] = [None] * len(items)
+    results = [None] * len(items)
 
-    def write(tx: Transaction) -> None:
+    def write(tx):
         for kind in sorted({kind for kind, _ in items}, key=lambda kind: kind.rank):
             places = [place for place, (other, _) in enumerate(items) if other is kind]
             done = kind.run(tx, [items[place][1] for place in places])
@@ -185,16 +178,16 @@ def _in_one_batch(world: World, items: Sequence[Item]) -> list[Any]:
     return results
 
 
-def _one_by_one(world: World, items: Sequence[Item]) -> list[Any]:
+def _one_by_one(world, items):
     """Each in a transaction of its own, in the order of their ranks."""
-    results: list[Any] = [None] * len(items)
+    results = [None] * len(items)
     for place in sorted(range(len(items)), key=lambda place: items[place][0].rank):
         kind, item = items[place]
         (results[place],) = world.do(kind.run, [item])
     return results
 
 
-def _plain(result: Any) -> Any:
+def _plain(result):
     """A result without the numbers of rows."""
     match result:
         case StoredHits(todo, known):
@@ -204,7 +197,7 @@ def _plain(result: Any) -> Any:
     return result
 
 
-def _content(store: Store) -> dict[str, list[str]]:
+def _content(store):
     """Every row of every table; pages, reviews and targets by what they are, as their numbers tell nothing."""
     with store.read() as tx:
         rows = {
@@ -214,7 +207,7 @@ def _content(store: Store) -> dict[str, list[str]]:
             for table in metadata.sorted_tables
         }
     url_of = {row["id"]: row["url"] for row in rows["pages"]}
-    content: dict[str, list[str]] = {}
+    content = {}
     for name, of_table in rows.items():
         plain = []
         for row in of_table:
@@ -232,7 +225,7 @@ def _content(store: Store) -> dict[str, list[str]]:
     return content
 
 
-def _linked(store: Store) -> None:
+def _linked(store):
     """Of equal texts, one is the original and all others are linked to it."""
     with store.read() as tx:
         stored = tx.engine_connection.execute(
@@ -291,7 +284,7 @@ _STEPS = st.one_of(
 )
 
 
-def _once(step: Step) -> Step:
+def _once(step):
     """No attempt fetches a target twice, or reads a result page twice."""
     kind, name, *rest = step
     return (kind, name, rest[0]) if kind in ("page", "end") else (kind, name) if kind == "results" else step
@@ -302,16 +295,14 @@ _GRAINS = st.lists(
 )
 
 
-def _tokens() -> Any:
+def _tokens():
     numbers = count()
     return lambda: SimpleNamespace(hex=f"token {next(numbers)}")
 
 
-def _written(
-    store: Store, batches: Sequence[Sequence[Step]], write: Any
-) -> tuple[list[Any], dict[str, list[str]]]:
+def _written(store, batches, write):
     scene = _scene(store)
-    results: list[Any] = []
+    results = []
     for steps in batches:
         results += map(_plain, write(scene.world, [scene.item(step) for step in steps]))
         scene.world.pass_s(1)
@@ -323,7 +314,7 @@ def _written(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=_GRAINS)
 @pytest.mark.slow
-def test_a_batch_gives_what_its_items_give_one_by_one(store: Store, batches: list[list[Step]]) -> None:
+def test_a_batch_gives_what_its_items_give_one_by_one(store, batches):
     in_batches = _written(store, batches, _in_one_batch)
     alone = _written(store, batches, _one_by_one)
     assert in_batches == alone
@@ -382,7 +373,7 @@ def test_a_batch_gives_what_its_items_give_one_by_one(store: Store, batches: lis
         ),
     ],
 )
-def test_what_meets_in_one_batch(store: Store, before: list[Step], steps: list[Step]) -> None:
+def test_what_meets_in_one_batch(store, before, steps):
     in_batches = _written(store, [before, steps], _in_one_batch)
     alone = _written(store, [before, steps], _one_by_one)
     assert in_batches == alone

@@ -1,14 +1,10 @@
 """Several writers at once: one of them gets it, the others find it gone, and nobody deadlocks."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from patience import PATIENCE_S
-from world import SILENT, World, hit
+from world import SILENT, hit
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
@@ -17,17 +13,16 @@ from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.store.queue import leases
 from tasks.store.queue.attempts import cancel, release, silence
-from tasks.store.queue.leases import Grant, Lease
+from tasks.store.queue.leases import Grant
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.tables import attempts, events, pages, reviews, targets
-from tasks.store.sql.transaction import Transaction
 
 
-def _at_once(n: int, work: Callable[[int], Any]) -> list[Any]:
+def _at_once(n, work):
     """Run `work(0)` to `work(n - 1)`, each in a thread, all from one starting gun."""
     gun = threading.Barrier(n)
 
-    def run(number: int) -> Any:
+    def run(number):
         gun.wait(timeout=PATIENCE_S)
         return work(number)
 
@@ -35,9 +30,9 @@ def _at_once(n: int, work: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(run, range(n)))
 
 
-def test_granted_by_two_at_once_one_lease(world: World) -> None:
+def test_granted_by_two_at_once_one_lease(world):
     subtask_ids = [world.waiting(f"产品{n}") for n in range(6)]
-    given: list[list[Lease]] = _at_once(
+    given = _at_once(
         3,
         lambda n: world.do(
             leases.grant, [Grant(subtask_id, f"n{n}", 20, 30.0, {}) for subtask_id in subtask_ids], SILENT
@@ -47,17 +42,17 @@ def test_granted_by_two_at_once_one_lease(world: World) -> None:
     assert len(world.rows(attempts)) == 6
 
 
-def test_a_doorbell_rung_in_several_processes_starts_once(world: World) -> None:
+def test_a_doorbell_rung_in_several_processes_starts_once(world):
     lease = world.grant(world.waiting())
     works = _at_once(4, lambda _: world.start(lease))
     assert sum(work is not None for work in works) == 1
 
 
-def test_closed_and_silenced_at_once_one_of_them_counts(world: World) -> None:
+def test_closed_and_silenced_at_once_one_of_them_counts(world):
     held = [world.begin(world.waiting(f"产品{n}"))[0] for n in range(6)]
     world.pass_s(60)
 
-    def end(n: int) -> list[bool]:
+    def end(n):
         if n == 0:
             return [world.close(lease) for lease in held]
         return [bool(world.do(silence, {lease: FailureReason.SILENT})) for lease in held]
@@ -67,10 +62,10 @@ def test_closed_and_silenced_at_once_one_of_them_counts(world: World) -> None:
     assert world.pair().attempts == 6
 
 
-def test_started_and_released_at_once_one_of_them_counts(world: World) -> None:
+def test_started_and_released_at_once_one_of_them_counts(world):
     held = [world.grant(world.waiting(f"产品{n}")) for n in range(6)]
 
-    def use(n: int) -> list[bool]:
+    def use(n):
         if n == 0:
             return [world.start(lease) is not None for lease in held]
         return [bool(world.do(release, {lease: "drained"})) for lease in held]
@@ -79,10 +74,10 @@ def test_started_and_released_at_once_one_of_them_counts(world: World) -> None:
     assert [a + b for a, b in zip(started, released, strict=True)] == [1] * 6
 
 
-def test_granted_and_cancelled_at_once_leaves_no_attempt_open(world: World) -> None:
+def test_granted_and_cancelled_at_once_leaves_no_attempt_open(world):
     subtask_ids = [world.waiting(f"产品{n}") for n in range(6)]
 
-    def use(n: int) -> None:
+    def use(n):
         for subtask_id in subtask_ids:
             if n == 0:
                 world.grant(subtask_id)
@@ -93,7 +88,7 @@ def test_granted_and_cancelled_at_once_leaves_no_attempt_open(world: World) -> N
     assert {world.state(subtask_id) for subtask_id in subtask_ids} == {State.CANCELLED}
 
 
-def test_one_page_stored_by_several_at_once_is_one_page(world: World) -> None:
+def test_one_page_stored_by_several_at_once_is_one_page(world):
     work = []
     for name in ("甲", "乙", "丙"):
         lease, begun = world.begin(world.waiting(name))
@@ -104,7 +99,7 @@ def test_one_page_stored_by_several_at_once_is_one_page(world: World) -> None:
     assert {row.state for row in world.rows(targets, targets.c.kind == "hit")} == {"stored"}
 
 
-def test_two_sweeps_at_once_do_the_work_once(postgres_world: World) -> None:
+def test_two_sweeps_at_once_do_the_work_once(postgres_world):
     world = postgres_world
     for n in range(5):
         lease, work = world.begin(world.waiting(f"产品{n}"))
@@ -114,7 +109,7 @@ def test_two_sweeps_at_once_do_the_work_once(postgres_world: World) -> None:
     assert [row.transition for row in world.rows(events)].count("wake") == 5
 
 
-def test_while_one_scheduler_ticks_the_others_tick_does_nothing(postgres_world: World) -> None:
+def test_while_one_scheduler_ticks_the_others_tick_does_nothing(postgres_world):
     world = postgres_world
     world.add("特仑苏")
     with world.store.begin() as first:
@@ -127,14 +122,14 @@ def test_while_one_scheduler_ticks_the_others_tick_does_nothing(postgres_world: 
     assert len(world.rows(events, events.c.transition == "admit")) == 1
 
 
-def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world: World) -> None:
+def test_a_lease_renewed_while_the_sweep_looks_is_not_taken_back(postgres_world):
     world = postgres_world
     lease, _ = world.begin(world.waiting())
     world.pass_s(59)
     in_time = world.now
     world.pass_s(1)
 
-    def sweep(tx: Transaction) -> list[Lease]:
+    def sweep(tx):
         ((seen, _),) = leases.list_overdue(tx, 10)
         with world.store.begin(now=in_time) as node:
             assert leases.progress_many(node, [leases.Renewal(lease, SILENT, Counters())]) == [True]

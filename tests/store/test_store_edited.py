@@ -1,12 +1,7 @@
 """A person changes a failed subtask and has it tried again; `verify` finds nothing afterwards."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
-from world import World, hit
+from world import hit
 
 from splitter.errors import InputError
 from tasks.domain.attempt_end import Counters
@@ -20,7 +15,7 @@ from tasks.store.sql.tables import attempts, subtasks, targets
 
 
 @pytest.fixture
-def failed(world: World) -> Sequence[Any]:
+def failed(world):
     """Subtask 1 in MANUAL, with its result page and three hits to do."""
     world.node("n1")
     lease, work = world.begin(world.waiting())
@@ -32,9 +27,7 @@ def failed(world: World) -> Sequence[Any]:
 
 
 @pytest.mark.parametrize("edit", [{"quota": 0}, {"pages": 0}, {"pages": 1}])
-def test_what_can_not_be_is_refused_and_changes_nothing(
-    world: World, failed: Sequence[Any], edit: dict[str, int]
-) -> None:
+def test_what_can_not_be_is_refused_and_changes_nothing(world, failed, edit):
     before = world.rows(targets)
     with pytest.raises(InputError):
         world.do(manual.retry, 1, **edit)  # its result page was read
@@ -43,9 +36,7 @@ def test_what_can_not_be_is_refused_and_changes_nothing(
     assert world.state(1) is State.MANUAL
 
 
-def test_a_quota_that_a_person_sets_holds_for_further_attempts_and_what_carries_them_on(
-    world: World, failed: Sequence[Any]
-) -> None:
+def test_a_quota_that_a_person_sets_holds_for_further_attempts_and_what_carries_them_on(world, failed):
     assert world.do(manual.retry, 1, quota=2) == len(failed)
     with pytest.raises(IllegalTransition):
         world.do(manual.retry, 1, quota=3)

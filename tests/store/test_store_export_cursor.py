@@ -1,8 +1,5 @@
 """A later export gives exactly the rows that an earlier one did not: none twice, none lost, late ones too."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from datetime import timedelta
 from random import Random
 
@@ -15,8 +12,8 @@ from tasks.domain.verdicts import Verdict
 from tasks.store.content import links, products
 from tasks.store.content.links import Link
 from tasks.store.content.products import NewProduct
-from tasks.store.queries.exports import Cursor, get_next_cursor, list_new_rows, read_cursor
-from tasks.store.queries.reviews import ALL, ReviewFilter, ReviewRow, list_reviews
+from tasks.store.queries.exports import get_next_cursor, list_new_rows, read_cursor
+from tasks.store.queries.reviews import ALL, ReviewFilter, list_reviews
 from tasks.store.sql.tables import reviews as table
 
 Exported = tuple[str, int]
@@ -28,14 +25,14 @@ _UNLINKED = (
 
 
 @pytest.fixture
-def story(world: World) -> Story:
+def story(world):
     return Story(world)
 
 
 class Story:
     """Pages with two reviews each, and a second product that pages may be linked to."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world):
         self.world = world
         self.lease, work = world.begin(world.waiting("甲"))
         self._results = work.targets[0]
@@ -43,29 +40,27 @@ class Story:
         self.other = world.do(products.find, "乙").id
         self._pages = 0
 
-    def page(self) -> None:
+    def page(self):
         self._pages += 1
         (target,) = self.world.read_results(self.lease, self._results, [hit(f"page{self._pages}")]).todo
         self.world.save(self.lease, target, [review(str(n), f"{self._pages}-{n}") for n in (1, 2)])
 
-    def unlinked(self) -> list[int]:
+    def unlinked(self):
         rows = self.world.look(lambda tx: tx.rows(_UNLINKED, other=self.other))
         return [page for (page,) in rows]
 
-    def link(self, page: int, verdict: Verdict = Verdict.REVIEW) -> None:
+    def link(self, page, verdict=Verdict.REVIEW):
         found = [Link(page, self.other, Verdict.UNJUDGED)]
         self.world.do(lambda tx: links.add(tx, found, {page: max(tx.now, START)}))
         self.judge(page, verdict)
 
-    def judge(self, page: int, verdict: Verdict = Verdict.REVIEW) -> None:
+    def judge(self, page, verdict=Verdict.REVIEW):
         self.world.do(links.set_verdicts, [Link(page, self.other, verdict)])
 
-    def every(self, wanted: ReviewFilter = ALL) -> list[Exported]:
+    def every(self, wanted=ALL):
         return self.world.look(lambda conn: ids(list_reviews(conn, wanted)))
 
-    def export(
-        self, cursor: Cursor | None, wanted: ReviewFilter = ALL, *, later: timedelta = timedelta(seconds=61)
-    ) -> tuple[list[Exported], Cursor]:
+    def export(self, cursor, wanted=ALL, *, later=timedelta(seconds=61)):
         """Return the rows of an export at a later time, and its cursor, that was in a file."""
 
         with self.world.store.read(now=self.world.now + later) as tx:
@@ -73,12 +68,12 @@ class Story:
             return ids(list_new_rows(tx, wanted, cursor, after)), read_cursor(after.text(), "file")
 
 
-def ids(rows: Iterator[ReviewRow]) -> list[Exported]:
+def ids(rows):
     return [(row.product, row.review) for row in rows]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_exports_together_hold_every_row_once(story: Story, seed: int) -> None:
+def test_exports_together_hold_every_row_once(story, seed):
     chance = Random(seed)
     exported, cursor, wrong = [], None, []
     for _ in range(6):
@@ -96,7 +91,7 @@ def test_exports_together_hold_every_row_once(story: Story, seed: int) -> None:
     assert {product for product, _ in exported} == {"甲", "乙"}
 
 
-def test_a_filter_goes_on_too(story: Story) -> None:
+def test_a_filter_goes_on_too(story):
     wanted = ReviewFilter(products=("乙",))
     story.page()
     first, cursor = story.export(None, wanted)
@@ -108,7 +103,7 @@ def test_a_filter_goes_on_too(story: Story) -> None:
         story.export(cursor)
 
 
-def test_a_page_that_is_judged_again_and_stays_is_not_given_again(story: Story) -> None:
+def test_a_page_that_is_judged_again_and_stays_is_not_given_again(story):
     story.page()
     (page,) = story.unlinked()
     story.link(page)
@@ -117,7 +112,7 @@ def test_a_page_that_is_judged_again_and_stays_is_not_given_again(story: Story) 
     assert story.export(cursor)[0] == []
 
 
-def test_transactions_that_commit_in_another_order(postgres_store) -> None:
+def test_transactions_that_commit_in_another_order(postgres_store):
     """What is younger than a minute comes with the next export: a lower number may be committed later."""
     story = Story(World(postgres_store))
     story.page()
@@ -139,7 +134,7 @@ def test_transactions_that_commit_in_another_order(postgres_store) -> None:
     assert story.export(cursor)[0] == []
 
 
-def test_a_refused_record_that_was_deleted_leaves_the_cursor_valid(story: Story) -> None:
+def test_a_refused_record_that_was_deleted_leaves_the_cursor_valid(story):
     """They go whenever their page is read again."""
     story.page()
     model = story.world.rows(table)[0]._asdict() | {"key": "refused", "refused": "boilerplate"}
@@ -152,7 +147,7 @@ def test_a_refused_record_that_was_deleted_leaves_the_cursor_valid(story: Story)
     assert sorted(first + second) == sorted(story.every())
 
 
-def test_a_clock_that_was_set_back_loses_no_link(story: Story) -> None:
+def test_a_clock_that_was_set_back_loses_no_link(story):
     story.page()
     story.page()
     one, other = story.unlinked()
@@ -164,7 +159,7 @@ def test_a_clock_that_was_set_back_loses_no_link(story: Story) -> None:
     assert {product for product, _ in story.export(cursor)[0]} == {"乙"}
 
 
-def test_a_cursor_of_another_store_is_refused(story: Story) -> None:
+def test_a_cursor_of_another_store_is_refused(story):
     empty = story.export(None)[1]
     story.page()
     _, cursor = story.export(empty)
@@ -187,6 +182,6 @@ def test_a_cursor_of_another_store_is_refused(story: Story) -> None:
         ),
     ],
 )
-def test_what_is_no_cursor_of_this_version_is_refused(text: str, why: str) -> None:
+def test_what_is_no_cursor_of_this_version_is_refused(text, why):
     with pytest.raises(InputError, match=f"^file: .*{why}"):
         read_cursor(text, "file")

@@ -1,17 +1,14 @@
 """Breakers in the store: opened by refusals, kept over restarts, half-open after the rest, closed by a page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
-from world import SILENT, SITE, World, hit, host_views
+from world import SILENT, SITE, hit, host_views
 
 from splitter.catalog.model import Limits
 from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import BreakerState, Rest
 from tasks.domain.states import State
-from tasks.domain.views import HostView
 from tasks.jobs import sweeps
 from tasks.store.queue import hosts, leases
 from tasks.store.queue.leases import Renewal
@@ -20,18 +17,18 @@ from tasks.store.sql.tables import subtasks
 OPEN, HALF_OPEN = BreakerState.OPEN, BreakerState.HALF_OPEN
 
 
-def refusal(cause: str = "captcha", first_s: float = 600.0, host: str = "h.cn") -> Rest:
+def refusal(cause="captcha", first_s=600.0, host="h.cn"):
     return Rest(host, cause, lambda times: first_s * 2 ** (times - 1))
 
 
-def rests(world: World) -> list[tuple[str, str, str, BreakerState, float, int]]:
+def rests(world):
     return [
         (one.host, one.node, one.cause, one.state, (one.until - world.now).total_seconds(), one.times)
         for one in world.look(hosts.list_rests)
     ]
 
 
-def test_a_breaker_opens_rests_longer_with_each_refusal_and_is_closed_by_a_page(world: World) -> None:
+def test_a_breaker_opens_rests_longer_with_each_refusal_and_is_closed_by_a_page(world):
     page = [("h.cn", "n1")]
     rested_s = 600.0
     for times in (1, 2, 3):
@@ -51,7 +48,7 @@ def test_a_breaker_opens_rests_longer_with_each_refusal_and_is_closed_by_a_page(
     assert world.do(hosts.rest_host, "n1", refusal()) == 600.0
 
 
-def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world: World) -> None:
+def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world):
     world.do(hosts.rest_host, "n1", refusal(host=SITE))
     world.do(hosts.rest_host, "n2", refusal(host=SITE))
     world.pass_s(600)
@@ -64,7 +61,7 @@ def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world: Wor
     ]
 
 
-def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world: World) -> None:
+def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world):
     world.do(hosts.rest_host, "n1", refusal(host=SITE))
     world.pass_s(600)
     lease, _ = world.begin(world.waiting())
@@ -81,7 +78,7 @@ def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world: Wor
     assert rests(world) == []
 
 
-def seen(world: World, request_s: float = 0.2) -> dict[str, HostView]:
+def seen(world, request_s=0.2):
     """The hosts of sites whose engine's host is engine.cn."""
     limits = {"engine.cn": Limits(per_address_per_s=4, total_per_s=16)}
     of_site = Limits(per_address_per_s=2, total_per_s=8)
@@ -103,9 +100,7 @@ def seen(world: World, request_s: float = 0.2) -> dict[str, HostView]:
         (4.0, 8),  # 4 lanes ask once a second
     ],
 )
-def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
-    world: World, request_s: float, room: int
-) -> None:
+def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(world, request_s, room):
     pace = min(2.0, 4 / request_s)
     before = seen(world, request_s)
     assert (before[SITE].room, before[SITE].address_limit) == (room, room // 4)
@@ -121,8 +116,8 @@ def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(
     assert seen(world, request_s)[SITE].address_limit == room // 4 + 1
 
 
-def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world: World) -> None:
-    def held() -> tuple[int, int]:
+def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world):
+    def held():
         views = seen(world)
         return sum(views["engine.cn"].held.values()), sum(views[SITE].held.values())
 

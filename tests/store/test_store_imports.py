@@ -1,9 +1,5 @@
 """Imported reviews beside crawled ones, on both databases."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-
 import pytest
 from world import World, review
 
@@ -14,32 +10,30 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.queue import tasks
 from tasks.store.sql import tables
-from tasks.store.sql.database import Store
 
 
 @pytest.fixture
-def world(store: Store) -> World:
+def world(store):
     return World(store)
 
 
-def imported(body: str, product: str = "特仑苏", *, author: str = "", url: str = "") -> ImportedReview:
+def imported(body, product="特仑苏", *, author="", url=""):
     own = Review(review_key(author, "", "", body, None), "", body, author, "", None, None)
     return ImportedReview(product, product, "jd.com", url, own, page_of("jd.com", url, product))
 
 
-def saved(world: World, *came: ImportedReview) -> list[bool]:
+def saved(world, *came):
     for name in {one.product for one in came}:
         world.do(products.add, NewProduct(name=name, keywords=(name,), sites=()))
     ids = world.look(products.ids, [one.product for one in came])
     return stored(world, came, ids)
 
 
-def stored(world: World, came: Sequence[ImportedReview], ids: Mapping[str, int]) -> list[bool]:
-    known: list[bool] = world.do(lambda tx: imports.save(tx, "shop", came, ids))
-    return known
+def stored(world, came, ids):
+    return world.do(lambda tx: imports.save(tx, "shop", came, ids))
 
 
-def test_the_same_reviews_are_stored_once(world: World) -> None:
+def test_the_same_reviews_are_stored_once(world):
     first, same, other = imported("好喝"), imported("好喝"), imported("好喝", author="小王")
     assert saved(world, first, same, other) == [False, True, False]
     assert world.look(imports.are_known, [first, imported("难喝"), imported("难喝")]) == [True, False, True]
@@ -55,7 +49,7 @@ def test_the_same_reviews_are_stored_once(world: World) -> None:
     assert world.verification().violations == ()
 
 
-def test_an_import_that_began_earlier_and_ended_later_leaves_the_times_in_order(world: World) -> None:
+def test_an_import_that_began_earlier_and_ended_later_leaves_the_times_in_order(world):
     saved(world, imported("好喝"))
     latest = world.now
     world.pass_s(-0.006)
@@ -66,11 +60,11 @@ def test_an_import_that_began_earlier_and_ended_later_leaves_the_times_in_order(
     assert world.verification().violations == ()
 
 
-def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world: World) -> None:
+def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world):
     lease, work = world.begin(world.waiting("光明高钙牛奶"))
     from test_store_perturbed import Story  # the reader of its result pages
 
-    (only,) = Story.read(_Of(world), lease, work.targets[0], ["1"], found=None)  # type: ignore[arg-type]
+    (only,) = Story.read(_Of(world), lease, work.targets[0], ["1"], found=None)
     world.save(lease, only, [review("a", "结块了")])
     saved(world, imported("结块了", "光明高钙牛奶"), imported("不错", "光明高钙牛奶"))
     rows = world.look(lambda tx: list(list_reviews(tx, ReviewFilter(products=("光明高钙牛奶",)))))
@@ -85,11 +79,11 @@ def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world: 
 
 
 class _Of:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world):
         self.world = world
 
 
-def test_an_imported_product_is_not_crawled_until_it_is_added(world: World) -> None:
+def test_an_imported_product_is_not_crawled_until_it_is_added(world):
     saved(world, imported("好喝"))
     assert world.look(tasks.list_unplanned, 10) == []
     assert not world.look(products.name_keys_to_crawl)
@@ -103,6 +97,6 @@ def test_an_imported_product_is_not_crawled_until_it_is_added(world: World) -> N
     assert world.verification().violations == ()
 
 
-def test_parts_of_a_key_are_told_apart() -> None:
+def test_parts_of_a_key_are_told_apart():
     assert review_key("ab", "", "c", "", None) != review_key("a", "", "bc", "", None)
     assert page_of("a", "b", "") != page_of("a", "", "b")

@@ -4,11 +4,7 @@ Each actor has its steps in its own order; all orders of the steps of all three 
 SQLite plays all of them, PostgreSQL `POSTGRES_PLAYS` of each story.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 
 import pytest
 from contents import Snapshot
@@ -19,8 +15,6 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.store.queue import attempts
-from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.sql.database import Store
 
 POSTGRES_PLAYS = 12
 """Number of histories of each story that PostgreSQL plays, evenly chosen."""
@@ -29,30 +23,30 @@ POSTGRES_PLAYS = 12
 class Actors:
     """Two workers that may hold a lease of one subtask, one after the other, and the sweeper between them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store):
         self.world = World(store)
         for name in ("n1", "n2"):
             self.world.node(name)
         self.one = self.world.waiting()
-        self.leases: dict[str, Lease] = {}
-        self.read: dict[str, Sequence[WorkTarget]] = {}
+        self.leases = {}
+        self.read = {}
 
-    def begin_anew(self, now: datetime) -> None:
+    def begin_anew(self, now):
         """Forget what was done; the store is put back by others."""
         self.world.now = now
         self.leases, self.read = {}, {}
 
-    def play(self, step: str) -> None:
+    def play(self, step):
         """A step of a worker is its name and what it does; one that has nothing to do it with does nothing."""
         actor, _, does = step.partition(" ")
         _STEPS[does](self, actor)
 
-    def allocate(self, node: str) -> None:
+    def allocate(self, node):
         lease = self.world.grant(self.one, node) if self.world.state(self.one) is State.WAIT else None
         if lease is not None:
             self.leases[node] = lease
 
-    def begin(self, node: str) -> None:
+    def begin(self, node):
         if node in self.leases and (work := self.world.start(self.leases[node])) is not None:
             results = [one for one in work.targets if one.kind == "result"]
             hits = [one for one in work.targets if one.kind == "hit"]
@@ -62,56 +56,56 @@ class Actors:
             ):
                 self.read[node] = (*hits, *read.todo)
 
-    def page(self, node: str) -> None:
+    def page(self, node):
         """The first page it was to fetch; it comes late where the lease is lost."""
         if self.read.get(node):
             first, *rest = self.read[node]
             self.world.save(self.leases[node], first)
             self.read[node] = rest
 
-    def refuse(self, node: str) -> None:
+    def refuse(self, node):
         if self.read.get(node):
             first, *rest = self.read[node]
             self.world.end_target(self.leases[node], first, "refused", "not_found")
             self.read[node] = rest
 
-    def progress(self, node: str) -> None:
+    def progress(self, node):
         if node in self.leases:
             self.world.progress(self.leases[node], Counters(offered=2, tried=1, requests=2))
 
-    def close(self, node: str) -> None:
+    def close(self, node):
         if node in self.leases:
             self.world.close(self.leases[node], Counters(offered=2, tried=2, requests=3, active_s=0.5))
 
-    def fail(self, node: str) -> None:
+    def fail(self, node):
         if node in self.leases:
             self.world.close(self.leases[node], Counters(offered=2), reason=FailureReason.BLOCKED)
 
-    def give_back(self, node: str) -> None:
+    def give_back(self, node):
         if node in self.leases:
             self.world.interrupt(self.leases[node], Counters(offered=1, tried=1), "shutdown")
 
-    def release(self, node: str) -> None:
+    def release(self, node):
         if node in self.leases:
             self.world.do(attempts.release, {self.leases[node]: "drained"})
 
-    def lose(self, _: str) -> None:
+    def lose(self, _):
         """A minute passes without a sign of life, and the sweep takes back what ran out."""
         self.world.pass_s(61)
         self.world.sweep(recalling.recall)
 
-    def recall(self, _: str) -> None:
+    def recall(self, _):
         self.world.sweep(recalling.recall)
 
-    def wake(self, _: str) -> None:
+    def wake(self, _):
         self.world.sweep(sweeps.wake)
 
-    def cancel(self, _: str) -> None:
+    def cancel(self, _):
         if self.world.state(self.one) not in (State.DONE, State.CANCELLED):
             self.world.do(attempts.cancel, self.one, "not wanted")
 
 
-_STEPS: Mapping[str, Callable[[Actors, str], None]] = {
+_STEPS = {
     "allocate": Actors.allocate,
     "begin": Actors.begin,
     "page": Actors.page,
@@ -127,7 +121,7 @@ _STEPS: Mapping[str, Callable[[Actors, str], None]] = {
     "cancel": Actors.cancel,
 }
 
-STORIES: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
+STORIES = {
     "a lost lease and a late page": (
         ("allocate", "begin", "page", "close"),
         ("allocate", "close"),
@@ -152,9 +146,7 @@ STORIES: Mapping[str, tuple[Sequence[str], Sequence[str], Sequence[str]]] = {
 """By name: the steps of the first worker, of the second, and of the sweeper."""
 
 
-def interleavings(
-    first: Sequence[str], second: Sequence[str], third: Sequence[str]
-) -> Iterator[tuple[str, ...]]:
+def interleavings(first, second, third):
     """Every order of the steps of all, each keeping its own order."""
     if not (first or second or third):
         yield ()
@@ -168,12 +160,12 @@ def interleavings(
                 yield (its[0], *behind)
 
 
-def _named(story: str) -> list[tuple[str, ...]]:
+def _named(story):
     actors = zip(("n1", "n2", "sweep"), STORIES[story], strict=True)
     return list(interleavings(*([f"{name} {step}" for step in steps] for name, steps in actors)))
 
 
-def test_every_order_comes_once() -> None:
+def test_every_order_comes_once():
     found = list(interleavings(("a", "b"), ("c",), ("d",)))
     assert len(found) == len(set(found)) == 12
     assert all(one.index("a") < one.index("b") for one in found)
@@ -181,12 +173,12 @@ def test_every_order_comes_once() -> None:
 
 @pytest.mark.parametrize("story", STORIES)
 @pytest.mark.slow
-def test_every_interleaving_keeps_every_invariant(story: str, store: Store) -> None:
+def test_every_interleaving_keeps_every_invariant(story, store):
     every = _named(story)
     plays = every if store.is_sqlite else every[:: -(-len(every) // POSTGRES_PLAYS)]
     actors = Actors(store)
     scene, began = Snapshot(store), actors.world.now
-    ends: Counter[tuple[str | None, ...]] = Counter()
+    ends = Counter()
     for history in plays:
         scene.restore(store)
         actors.begin_anew(began)

@@ -1,20 +1,14 @@
 """What is stored is judged anew: voices, verdicts, refused texts taken in; interrupted, tried, and on any database."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from world import CATALOG, World, hit, review
+from world import CATALOG, hit, review
 
-from splitter.catalog.model import Catalog
-from splitter.catalog.names import Group
 from tasks.domain.pages import Review
 from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import judging
-from tasks.jobs.judging import Judged, judge, page_judge
+from tasks.jobs.judging import judge, page_judge
 from tasks.store.content import imports, links, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
@@ -25,58 +19,43 @@ from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
 from tasks.store.sql.tables import products as product_table
 
+URL = hit("1")
 MILK, YOGURT = ("光明", "高钙", "牛奶"), ("蒙牛", "酸奶")
 
 
-def voice(review: Review, _group: Group | None = None) -> VoiceJudgement:
+def voice(review, _group=None):
     return VoiceJudgement("complaint" if "酸" in review.body else "praise", 0.9, 0.8, -0.25, "two")
 
 
-def save(
-    world: World,
-    words: tuple[str, ...],
-    bodies: Sequence[str],
-    *,
-    refused: Sequence[tuple[str, Review]] = (),
-    url: str = hit("1"),
-    name: str = "",
-) -> None:
+def save(world, words, bodies, *, refused=(), url=URL, name=""):
     """A product's page with these reviews, read by a version that knew no voices."""
     lease, hits = world.found(name or "".join(words), [url], words, refresh=timedelta())
     read = [review(str(n), body) for n, body in enumerate(bodies)]
     world.save(lease, hits.todo[0], read, refused=refused, judge=True)
 
 
-def judged(
-    world: World,
-    *,
-    again: bool = False,
-    dry_run: bool = False,
-    catalog: Catalog = CATALOG,
-    product_id: int | None = None,
-    progress: Callable[[Judged], None] = lambda _: None,
-) -> Judged:
+def judged(world, *, again=False, dry_run=False, catalog=CATALOG, product_id=None, progress=lambda _: None):
     of_page = page_judge(catalog, voice, "two", again=again)
     sweep = f"judge two{' all' if again else ''}{product_id or ''}"
     return judge(world.store, of_page, sweep, progress, product_id=product_id, again=again, dry_run=dry_run)
 
 
-def exported(world: World) -> list[tuple[str, str, str | None]]:
+def exported(world):
     rows = world.look(lambda tx: list(list_reviews(tx)))
     return [(row.product, row.body, row.voice) for row in rows]
 
 
-def refused_keys(world: World) -> list[tuple[str, str]]:
+def refused_keys(world):
     """Reasons and keys of refused records."""
     return [(row.refused, row.key) for row in world.rows(reviews, reviews.c.refused.is_not(None))]
 
 
-def change_words(world: World, name: str, words: tuple[str, ...]) -> None:
+def change_words(world, name, words):
     again = NewProduct(name=name, keywords=words, own_keywords=words)
     world.do(edit, name, ProductEdit(keywords=words), again)
 
 
-def test_stored_reviews_get_a_voice(world: World) -> None:
+def test_stored_reviews_get_a_voice(world):
     save(world, MILK, ["光明高钙牛奶有点酸", "不错"])
     assert {row.voice for row in world.rows(reviews)} == {None}
     done = judged(world)
@@ -87,14 +66,14 @@ def test_stored_reviews_get_a_voice(world: World) -> None:
     assert (first.sentiment, first.voice_model) == (-0.25, "two")
 
 
-def test_what_a_model_has_judged_is_judged_again_only_when_asked(world: World) -> None:
+def test_what_a_model_has_judged_is_judged_again_only_when_asked(world):
     save(world, MILK, ["光明高钙牛奶有点酸"])
     judged(world)
     assert (judged(world).pages, judged(world, again=True).voices) == (0, {("complaint", "complaint"): 1})
     assert judged(world, again=True).pages == 1, "from the beginning, each time it had ended"
 
 
-def test_a_trial_tells_what_would_change_and_changes_nothing(world: World) -> None:
+def test_a_trial_tells_what_would_change_and_changes_nothing(world):
     save(world, YOGURT, ["光明高钙牛奶有点酸"])
     change_words(world, "蒙牛酸奶", MILK)
     before = [world.rows(table) for table in (reviews, page_products, page_table)]
@@ -105,7 +84,7 @@ def test_a_trial_tells_what_would_change_and_changes_nothing(world: World) -> No
     assert done.taken_in == 1
 
 
-def test_refused_texts_are_taken_in_word_for_word(world: World) -> None:
+def test_refused_texts_are_taken_in_word_for_word(world):
     """The product's words have changed: now the page is about it."""
     save(world, YOGURT, ["光明高钙牛奶有点酸", "同感"])
     assert exported(world) == []
@@ -125,7 +104,7 @@ def test_refused_texts_are_taken_in_word_for_word(world: World) -> None:
     assert (page.reviews, refused_keys(world)) == (2, [])
 
 
-def test_reviews_of_another_product_are_left_out_of_exports_and_come_back(world: World) -> None:
+def test_reviews_of_another_product_are_left_out_of_exports_and_come_back(world):
     save(world, MILK, ["光明高钙牛奶有点酸", "同感"])
     change_words(world, "光明高钙牛奶", YOGURT)
     done = judged(world)
@@ -139,7 +118,7 @@ def test_reviews_of_another_product_are_left_out_of_exports_and_come_back(world:
     assert len(exported(world)) == 2
 
 
-def test_what_was_no_review_is_one_by_new_rules(world: World) -> None:
+def test_what_was_no_review_is_one_by_new_rules(world):
     """The record says enough today; another is still none."""
     others = [("short", review("x", "牛奶喝了拉肚子，客服不理")), ("empty", review("y", "！"))]
     save(world, MILK, ["光明高钙牛奶不错"], refused=others)
@@ -148,7 +127,7 @@ def test_what_was_no_review_is_one_by_new_rules(world: World) -> None:
     assert refused_keys(world) == [("empty", "y")]
 
 
-def test_a_rescued_record_of_a_page_about_something_else_is_withheld(world: World) -> None:
+def test_a_rescued_record_of_a_page_about_something_else_is_withheld(world):
     save(world, YOGURT, ["别的东西"], refused=[("short", review("x", "牛奶喝了拉肚子，客服不理"))])
     assert judged(world).taken_in == 0
     (page,) = world.rows(page_table)
@@ -158,12 +137,12 @@ def test_a_rescued_record_of_a_page_about_something_else_is_withheld(world: Worl
     assert world.look(links.refusals_by_reason) == {"wrong_product": 2}
 
 
-def test_it_goes_on_where_it_was_interrupted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_where_it_was_interrupted(world, monkeypatch):
     monkeypatch.setattr(judging, "BATCH", 1)
     for number in range(3):
         save(world, MILK, ["光明高钙牛奶有点酸"], url=hit(str(number)), name=str(number))
 
-    def stop(_: Judged) -> None:
+    def stop(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -175,7 +154,7 @@ def test_it_goes_on_where_it_was_interrupted(world: World, monkeypatch: pytest.M
     assert judged(world, again=True).pages == 2
 
 
-def test_only_the_pages_of_one_product(world: World) -> None:
+def test_only_the_pages_of_one_product(world):
     save(world, MILK, ["光明高钙牛奶有点酸"])
     save(world, YOGURT, ["蒙牛酸奶不错"], url=hit("2"))
     ids = {row.name: row.id for row in world.rows(product_table)}
@@ -183,7 +162,7 @@ def test_only_the_pages_of_one_product(world: World) -> None:
     assert [row.voice is not None for row in world.rows(reviews)] == [False, True]
 
 
-def test_a_site_without_a_verdict_and_an_import_get_voices_alone(world: World) -> None:
+def test_a_site_without_a_verdict_and_an_import_get_voices_alone(world):
     save(world, MILK, ["光明高钙牛奶有点酸"])
     change_words(world, "光明高钙牛奶", YOGURT)
     assert world.do(products.add, NewProduct(name="自带", keywords=("自带",), sites=()))
@@ -197,12 +176,12 @@ def test_a_site_without_a_verdict_and_an_import_get_voices_alone(world: World) -
     assert len(exported(world)) == 2
 
 
-def test_a_page_that_changed_meanwhile_is_left_as_it_is(world: World) -> None:
+def test_a_page_that_changed_meanwhile_is_left_as_it_is(world):
     save(world, YOGURT, ["光明高钙牛奶有点酸"])
     change_words(world, "蒙牛酸奶", MILK)
     of_page = page_judge(CATALOG, voice, "two", again=False)
 
-    def slow(page: judging.StoredPage) -> judging.JudgedPage:
+    def slow(page):
         found = of_page(page)
         save(world, MILK, ["光明高钙牛奶有点酸"])  # the page is fetched again, for another product
         return found
@@ -213,10 +192,8 @@ def test_a_page_that_changed_meanwhile_is_left_as_it_is(world: World) -> None:
     assert [row.refused for row in world.rows(reviews)] == [None]
 
 
-def test_a_page_that_cannot_be_judged_is_logged_and_left_out(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail_once(*given: Any) -> Any:
+def test_a_page_that_cannot_be_judged_is_logged_and_left_out(world, monkeypatch, caplog):
+    def fail_once(*given):
         monkeypatch.undo()
         raise ZeroDivisionError
 
@@ -233,7 +210,7 @@ def test_a_page_that_cannot_be_judged_is_logged_and_left_out(
     assert judged(world).taken_back == 1, "`judge` looks at all pages again"
 
 
-def test_refused_texts_go_with_time(world: World) -> None:
+def test_refused_texts_go_with_time(world):
     save(world, YOGURT, ["甲", "乙"], refused=[("empty", review("y", "！"))])
     assert len(refused_keys(world)) == 3
     counted = world.look(links.refusals_by_reason)

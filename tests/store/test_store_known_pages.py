@@ -1,11 +1,9 @@
 """Keys of stored pages come once, in batches of any size; a result page that was read is logged with its hits."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
-from world import SITE, START, World, hit
+from world import SITE, START, hit
 
 from tasks.domain.page_key import page_key
 from tasks.store.content.pages import page_count, page_keys, save_result_pages
@@ -13,12 +11,12 @@ from tasks.store.queue import upkeep
 from tasks.store.sql.tables import result_pages
 
 
-def test_an_empty_store_has_no_keys(world: World) -> None:
+def test_an_empty_store_has_no_keys(world):
     assert (page_count(world.store), list(page_keys(world.store))) == (0, [])
 
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 100])
-def test_all_keys_in_batches(world: World, batch: int) -> None:
+def test_all_keys_in_batches(world, batch):
     lease, work = world.begin(world.waiting("甲"))
     names = [str(n) for n in range(5)]
     for target in world.read_results(lease, work.targets[0], [hit(name) for name in names]).todo:
@@ -29,7 +27,7 @@ def test_all_keys_in_batches(world: World, batch: int) -> None:
     assert page_count(world.store) == 5
 
 
-def test_a_result_page_is_logged_once_with_its_hits_known_ones_too(world: World) -> None:
+def test_a_result_page_is_logged_once_with_its_hits_known_ones_too(world):
     lease, work = world.begin(world.waiting("甲"), "n1")
     names = [hit("1"), hit("2")]
     (one, _) = world.read_results(lease, work.targets[0], names).todo
@@ -48,7 +46,7 @@ def test_a_result_page_is_logged_once_with_its_hits_known_ones_too(world: World)
     assert second.hits == b"".join(page_key(url)[:8] for url in (*names, hit("3")))
 
 
-def test_old_result_pages_go_with_the_log(world: World) -> None:
+def test_old_result_pages_go_with_the_log(world):
     lease, work = world.begin(world.waiting("甲"))
     world.read_results(lease, work.targets[0], [hit("1")])
     world.pass_s(100)

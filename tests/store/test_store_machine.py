@@ -1,9 +1,5 @@
 """Any legal order of operations, with nodes that crash and a clock that jumps, keeps every invariant."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from contents import empty
 from hypothesis import HealthCheck, settings
@@ -24,8 +20,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
 from tasks.store.queue import attempts, manual, nodes
-from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.sql.database import Store
+from tasks.store.queue.leases import WorkTarget
 from tasks.store.sql.tables import subtasks, targets
 
 NODES = ("n1", "n2", "n3")
@@ -37,13 +32,13 @@ class Loop(RuleBasedStateMachine):
 
     held = Bundle("held")
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.world = World(_empty_store())
         self.products = 0
 
     @initialize(target=held)
-    def begin(self) -> Any:
+    def begin(self):
         """Two attempts at work, so that the first steps lead somewhere already."""
         self.world.node("n1")
         for priority in (0, 1):
@@ -54,17 +49,17 @@ class Loop(RuleBasedStateMachine):
     @rule(
         chunks=st.lists(st.booleans(), max_size=2).map(lambda rest: [True, *rest]), priority=st.integers(0, 2)
     )
-    def add(self, chunks: list[bool], priority: int) -> None:
+    def add(self, chunks, priority):
         if self.products < 4:
             self.products += 1
             self.world.add(f"产品{self.products}", chunks=chunks, priority=priority)
 
     @rule(seconds=st.sampled_from([0.000001, 1.0, 29.0, 59.999999, 60.0, 3600.0]))
-    def pass_time(self, seconds: float) -> None:
+    def pass_time(self, seconds):
         self.world.pass_s(seconds)
 
     @rule(node=st.sampled_from(NODES), alive=st.booleans())
-    def node_comes_or_goes(self, node: str, alive: bool) -> None:
+    def node_comes_or_goes(self, node, alive):
         if alive:
             self.world.node(node)
         else:
@@ -73,51 +68,51 @@ class Loop(RuleBasedStateMachine):
     # --- sweeps ---------------------------------------------------------------------------------------------
 
     @rule(sweep=st.sampled_from([sweeps.admit, recalling.recall, sweeps.wake]))
-    def sweep(self, sweep: Any) -> None:
+    def sweep(self, sweep):
         self.world.sweep(sweep)
 
     @rule(target=held)
-    def allocate(self) -> Any:
+    def allocate(self):
         return multiple(*self.world.sweep(sweeps.allocate))
 
     @rule(target=held)
-    def rebalance(self) -> Any:
+    def rebalance(self):
         return multiple(*self.world.sweep(sweeps.rebalance))
 
     @rule(target=held, place=PLACES, node=st.sampled_from(NODES))
-    def grant(self, place: int, node: str) -> Any:
+    def grant(self, place, node):
         waiting = self._in(State.WAIT, place)
         lease = self.world.grant(waiting, node) if waiting else None
         return multiple() if lease is None else lease
 
     # --- a node and its lease; doing nothing is a crash -----------------------------------------------------
 
-    def attempt(self, place: int, node: str) -> Lease:
+    def attempt(self, place, node):
         """An attempt that has read its result page."""
         lease, work = self.world.begin(self._in(State.WAIT, place), node)
         self.world.read_results(lease, work.targets[0], [hit(name) for name in "abc"])
         return lease
 
     @rule(lease=held)
-    def start(self, lease: Lease) -> None:
+    def start(self, lease):
         self.world.start(lease)
 
     @rule(lease=held, tried=st.integers(0, 3))
-    def progress(self, lease: Lease, tried: int) -> None:
+    def progress(self, lease, tried):
         counters = Counters(offered=tried + 1, tried=tried, active_s=tried * 0.1)
         self.world.progress(lease, counters)
 
     @rule(
         lease=held, place=PLACES, names=st.lists(st.sampled_from("abcdef"), unique=True), more=st.booleans()
     )
-    def read_results(self, lease: Lease, place: int, names: list[str], more: bool) -> None:
+    def read_results(self, lease, place, names, more):
         found = self._target(lease, place, "result")
         if found is not None:
             urls = [hit(name) for name in names]
             self.world.read_results(lease, found, urls, more=more)
 
     @rule(lease=held, place=PLACES)
-    def save_page(self, lease: Lease, place: int) -> None:
+    def save_page(self, lease, place):
         found = self._target(lease, place, "hit")
         if found is not None:
             self.world.save(lease, found)
@@ -125,32 +120,32 @@ class Loop(RuleBasedStateMachine):
     @rule(
         lease=held, place=PLACES, state=st.sampled_from(["todo", "refused", "given_up"]), counts=st.booleans()
     )
-    def end_target(self, lease: Lease, place: int, state: str, counts: bool) -> None:
+    def end_target(self, lease, place, state, counts):
         found = self._target(lease, place, "hit")
         if found is not None:
             self.world.end_target(lease, found, state, "timeout", counts=counts)
 
     @rule(lease=held, reason=st.none() | st.sampled_from(list(FailureReason)), tried=st.integers(0, 3))
-    def close(self, lease: Lease, reason: FailureReason | None, tried: int) -> None:
+    def close(self, lease, reason, tried):
         self.world.close(lease, Counters(offered=tried + 1, tried=tried, active_s=0.3), reason=reason)
 
     @rule(lease=held)
-    def release(self, lease: Lease) -> None:
+    def release(self, lease):
         self.world.do(attempts.release, {lease: "drained"})
 
     @rule(lease=held, tried=st.integers(0, 3))
-    def interrupt(self, lease: Lease, tried: int) -> None:
+    def interrupt(self, lease, tried):
         self.world.interrupt(lease, Counters(offered=tried, tried=tried, wait_s=0.7), "shutdown")
 
     @rule(lease=held, place=PLACES)
-    def go_silent(self, lease: Lease, place: int) -> None:
+    def go_silent(self, lease, place):
         """A minute passes, the lease is taken back, and then a page of it arrives."""
         self.world.pass_s(60)
         self.world.do(attempts.silence, {lease: FailureReason.SILENT})
         self.save_page(lease, place)
 
     @rule(target=held, lease=held, node=st.sampled_from(NODES))
-    def is_replaced(self, lease: Lease, node: str) -> Any:
+    def is_replaced(self, lease, node):
         """The lease is taken back and another node works on the subtask."""
         self.world.pass_s(60)
         self.world.do(attempts.silence, {lease: FailureReason.SILENT})
@@ -159,7 +154,7 @@ class Loop(RuleBasedStateMachine):
         return multiple() if again is None else again
 
     @rule(lease=held)
-    def finish(self, lease: Lease) -> None:
+    def finish(self, lease):
         """The attempt ends well and its subtask is done; more of it may still arrive."""
         self.world.close(lease, Counters(offered=2, tried=1))
         self.world.sweep(sweeps.wake)
@@ -167,13 +162,13 @@ class Loop(RuleBasedStateMachine):
     # --- a person -------------------------------------------------------------------------------------------
 
     @rule(state=st.sampled_from([s for s in State if s not in (State.DONE, State.CANCELLED)]), place=PLACES)
-    def cancel(self, state: State, place: int) -> None:
+    def cancel(self, state, place):
         subtask_id = self._in(state, place)
         if subtask_id:
             self.world.do(attempts.cancel, subtask_id, "not wanted")
 
     @rule(place=PLACES)
-    def retry(self, place: int) -> None:
+    def retry(self, place):
         subtask_id = self._in(State.MANUAL, place)
         if subtask_id:
             self.world.do(manual.retry, subtask_id)
@@ -181,14 +176,14 @@ class Loop(RuleBasedStateMachine):
     # --- what must hold -------------------------------------------------------------------------------------
 
     @invariant()
-    def every_promise_is_kept(self) -> None:
+    def every_promise_is_kept(self):
         assert self.world.verification().violations == ()
 
     @invariant()
-    def nobody_is_recalled_for_ever(self) -> None:
+    def nobody_is_recalled_for_ever(self):
         assert all(row.recalls <= MAX_RECALLS for row in self.world.rows(subtasks))
 
-    def teardown(self) -> None:
+    def teardown(self):
         """Whatever happened, the loop comes to its end once a node works and time passes."""
         for _ in range(200):
             if all(State(row.state).settled for row in self.world.rows(subtasks)):
@@ -196,7 +191,7 @@ class Loop(RuleBasedStateMachine):
             self._turn()
         raise AssertionError("the loop does not come to an end")
 
-    def _turn(self) -> None:
+    def _turn(self):
         world = self.world
         world.pass_s(130)
         for node in NODES:
@@ -213,12 +208,12 @@ class Loop(RuleBasedStateMachine):
                     world.save(lease, page)
             assert world.close(lease, Counters(offered=1, tried=1))
 
-    def _in(self, state: State, place: int) -> int:
+    def _in(self, state, place):
         """A subtask in that queue; 0 where there is none."""
         rows = self.world.rows(subtasks, subtasks.c.state == state)
         return int(rows[place % len(rows)].id) if rows else 0
 
-    def _target(self, lease: Lease, place: int, kind: str) -> WorkTarget | None:
+    def _target(self, lease, place, kind):
         """A target that the attempt took up when it was still to do, or might have."""
         task_id = self.world.subtask(lease.subtask_id).task_id
         rows = self.world.rows(targets, targets.c.task_id == task_id, targets.c.kind == kind)
@@ -230,10 +225,10 @@ class Loop(RuleBasedStateMachine):
         )
 
 
-_STORE: list[Store] = []
+_STORE = []
 
 
-def _empty_store() -> Store:
+def _empty_store():
     """One store for all examples, emptied: making one takes longer than an example."""
     if not _STORE:
         raise AssertionError("the test opens the store")
@@ -242,7 +237,7 @@ def _empty_store() -> Store:
 
 
 @pytest.mark.slow
-def test_any_order_of_operations_keeps_every_promise(sqlite_store: Store) -> None:
+def test_any_order_of_operations_keeps_every_promise(sqlite_store):
     _STORE[:] = [sqlite_store]
     try:
         run_state_machine_as_test(

@@ -1,18 +1,14 @@
 """Near products of one brand that found the same page: the one that it names best has it, whoever came first."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from itertools import permutations
 
 import pytest
 from test_store_judging import change_words, judged
-from world import World, hit, review
+from world import hit, review
 
 from app.actions import product_actions
 from tasks.store.content import links
 from tasks.store.queries.reviews import list_reviews
-from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import products as product_table
 
@@ -22,7 +18,7 @@ THREE, X1, ANY = CARS
 TITLE, TEXT = "宝马3系异响", ["刚提的车就异响", "宝马X1没有这个毛病"]
 
 
-def found(world: World, product: str, title: str = TITLE, bodies: Sequence[str] = TEXT) -> None:
+def found(world, product, title=TITLE, bodies=TEXT):
     """The page is found for a product, and fetched if it has to be."""
     lease, hits = world.found(product, [URL], CARS[product])
     world.judge_links()
@@ -31,25 +27,23 @@ def found(world: World, product: str, title: str = TITLE, bodies: Sequence[str] 
     world.pass_s(1)
 
 
-def save(
-    world: World, lease: Lease, target: WorkTarget, title: str, bodies: Sequence[str], **page: str
-) -> None:
+def save(world, lease, target, title, bodies, **page):
     read = [review(str(n), body) for n, body in enumerate(bodies)]
     world.save(lease, target, read, judge=True, title=title, **page)
     world.judge_links()
 
 
-def verdicts(world: World) -> dict[str, str]:
+def verdicts(world):
     names = {row.id: row.name for row in world.rows(product_table)}
     return {names[row.product_id]: row.verdict for row in world.rows(page_products)}
 
 
-def owners(world: World) -> set[str]:
+def owners(world):
     return {row.product for row in world.look(lambda tx: list(list_reviews(tx)))}
 
 
 @pytest.mark.parametrize("order", list(permutations(CARS)))
-def test_whoever_comes_first_the_one_named_best_has_it(world: World, order: Sequence[str]) -> None:
+def test_whoever_comes_first_the_one_named_best_has_it(world, order):
     for product in order:
         found(world, product)
     expected = {THREE: "review", X1: "near_product", ANY: "review"}
@@ -62,13 +56,13 @@ def test_whoever_comes_first_the_one_named_best_has_it(world: World, order: Sequ
     assert (done.changes, verdicts(world)) == ([], expected), "judging says the same"
 
 
-def test_a_page_that_names_both_alike_is_of_both(world: World) -> None:
+def test_a_page_that_names_both_alike_is_of_both(world):
     for product in (THREE, X1):
         found(world, product, "宝马3系和宝马X1怎么选", ["都不错"])
     assert owners(world) == {THREE, X1}
 
 
-def test_a_page_that_comes_to_speak_of_the_other_one_changes_hands(world: World) -> None:
+def test_a_page_that_comes_to_speak_of_the_other_one_changes_hands(world):
     lease, hits = world.found(THREE, [URL], CARS[THREE])
     save(world, lease, hits.todo[0], TITLE, TEXT)
     found(world, X1)
@@ -77,7 +71,7 @@ def test_a_page_that_comes_to_speak_of_the_other_one_changes_hands(world: World)
     assert not world.verification().violations
 
 
-def test_a_page_that_is_unchanged_is_competed_for(world: World) -> None:
+def test_a_page_that_is_unchanged_is_competed_for(world):
     (one, three), (other, x1) = (world.found(car, [URL], CARS[car]) for car in (THREE, X1))
     save(world, one, three.todo[0], TITLE, TEXT)
     world.end_target(other, x1.todo[0], "stored", "unchanged", counts=False)
@@ -85,7 +79,7 @@ def test_a_page_that_is_unchanged_is_competed_for(world: World) -> None:
     assert owners(world) == {THREE}
 
 
-def test_when_the_winner_means_something_else_the_other_has_it(world: World) -> None:
+def test_when_the_winner_means_something_else_the_other_has_it(world):
     for product in (THREE, X1):
         found(world, product)
     change_words(world, THREE, ("宝马", "7系"))
@@ -98,7 +92,7 @@ def test_when_the_winner_means_something_else_the_other_has_it(world: World) -> 
     assert not world.verification().violations
 
 
-def test_what_was_collected_of_the_winner_goes_and_the_other_has_its_page(world: World) -> None:
+def test_what_was_collected_of_the_winner_goes_and_the_other_has_its_page(world):
     for product in (THREE, X1):
         found(world, product)
     product_actions.remove(world.store, [THREE], "ich", delete_reviews=True)

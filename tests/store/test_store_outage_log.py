@@ -1,13 +1,9 @@
 """While the database is away the scheduler says so once, and once that it is back: no traceback a tick."""
 
-from __future__ import annotations
-
 import logging
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
-from world import World
 
 from tasks.domain.errors import StoreUnavailable
 from tasks.jobs import celery_tasks, runtime
@@ -17,12 +13,12 @@ from tasks.jobs.runtime import Control, Opened
 class Away:
     """A store whose database is away, or there."""
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store):
         self._store = store
         self.away = True
 
     @contextmanager
-    def begin(self) -> Any:
+    def begin(self):
         if self.away:
             raise StoreUnavailable("connection refused")
         with self._store.begin() as tx:
@@ -30,31 +26,31 @@ class Away:
 
 
 @pytest.fixture
-def database(world: World, monkeypatch: pytest.MonkeyPatch) -> Away:
+def database(world, monkeypatch):
     database = Away(world.store)
-    nothing: Any = lambda *_: None  # noqa: E731
-    away: Any = lambda *_: _raised(StoreUnavailable("connection refused"))  # noqa: E731
     control = Control(
-        store=database,  # type: ignore[arg-type]
+        store=database,
         context=world.context,
-        write=away,
-        plan=away,
+        write=_away,
+        plan=_away,
         report=lambda: _raised(ValueError("of another kind")),
-        deliver=nothing,
-        alerts=nothing,
+        deliver=None,
+        alerts=None,
     )
     monkeypatch.setattr(runtime, "opened", Opened(control))
     monkeypatch.setattr(celery_tasks, "_outage", celery_tasks._Outage())
     return database
 
 
-def _raised(error: Exception) -> Any:
+def _raised(error):
     raise error
 
 
-def test_one_line_when_it_goes_and_one_when_it_is_back(
-    database: Away, caplog: pytest.LogCaptureFixture
-) -> None:
+def _away(*_):
+    raise StoreUnavailable("connection refused")
+
+
+def test_one_line_when_it_goes_and_one_when_it_is_back(database, caplog):
     caplog.set_level(logging.INFO, "reviewloop.sweeps")
     for _ in range(3):
         celery_tasks.sweep.run("recall")
@@ -75,6 +71,6 @@ def test_one_line_when_it_goes_and_one_when_it_is_back(
 
 
 @pytest.mark.usefixtures("database")
-def test_other_errors_are_raised() -> None:
+def test_other_errors_are_raised():
     with pytest.raises(ValueError, match="of another kind"):
         celery_tasks.sweep.run("report")

@@ -1,19 +1,15 @@
 """Frozen processes, lost connections and answers, clocks that step: held against nobody, and nothing is doubled."""
 
-from __future__ import annotations
-
 import socket
 import sqlite3
 import zlib
-from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 
 import psycopg2
 import pytest
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from world import SILENT, World, hit
+from world import SILENT, hit
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import (
@@ -33,22 +29,19 @@ from tasks.store.sql import postgres
 from tasks.store.sql.database import Store, is_committed, lift_limits, try_lock
 from tasks.store.sql.outages import own_errors
 from tasks.store.sql.tables import targets, task_parts
-from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 
 
 class LosesAnswers(Store):
     """A store whose next COMMITs are made, or not, and answered by nobody."""
 
-    def __init__(self, store: Store, *, made: bool, times: int = 1) -> None:
+    def __init__(self, store, *, made, times=1):
         super().__init__(store.engine)
         self._made = made
         self.left = times
 
     @contextmanager
-    def begin(
-        self, connection: Transaction | None = None, *, now: datetime | None = None
-    ) -> Iterator[Transaction]:
+    def begin(self, connection=None, *, now=None):
         with super().begin(connection, now=now) as conn:
             yield conn
             if self.left and not self._made:
@@ -65,7 +58,7 @@ class _Refusal(psycopg2.DatabaseError):
     __module__ = "psycopg2.errors"
     pgcode = None
 
-    def __init__(self, text: str, code: str) -> None:
+    def __init__(self, text, code):
         super().__init__(text)
         self.pgcode = code
 
@@ -92,9 +85,7 @@ class _Refusal(psycopg2.DatabaseError):
     ],
 )
 @pytest.mark.parametrize("wrapped", [True, False], ids=["by SQLAlchemy", "bare"])
-def test_a_driver_error_leaves_as_one_of_the_store(
-    error: Exception, own: type[Exception], wrapped: bool
-) -> None:
+def test_a_driver_error_leaves_as_one_of_the_store(error, own, wrapped):
     driver = sqlite3.Error if isinstance(error, sqlite3.Error) else psycopg2.Error
     raised = DBAPIError.instance("SELECT", {}, error, driver) if wrapped else error
     with pytest.raises(own) as told, own_errors():
@@ -104,17 +95,17 @@ def test_a_driver_error_leaves_as_one_of_the_store(
     assert told.value.__cause__ is raised
 
 
-def test_other_errors_stay_as_they_are() -> None:
+def test_other_errors_stay_as_they_are():
     with pytest.raises(ValueError, match="mine"), own_errors():
         raise ValueError("mine")
 
 
-def _lost() -> StoreUnavailable:
+def _lost():
     return StoreUnavailable("server closed the connection unexpectedly")
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["committed", "rolled back"])
-def test_a_commit_without_an_answer_changes_nothing_twice(postgres_world: World, made: bool) -> None:
+def test_a_commit_without_an_answer_changes_nothing_twice(postgres_world, made):
     world = postgres_world
     lease, work = world.begin(world.waiting())
     store = LosesAnswers(world.store, made=made)
@@ -132,7 +123,7 @@ def test_a_commit_without_an_answer_changes_nothing_twice(postgres_world: World,
     assert sum(row.tries for row in world.rows(targets)) == 0
 
 
-def test_a_transaction_tells_whether_it_was_committed(postgres_store: Store) -> None:
+def test_a_transaction_tells_whether_it_was_committed(postgres_store):
     with postgres_store.begin() as conn:
         number = conn.number()
         assert number is not None
@@ -143,7 +134,7 @@ def test_a_transaction_tells_whether_it_was_committed(postgres_store: Store) -> 
         assert is_committed(conn, number + 1_000_000) is False
 
 
-def test_what_is_written_waits_for_a_database_that_is_away(postgres_world: World, caplog) -> None:
+def test_what_is_written_waits_for_a_database_that_is_away(postgres_world, caplog):
     world = postgres_world
     lease, _ = world.begin(world.waiting())
     writer = Writer(LosesAnswers(world.store, made=False, times=3))
@@ -158,7 +149,7 @@ def test_what_is_written_waits_for_a_database_that_is_away(postgres_world: World
     assert "the database is back" in caplog.text
 
 
-def test_the_server_ends_a_session_that_is_silent_within_a_transaction(postgres_store: Store) -> None:
+def test_the_server_ends_a_session_that_is_silent_within_a_transaction(postgres_store):
     """The limits hold in each session; one is set low here, and the frozen holder's row and lock pass on."""
     with postgres_store.begin() as conn:
         shown = {
@@ -178,7 +169,7 @@ def test_the_server_ends_a_session_that_is_silent_within_a_transaction(postgres_
         frozen.close()
 
 
-def _hold_and_wake(store: Store, connection: Transaction) -> None:
+def _hold_and_wake(store, connection):
     with store.begin(connection) as frozen:
         frozen.run("SET LOCAL idle_in_transaction_session_timeout = 50")
         assert try_lock(frozen, "scheduler", 2.0)
@@ -187,11 +178,11 @@ def _hold_and_wake(store: Store, connection: Transaction) -> None:
         frozen.value("SELECT 1")
 
 
-def _waits_for(name: str) -> TextClause:
+def _waits_for(name):
     return text("SELECT pg_advisory_xact_lock(:key)").bindparams(key=zlib.crc32(name.encode()))
 
 
-def test_a_connection_without_an_answer_is_closed(postgres_store: Store, monkeypatch) -> None:
+def test_a_connection_without_an_answer_is_closed(postgres_store, monkeypatch):
     """The server is busy with a statement for longer than an answer may take."""
     monkeypatch.setattr(postgres, "ANSWER_S", 0.3)
     with postgres_store.connect() as conn:
@@ -201,7 +192,7 @@ def test_a_connection_without_an_answer_is_closed(postgres_store: Store, monkeyp
         assert driver.closed
 
 
-def test_an_error_of_connecting_names_the_server(postgres_store: Store) -> None:
+def test_an_error_of_connecting_names_the_server(postgres_store):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(
@@ -210,7 +201,7 @@ def test_an_error_of_connecting_names_the_server(postgres_store: Store) -> None:
         Store.open(f"postgresql://u@127.0.0.1:{port}/x").connect()
 
 
-def test_a_server_that_takes_no_connection_is_given_up(postgres_store: Store) -> None:
+def test_a_server_that_takes_no_connection_is_given_up(postgres_store):
     """It takes the connection and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         away = Store.open(f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/x", connect_s=1)
@@ -218,7 +209,7 @@ def test_a_server_that_takes_no_connection_is_given_up(postgres_store: Store) ->
             away.connect()
 
 
-def test_who_holds_a_lock_is_logged(postgres_store: Store, monkeypatch, caplog) -> None:
+def test_who_holds_a_lock_is_logged(postgres_store, monkeypatch, caplog):
     monkeypatch.setattr(postgres, "LOCK_TOLD_S", 0.05)
     with postgres_store.begin() as tx:
         tx.insert("hosts", ("host",), [("a",)])
@@ -232,27 +223,27 @@ def test_who_holds_a_lock_is_logged(postgres_store: Store, monkeypatch, caplog) 
     assert "SELECT pg_backend_pid() FROM hosts FOR UPDATE" in line
 
 
-def _lock_hosts(store: Store) -> None:
+def _lock_hosts(store):
     with store.begin() as tx:
         assert try_lock(tx, "scheduler", 0.5)
         tx.value("SELECT host FROM hosts FOR UPDATE")
 
 
-def test_a_slow_statement_is_no_wait_for_a_lock(postgres_store: Store, monkeypatch, caplog) -> None:
+def test_a_slow_statement_is_no_wait_for_a_lock(postgres_store, monkeypatch, caplog):
     monkeypatch.setattr(postgres, "LOCK_TOLD_S", 0.05)
     with postgres_store.begin() as tx:
         assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1
     assert caplog.messages == []
 
 
-def test_a_patient_connection_waits_for_its_answer(postgres_store: Store, monkeypatch) -> None:
+def test_a_patient_connection_waits_for_its_answer(postgres_store, monkeypatch):
     with postgres_store.begin() as tx, lift_limits(tx):
         monkeypatch.setattr(postgres, "ANSWER_S", 0.01)
         assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1
 
 
 @pytest.mark.parametrize("started", [True, False])
-def test_recall_passes_over_what_another_transaction_has_locked(postgres_world: World, started: bool) -> None:
+def test_recall_passes_over_what_another_transaction_has_locked(postgres_world, started):
     world = postgres_world
     first, second = world.add("特仑苏")[0], world.add("早餐奶")[0]
     world.sweep(sweeps.admit)

@@ -1,9 +1,7 @@
 """Pages and reviews: stored once, whole or not at all, and linked to every product they serve."""
 
-from __future__ import annotations
-
 import pytest
-from world import START, World, hit, review
+from world import START, hit, review
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import Unstorable
@@ -12,7 +10,7 @@ from tasks.store.sql.tables import page_products, reviews, targets, tasks
 from tasks.store.sql.tables import pages as page_table
 
 
-def test_a_result_page_becomes_targets_and_is_not_read_again(world: World) -> None:
+def test_a_result_page_becomes_targets_and_is_not_read_again(world):
     lease, hits = world.found("甲", [hit("1"), hit("2")])
     assert [(t.kind, t.url, t.tries) for t in hits.todo] == [("hit", hit("1"), 0), ("hit", hit("2"), 0)]
     assert sorted(world.targets(lease.subtask_id).values()) == ["stored", "todo", "todo"]
@@ -20,7 +18,7 @@ def test_a_result_page_becomes_targets_and_is_not_read_again(world: World) -> No
     assert (task.found, task.found_provenance, task.found_reported) == (2, Provenance.COUNTED, 2)
 
 
-def test_result_pages_behind_the_last_one_do_not_exist(world: World) -> None:
+def test_result_pages_behind_the_last_one_do_not_exist(world):
     lease, work = world.begin(world.waiting())
     first = work.targets[0]
     (other,) = world.read_results(lease, first, [hit("1")]).todo
@@ -28,7 +26,7 @@ def test_result_pages_behind_the_last_one_do_not_exist(world: World) -> None:
     assert world.targets(lease.subtask_id)[hit("1")] == "refused"
 
 
-def test_page_reviews_and_target_are_stored_together(world: World) -> None:
+def test_page_reviews_and_target_are_stored_together(world):
     lease, hits = world.found("甲", [hit("1")])
     assert world.save(lease, hits.todo[0], [review("a", "很好"), review("b", "不好")])
     (page,) = world.rows(page_table)
@@ -45,7 +43,7 @@ def test_page_reviews_and_target_are_stored_together(world: World) -> None:
     assert (row.state, row.tries) == ("stored", 1)
 
 
-def test_a_failure_inside_leaves_nothing(world: World) -> None:
+def test_a_failure_inside_leaves_nothing(world):
     lease, hits = world.found("甲", [hit("1")])
     with pytest.raises(Unstorable):
         world.save(lease, hits.todo[0], [review("a", "很好"), review("a", "一样的编号")])
@@ -54,7 +52,7 @@ def test_a_failure_inside_leaves_nothing(world: World) -> None:
     assert (row.state, row.tries) == ("todo", 0)
 
 
-def test_two_products_one_page_two_links(world: World) -> None:
+def test_two_products_one_page_two_links(world):
     lease, first = world.found("甲", [hit("1")])
     other, same = world.found("乙", [hit("1")])
     assert world.save(lease, first.todo[0])
@@ -64,7 +62,7 @@ def test_two_products_one_page_two_links(world: World) -> None:
     assert world.targets(other.subtask_id)[hit("1")] == "stored"
 
 
-def test_a_known_page_adds_a_link_and_no_fetch(world: World) -> None:
+def test_a_known_page_adds_a_link_and_no_fetch(world):
     lease, first = world.found("甲", [hit("1")])
     world.save(lease, first.todo[0])
     _, hits = world.found("乙", [hit("1"), hit("2")])
@@ -72,7 +70,7 @@ def test_a_known_page_adds_a_link_and_no_fetch(world: World) -> None:
     assert [row.product_id for row in world.rows(page_products)] == [1, 2]
 
 
-def test_equal_texts_are_linked_to_the_first_and_never_dropped(world: World) -> None:
+def test_equal_texts_are_linked_to_the_first_and_never_dropped(world):
     lease, hits = world.found("甲", [hit("1"), hit("2")])
     one, two = hits.todo
     world.save(lease, one, [review("a", "质量太差"), review("b", "质量太差"), review("c", "还行")])
@@ -86,7 +84,7 @@ def test_equal_texts_are_linked_to_the_first_and_never_dropped(world: World) -> 
     assert all(first.same_as is None and first.body == row.body for row, first in copies)
 
 
-def test_a_refused_record_is_no_original_in_its_own_batch(world: World) -> None:
+def test_a_refused_record_is_no_original_in_its_own_batch(world):
     lease, hits = world.found("甲", [hit("1")])
     refused = [("empty", review("x", "质量太差"))]
     world.save(lease, hits.todo[0], [review("a", "质量太差"), review("b", "质量太差")], refused=refused)
@@ -95,7 +93,7 @@ def test_a_refused_record_is_no_original_in_its_own_batch(world: World) -> None:
     assert [by_key[key].same_as for key in "ax"] == [None, None]
 
 
-def test_a_target_without_a_page(world: World) -> None:
+def test_a_target_without_a_page(world):
     lease, hits = world.found("甲", [hit("1"), hit("2"), hit("3"), hit("4")])
     ends = [("todo", False), ("todo", True), ("refused", True), ("given_up", True)]
     for target, (state, counts) in zip(hits.todo, ends, strict=True):

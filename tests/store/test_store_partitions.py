@@ -1,17 +1,15 @@
 """Queries that hold too much or nothing: divided and relaxed once, with what every part found, on both databases."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from itertools import pairwise
 
 import pytest
-from world import CATALOG, SITE, World, hit
+from world import CATALOG, SITE, hit
 
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Catalog, TimeFilter
+from splitter.catalog.model import TimeFilter
 from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, task_chunks
 from tasks.domain.attempt_end import Counters
@@ -27,7 +25,6 @@ from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import Relaxed
 from tasks.store.queue import tasks
-from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql import tables
@@ -39,7 +36,7 @@ WORDS = ("光明", "高钙", "牛奶")
 
 
 @pytest.fixture
-def small(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+def small(world, monkeypatch):
     """A world whose engine lists 20 hits and knows ranges of time."""
     times = TimeFilter(params={"gpc": "stf={from_s},{to_s}|stftype=1"}, least="hour")
     engine = CATALOG.engines["baidu"].model_copy(update={"max_hits": 20, "times": times})
@@ -49,7 +46,7 @@ def small(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return world
 
 
-def _task(world: World, *partitions: NewPartition) -> None:
+def _task(world, *partitions):
     assert world.do(products.add, NewProduct(name="甲", keywords=WORDS))
     (wanted,) = world.look(tasks.list_unplanned, 10)
     its = partitions or (NewPartition(WORDS, 2, 1),)
@@ -57,9 +54,7 @@ def _task(world: World, *partitions: NewPartition) -> None:
     assert world.do(tasks.plan, wanted, [NewTask(SITE, "baidu", "meta", its)], urls) == 1
 
 
-def _read(
-    world: World, lease: Lease, target: WorkTarget, hits: list[int], *, found: int | None, more: bool
-) -> None:
+def _read(world, lease, target, hits, *, found, more):
     urls = [hit(str(n)) for n in hits]
     page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
     shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
@@ -71,7 +66,7 @@ def _read(
         world.save(lease, one)
 
 
-def _turn(world: World, *answers: tuple[list[int], int | None, bool]) -> None:
+def _turn(world, *answers):
     """Crawl what waits, the oldest first: each answer is the one result page of a subtask; then wake."""
     world.sweep(sweeps.admit)
     waiting = [row.id for row in world.rows(subtasks, subtasks.c.state == "WAIT")]
@@ -83,18 +78,18 @@ def _turn(world: World, *answers: tuple[list[int], int | None, bool]) -> None:
     world.sweep(sweeps.wake)
 
 
-def _found(world: World) -> tuple[int | None, str, int | None]:
+def _found(world):
     (task,) = world.rows(tables.tasks)
     return task.found, task.found_provenance, task.found_reported
 
 
-def _split(world: World) -> None:
+def _split(world):
     _task(world)
     _turn(world, (list(range(10)), 45, True))
     _turn(world, (list(range(10, 20)), 45, False))
 
 
-def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small: World) -> None:
+def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small):
     _split(small)
     root, *parts = small.rows(task_parts)
     assert (root.state, root.listed, root.pages_read, len(parts)) == ("split", 20, 2, 3)
@@ -119,7 +114,7 @@ def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small: World)
     assert (covered.stored, covered.reachable, covered.rests_on) == (44, 44, {"counted": 1})
 
 
-def test_a_span_that_is_over_the_cap_is_divided_again_and_not_read_on(small: World) -> None:
+def test_a_span_that_is_over_the_cap_is_divided_again_and_not_read_on(small):
     _split(small)
     _turn(small, (list(range(10)), 30, True), (list(range(20, 25)), 5, False), ([], 0, False))
     parts = small.rows(task_parts)
@@ -132,7 +127,7 @@ def test_a_span_that_is_over_the_cap_is_divided_again_and_not_read_on(small: Wor
     assert {part.first_chunk for part in inside} <= chunks
 
 
-def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small: World) -> None:
+def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small):
     _split(small)
     part = small.rows(task_parts)[1]
     end = part.start_at + timedelta(hours=1)
@@ -149,7 +144,7 @@ def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small
     assert (covered.reachable, covered.at_least) == (25, True)
 
 
-def test_an_engine_that_reports_nothing_has_at_least_what_it_lists(world: World) -> None:
+def test_an_engine_that_reports_nothing_has_at_least_what_it_lists(world):
     _task(world)
     _turn(world, (list(range(10)), None, True))
     assert _found(world) == (None, Provenance.UNKNOWN, None)
@@ -158,7 +153,7 @@ def test_an_engine_that_reports_nothing_has_at_least_what_it_lists(world: World)
     assert len(world.rows(task_parts)) == 1
 
 
-def test_a_query_without_a_hit_is_asked_with_fewer_words_and_says_so(small: World) -> None:
+def test_a_query_without_a_hit_is_asked_with_fewer_words_and_says_so(small):
     _task(small)
     _turn(small, ([], None, False))
     root, fewer = small.rows(task_parts)
@@ -175,7 +170,7 @@ def test_a_query_without_a_hit_is_asked_with_fewer_words_and_says_so(small: Worl
     assert all(row.state == "DONE" for row in small.rows(subtasks))
 
 
-def _asked(world: World, catalog: Catalog) -> dict[tuple[str, int], list[list[str]]]:
+def _asked(world, catalog):
     """The search URLs of each partition's chunks, by site and partition, as they would be released."""
     parts = [row.id for row in world.rows(task_parts)]
     queries = world.look(tasks.list_partitions, parts).values()
@@ -188,7 +183,7 @@ def _asked(world: World, catalog: Catalog) -> dict[tuple[str, int], list[list[st
 
 
 @pytest.mark.parametrize("name", ["paper-2014", "today"])
-def test_the_chunks_of_a_plan_have_the_search_urls_of_the_splitter(world: World, name: str) -> None:
+def test_the_chunks_of_a_plan_have_the_search_urls_of_the_splitter(world, name):
     given = builtin(name)
     sites = {key: one.model_copy(update={"chunk_pages": 2}) for key, one in given.sites.items()}
     first = next(iter(given.sites))
@@ -212,7 +207,7 @@ def test_the_chunks_of_a_plan_have_the_search_urls_of_the_splitter(world: World,
     assert {len(chunk) for its in made.values() for chunk in its} == {1, 2}
 
 
-def test_a_changed_url_of_an_engine_is_used_from_the_next_chunk_on(small: World) -> None:
+def test_a_changed_url_of_an_engine_is_used_from_the_next_chunk_on(small):
     _task(small)
     catalog = small.context.catalog
     engine = catalog.engines["baidu"].model_copy(update={"url": "http://www.baidu.com/new"})
@@ -224,7 +219,7 @@ def test_a_changed_url_of_an_engine_is_used_from_the_next_chunk_on(small: World)
     assert second == first.replace("/s?", "/new?").replace("pn=0", "pn=10")
 
 
-def test_a_span_is_asked_without_its_range_if_the_engine_has_no_ranges_any_more(small: World) -> None:
+def test_a_span_is_asked_without_its_range_if_the_engine_has_no_ranges_any_more(small):
     _split(small)
     engine = small.context.catalog.engines["baidu"].model_copy(update={"times": None})
     catalog = small.context.catalog.model_copy(
@@ -235,7 +230,7 @@ def test_a_span_is_asked_without_its_range_if_the_engine_has_no_ranges_any_more(
     assert "gpc" not in urls[0][0]
 
 
-def test_queries_that_ask_for_the_same_urls_share_them(world: World) -> None:
+def test_queries_that_ask_for_the_same_urls_share_them(world):
     """Aliases may be relaxed to the same words."""
     _task(world, NewPartition(WORDS, 2, 2), NewPartition(WORDS, 2, 2))
     first, second = world.rows(subtasks)

@@ -1,7 +1,5 @@
 """Products that are removed or changed while they are looked for."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
@@ -12,19 +10,18 @@ from tasks.store.content import products
 from tasks.store.content.products import NewProduct, ProductEdit
 from tasks.store.queue import schedules, tasks
 from tasks.store.sql import tables
-from tasks.store.sql.database import Store
 
 
 @pytest.fixture
-def world(store: Store) -> World:
+def world(store):
     return World(store)
 
 
-def states(world: World) -> list[str]:
+def states(world):
     return [row.state for row in world.rows(tables.subtasks)]
 
 
-def test_a_removed_product_is_not_looked_for_and_keeps_its_reviews(world: World) -> None:
+def test_a_removed_product_is_not_looked_for_and_keeps_its_reviews(world):
     world.begin(world.waiting("光明高钙牛奶"))
     world.waiting("特仑苏")
     world.pass_s(5)
@@ -40,7 +37,7 @@ def test_a_removed_product_is_not_looked_for_and_keeps_its_reviews(world: World)
     assert world.verification().violations == ()
 
 
-def test_one_whose_tasks_were_never_made_gets_none(world: World) -> None:
+def test_one_whose_tasks_were_never_made_gets_none(world):
     world.do(products.add, NewProduct(name="每周", keywords=("每周",), recrawl_every=timedelta(days=7)))
     world.do(products.remove, "每周")
     world.pass_s(8 * 86400)
@@ -49,7 +46,7 @@ def test_one_whose_tasks_were_never_made_gets_none(world: World) -> None:
     assert world.verification().violations == ()
 
 
-def test_other_words_begin_a_new_round(world: World) -> None:
+def test_other_words_begin_a_new_round(world):
     world.waiting("光明高钙牛奶")
     world.pass_s(5)
     words = ("光明", "牛奶")
@@ -70,7 +67,7 @@ def test_other_words_begin_a_new_round(world: World) -> None:
     assert world.do(schedules.recrawl_due) == 1
 
 
-def test_a_priority_goes_to_the_work_and_the_rest_stays(world: World) -> None:
+def test_a_priority_goes_to_the_work_and_the_rest_stays(world):
     world.waiting("光明高钙牛奶")
     assert world.do(products.edit, "光明高钙牛奶", ProductEdit(priority=7)) == 0
     assert [(row.state, row.priority) for row in world.rows(tables.subtasks)] == [("WAIT", 7)]
@@ -80,13 +77,13 @@ def test_a_priority_goes_to_the_work_and_the_rest_stays(world: World) -> None:
     assert world.verification().violations == ()
 
 
-def test_a_name_that_is_not_there_is_told_with_some_that_are(world: World) -> None:
+def test_a_name_that_is_not_there_is_told_with_some_that_are(world):
     world.waiting("光明高钙牛奶")
     with pytest.raises(InputError, match="光明高钙牛奶"):
         world.do(products.remove, "光明")
 
 
-def test_a_name_is_found_as_it_is_written_before_one_that_differs_by_case(world: World) -> None:
+def test_a_name_is_found_as_it_is_written_before_one_that_differs_by_case(world):
     """Stores of earlier versions may hold both."""
     for name in ("Dyson V8", "dyson v8"):
         world.do(products.add, NewProduct(name=name, keywords=("Dyson", "V8")))

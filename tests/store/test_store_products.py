@@ -1,11 +1,9 @@
 """Products become virtual tasks, tasks and subtasks, each once; the urgent are admitted first."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
-from world import SITE, World, hit
+from world import SITE, hit
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import NewPartition
@@ -23,7 +21,7 @@ from tasks.store.sql.tables import subtasks, virtual_tasks
 @pytest.mark.parametrize(
     "name", ["特仑苏", "蒙牛早餐奶 250ml", "Ａ２　牛奶🥛", "𠮷野家", "e\u0301 é", "O'Brien; --"]
 )
-def test_a_product_is_added_once(world: World, name: str) -> None:
+def test_a_product_is_added_once(world, name):
     assert world.do(
         products.add, NewProduct(name=name, keywords=("蒙牛",), own_keywords=("蒙牛",), aliases=("别名",))
     )
@@ -33,7 +31,7 @@ def test_a_product_is_added_once(world: World, name: str) -> None:
     assert len(world.rows(virtual_tasks)) == 1
 
 
-def test_a_virtual_task_is_planned_once(world: World) -> None:
+def test_a_virtual_task_is_planned_once(world):
     world.do(products.add, NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏")))
     (wanted,) = world.look(tasks.list_unplanned, 10)
     partition = NewPartition(("蒙牛", "特仑苏"), 1, 1)
@@ -44,13 +42,13 @@ def test_a_virtual_task_is_planned_once(world: World) -> None:
     assert len(world.rows(subtasks)) == 1
 
 
-def test_every_keyword_sets_first_chunk_is_released_at_once_and_no_other(world: World) -> None:
+def test_every_keyword_sets_first_chunk_is_released_at_once_and_no_other(world):
     released = world.add("特仑苏", chunks=(True, False, True, False))
     assert [world.subtask(i).chunk for i in released] == [1, 3]
     assert [world.state(i) for i in released] == [State.PRIORITY] * 2
 
 
-def _finish(world: World, subtask_id: int, *, more: bool) -> None:
+def _finish(world, subtask_id, *, more):
     lease, work = world.begin(subtask_id)
     (result,) = work.targets
     hits = world.read_results(lease, result, [hit(f"{work.task_id}-{work.chunk}")], more=more)
@@ -59,7 +57,7 @@ def _finish(world: World, subtask_id: int, *, more: bool) -> None:
     assert world.close(lease, Counters(offered=1, tried=1, collected=1))
 
 
-def test_the_next_chunk_is_released_when_a_chunk_shows_that_there_is_more(world: World) -> None:
+def test_the_next_chunk_is_released_when_a_chunk_shows_that_there_is_more(world):
     first = world.waiting(chunks=(True, False, False))
     _finish(world, first, more=True)
     assert world.sweep(sweeps.wake) == 1
@@ -71,7 +69,7 @@ def test_the_next_chunk_is_released_when_a_chunk_shows_that_there_is_more(world:
     assert [row.chunk for row in world.rows(subtasks)] == [1, 2]
 
 
-def test_what_one_keyword_set_shows_releases_no_chunk_of_another(world: World) -> None:
+def test_what_one_keyword_set_shows_releases_no_chunk_of_another(world):
     released = world.add("特仑苏", chunks=(True, False, True, False))
     world.sweep(sweeps.admit)
     _finish(world, released[0], more=False)
@@ -80,7 +78,7 @@ def test_what_one_keyword_set_shows_releases_no_chunk_of_another(world: World) -
     assert sorted(row.chunk for row in world.rows(subtasks)) == [1, 3, 4]
 
 
-def test_a_chunk_is_not_released_beyond_the_end_nor_into_the_next_keyword_set(world: World) -> None:
+def test_a_chunk_is_not_released_beyond_the_end_nor_into_the_next_keyword_set(world):
     released = world.add("特仑苏", chunks=(True, True))
     world.sweep(sweeps.admit)
     for subtask_id in released:
@@ -89,7 +87,7 @@ def test_a_chunk_is_not_released_beyond_the_end_nor_into_the_next_keyword_set(wo
     assert len(world.rows(subtasks)) == 2
 
 
-def test_higher_priority_first_then_first_in_first_out(world: World) -> None:
+def test_higher_priority_first_then_first_in_first_out(world):
     early, urgent, *more, late = (
         world.add(name, priority=5 if name == "乙" else 0)[0] for name in "甲乙丙丁戊"
     )

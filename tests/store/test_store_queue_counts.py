@@ -1,27 +1,22 @@
 """How many subtasks are in each queue: kept as they move, added up by a sweep, the same as counted."""
 
-from __future__ import annotations
-
-from world import World
-
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
 from tasks.store.queue import attempts, manual, transitions
-from tasks.store.sql.database import Store
 from tasks.store.sql.tables import queue_counts as table
 from tasks.store.sql.tables import subtasks
 
 
-def kept(world: World) -> dict[str, int]:
+def kept(world):
     """Those that are not empty."""
     return {state: n for state, n in world.look(transitions.count_queues).items() if n}
 
 
-def rows(world: World) -> int:
+def rows(world):
     return len(world.rows(table))
 
 
-def test_every_queue_is_counted_as_subtasks_move(world: World) -> None:
+def test_every_queue_is_counted_as_subtasks_move(world):
     (one,), (other,) = world.add("特仑苏"), world.add("蒙牛")
     assert kept(world) == {"PRIORITY": 2}
     world.sweep(sweeps.admit)
@@ -45,7 +40,7 @@ def test_every_queue_is_counted_as_subtasks_move(world: World) -> None:
     assert sum(kept(world).values()) == len(world.rows(subtasks))
 
 
-def test_rows_are_added_up_to_one_a_queue_and_say_the_same(world: World) -> None:
+def test_rows_are_added_up_to_one_a_queue_and_say_the_same(world):
     for n in range(transitions._MANY_ROWS - 1):
         world.add(f"牛奶{n}")
     many = rows(world)
@@ -59,7 +54,7 @@ def test_rows_are_added_up_to_one_a_queue_and_say_the_same(world: World) -> None
     assert kept(world) == before
 
 
-def test_a_row_of_a_transaction_under_way_is_neither_lost_nor_waited_for(postgres_store: Store) -> None:
+def test_a_row_of_a_transaction_under_way_is_neither_lost_nor_waited_for(postgres_store):
     def note(tx):
         for _ in range(transitions._MANY_ROWS):
             transitions.count_moves(tx, None, State.DONE, 1)

@@ -1,12 +1,9 @@
 """A SQLite database on a read-only file system is read at once, and refuses writes at once."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -23,7 +20,7 @@ _COUNT = "SELECT count(*) FROM hosts"
 
 
 @pytest.fixture
-def locked(_sqlite_template: Path) -> Iterator[Path]:
+def locked(_sqlite_template):
     """A database in a folder that its reader may not write to."""
     folder = Path(mkdtemp(prefix="reviewloop-read-only-"))
     file = Path(shutil.copy(_sqlite_template, folder / "a.db"))
@@ -34,7 +31,7 @@ def locked(_sqlite_template: Path) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def _reads(file: Path, test: Callable[[Store], None]) -> None:
+def _reads(file, test):
     """Run a test as a user who may only read the file and its folder."""
     for one in file.parent.iterdir():
         one.chmod(0o444)
@@ -53,8 +50,8 @@ def _reads(file: Path, test: Callable[[Store], None]) -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_it_is_read_at_once_and_takes_no_writes(locked: Path) -> None:
-    def test(store: Store) -> None:
+def test_it_is_read_at_once_and_takes_no_writes(locked):
+    def test(store):
         begin = time.monotonic()
         with store.read() as tx:
             assert tx.value(_COUNT) == 1
@@ -65,8 +62,8 @@ def test_it_is_read_at_once_and_takes_no_writes(locked: Path) -> None:
     _reads(locked, test)
 
 
-def test_what_a_writer_has_in_its_log_is_read_too(locked: Path) -> None:
-    def test(store: Store) -> None:
+def test_what_a_writer_has_in_its_log_is_read_too(locked):
+    def test(store):
         with store.read() as tx:
             assert tx.value(_COUNT) == 2
 
@@ -76,14 +73,14 @@ def test_what_a_writer_has_in_its_log_is_read_too(locked: Path) -> None:
         _reads(locked, test)
 
 
-def test_a_log_that_cannot_be_read_is_not_left_out(locked: Path) -> None:
+def test_a_log_that_cannot_be_read_is_not_left_out(locked):
     with closing(Store.open(f"sqlite:///{locked}")) as writer:
         with writer.begin() as tx:
             tx.run(_ADD, name="b")
         crashed = Path(shutil.copytree(locked.parent, locked.parent / "crashed")) / locked.name
     crashed.with_name("a.db-shm").unlink()
 
-    def test(store: Store) -> None:
+    def test(store):
         with pytest.raises(StoreUnwritable), store.read() as tx:
             tx.value(_COUNT)
 
@@ -102,7 +99,7 @@ def test_a_log_that_cannot_be_read_is_not_left_out(locked: Path) -> None:
         "postgresql:/u:se@cret@host/db",
     ],
 )
-def test_a_password_with_an_at_sign_is_not_printed(url: str) -> None:
+def test_a_password_with_an_at_sign_is_not_printed(url):
     with pytest.raises(InputError) as refused:
         Store.open(url)
     assert "cret" not in str(refused.value)

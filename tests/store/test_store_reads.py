@@ -1,11 +1,9 @@
 """What people read of the attempts, and of the course of queues and storing."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
-from world import SILENT, SITE, World, hit
+from world import SILENT, SITE, hit
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
@@ -19,7 +17,7 @@ FAILED = Counters(offered=3, tried=1, requests=1)
 
 
 @pytest.fixture
-def crawled(world: World) -> World:
+def crawled(world):
     """An attempt that stored a page, one that failed a minute later, and one that runs by the prices of a plan."""
     lease, work = world.begin(world.waiting("甲"))
     todo = world.read_results(lease, work.targets[0], [hit(str(n)) for n in range(5)]).todo
@@ -33,7 +31,7 @@ def crawled(world: World) -> World:
     return world
 
 
-def test_attempts_are_summed_by_how_they_ended(crawled: World) -> None:
+def test_attempts_are_summed_by_how_they_ended(crawled):
     succeeded = AttemptGroup(SITE, "n1", "succeeded", None, 1, 6, 0, 1, 8.0, 2.0)
     failed = AttemptGroup(SITE, "n1", "failed", "blocked", 1, 1, 0, 0, 0.0, 0.0)
     assert set(crawled.look(pairs.list_recent_attempts)) == {succeeded, failed}
@@ -47,7 +45,7 @@ def test_attempts_are_summed_by_how_they_ended(crawled: World) -> None:
     assert crawled.look(pairs.list_last_prices) == [(SITE, "n1", None, None)] * 2 + [(SITE, "n1", 0.5, 0.25)]
 
 
-def test_queues_and_storing_over_time(crawled: World) -> None:
+def test_queues_and_storing_over_time(crawled):
     trend = crawled.look(queues.get_queue_trend)
     assert trend.whole
     assert [trend.values[name][-1] for name in ("WAIT", "CRAWL", "SLEEP", "FAILED")] == [0, 1, 1, 1]

@@ -1,21 +1,16 @@
 """A recrawl asks known pages again after a while: what is new in them is stored, and nothing twice."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
-from world import SITE, World, hit, review
+from world import SITE, hit, review
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import page_key
-from tasks.domain.pages import Review
 from tasks.jobs import sweeps
 from tasks.store.content import pages, products
 from tasks.store.queue import schedules, tasks
-from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.queue.result_pages import StoredHits
 from tasks.store.sql.tables import page_products, reviews, subtasks
 from tasks.store.sql.tables import pages as page_table
 
@@ -23,36 +18,36 @@ REFRESH = timedelta(hours=6)
 PAGE = hit("1")
 
 
-def _first_crawl(world: World, read: list[Review], **page: object) -> None:
+def _first_crawl(world, read, **page):
     lease, hits = world.found("甲", [PAGE], refresh=REFRESH)
     assert world.save(lease, hits.todo[0], read, **{"etag": '"v1"', **page})
     assert world.close(lease, Counters(offered=1, tried=1, collected=1))
 
 
-def _recrawl(world: World, after_s: float, product: str = "甲又一轮") -> tuple[Lease, StoredHits]:
+def _recrawl(world, after_s, product="甲又一轮"):
     """The result page of a later crawl, which lists the page again."""
     world.pass_s(after_s)
     return world.found(product, [PAGE], refresh=REFRESH)
 
 
-def _wanted_again(world: World) -> tuple[Lease, WorkTarget]:
+def _wanted_again(world):
     """A lease of a later crawl that asks for the page again."""
     lease, hits = _recrawl(world, REFRESH.total_seconds())
     (target,) = hits.todo
     return lease, target
 
 
-def _asked_again(world: World, read: list[Review]) -> None:
+def _asked_again(world, read):
     lease, target = _wanted_again(world)
     assert not world.save(lease, target, read, content_hash="1"), "it is no new page"
     assert world.close(lease, Counters(known=1))
 
 
-def _stored(world: World) -> list[tuple[str, str]]:
+def _stored(world):
     return [(row.key, row.body) for row in world.rows(reviews)]
 
 
-def test_a_page_is_asked_again_on_the_second_and_not_before(world: World) -> None:
+def test_a_page_is_asked_again_on_the_second_and_not_before(world):
     _first_crawl(world, [review("a", "x")])
     early, hits = _recrawl(world, REFRESH.total_seconds() - 1, "乙")
     assert (hits.todo, hits.known) == ((), {page_key(PAGE)})
@@ -63,7 +58,7 @@ def test_a_page_is_asked_again_on_the_second_and_not_before(world: World) -> Non
     assert world.targets(early.subtask_id)[PAGE] == "stored"
 
 
-def test_the_next_round_of_a_product_asks_again(world: World) -> None:
+def test_the_next_round_of_a_product_asks_again(world):
     every = timedelta(days=1)
     assert world.do(products.add, products.NewProduct(name="特仑苏", keywords=("蒙牛",), recrawl_every=every))
     for number in (1, 2):
@@ -81,7 +76,7 @@ def test_the_next_round_of_a_product_asks_again(world: World) -> None:
     assert len(world.rows(reviews)) == 1
 
 
-def test_unchanged_by_its_own_word_it_counts_as_asked_now(world: World) -> None:
+def test_unchanged_by_its_own_word_it_counts_as_asked_now(world):
     _first_crawl(world, [review("a", "x")])
     lease, target = _wanted_again(world)
     world.end_target(lease, target, "stored", "unchanged", counts=False)
@@ -92,7 +87,7 @@ def test_unchanged_by_its_own_word_it_counts_as_asked_now(world: World) -> None:
     assert len(_recrawl(world, 1, "丙")[1].todo) == 1
 
 
-def test_a_page_has_the_confidence_of_its_last_reading(world: World) -> None:
+def test_a_page_has_the_confidence_of_its_last_reading(world):
     _first_crawl(world, [], confidence=0.25)
     assert world.rows(page_table)[0].confidence == 0.25
     lease, target = _wanted_again(world)
@@ -100,7 +95,7 @@ def test_a_page_has_the_confidence_of_its_last_reading(world: World) -> None:
     assert world.rows(page_table)[0].confidence == 0.75
 
 
-def test_unchanged_it_is_linked_to_the_product_that_asked(world: World) -> None:
+def test_unchanged_it_is_linked_to_the_product_that_asked(world):
     """Two products find a new page at the same time; one attempt is cut off and its successor is told "unchanged"."""
     (first, one), (second, other) = world.found("甲", [PAGE]), world.found("乙", [PAGE])
     assert world.save(first, one.todo[0], [review("a", "x")], etag='"v1"')
@@ -108,7 +103,7 @@ def test_unchanged_it_is_linked_to_the_product_that_asked(world: World) -> None:
     assert [row.product_id for row in world.rows(page_products)] == [1, 2]
 
 
-def test_unchanged_is_not_believed_once_the_lease_is_over(world: World) -> None:
+def test_unchanged_is_not_believed_once_the_lease_is_over(world):
     _first_crawl(world, [review("a", "x")])
     lease, target = _wanted_again(world)
     assert world.close(lease)
@@ -117,14 +112,14 @@ def test_unchanged_is_not_believed_once_the_lease_is_over(world: World) -> None:
     assert world.targets(lease.subtask_id)[PAGE] == "todo"
 
 
-def test_reviews_with_ids_are_known_by_them(world: World) -> None:
+def test_reviews_with_ids_are_known_by_them(world):
     _first_crawl(world, [review("a", "x"), review("b", "y")])
     _asked_again(world, [review("c", "z"), review("a", "x, edited"), review("b", "y")])
     assert _stored(world) == [("a", "x"), ("b", "y"), ("c", "z")]
     assert world.rows(page_table)[0].reviews == 3
 
 
-def test_reviews_without_ids_are_known_by_their_text_wherever_they_stand_now(world: World) -> None:
+def test_reviews_without_ids_are_known_by_their_text_wherever_they_stand_now(world):
     _first_crawl(world, [review("#0", "x"), review("#1", "y")])
     _asked_again(world, [review("#0", "new"), review("#1", "x"), review("#2", "y"), review("#3", "new")])
     assert [body for _, body in _stored(world)] == ["x", "y", "new"]
@@ -135,7 +130,7 @@ def test_reviews_without_ids_are_known_by_their_text_wherever_they_stand_now(wor
     assert world.rows(page_table)[0].reviews == 4
 
 
-def test_new_reviews_are_linked_to_equal_texts_there_and_elsewhere(world: World) -> None:
+def test_new_reviews_are_linked_to_equal_texts_there_and_elsewhere(world):
     _first_crawl(world, [review("a", "x")])
     _asked_again(world, [review("b", "x"), review("c", "好评"), review("d", "好评")])
     stored = world.rows(reviews)
@@ -146,7 +141,7 @@ def test_new_reviews_are_linked_to_equal_texts_there_and_elsewhere(world: World)
     assert all(by_id[row.same_as].body == row.body for row in stored if row.same_as is not None)
 
 
-def test_what_is_new_tells_who_brought_it_and_the_page_who_brought_it_first(world: World) -> None:
+def test_what_is_new_tells_who_brought_it_and_the_page_who_brought_it_first(world):
     _first_crawl(world, [review("a", "x")])
     _asked_again(world, [review("a", "x"), review("b", "y")])
     first, second = world.rows(reviews)
@@ -156,7 +151,7 @@ def test_what_is_new_tells_who_brought_it_and_the_page_who_brought_it_first(worl
     assert (last.collected, last.known) == (0, 1)
 
 
-def test_two_products_that_ask_again_at_once_store_what_is_new_once(world: World) -> None:
+def test_two_products_that_ask_again_at_once_store_what_is_new_once(world):
     _first_crawl(world, [review("a", "x")])
     one, first = _recrawl(world, REFRESH.total_seconds(), "乙")
     other, second = _recrawl(world, 0, "丙")
@@ -175,7 +170,7 @@ CROSSED_S = -0.006
 
 
 @pytest.mark.parametrize("read", [[review("a", "x")], [review("a", "x"), review("b", "y")]])
-def test_times_of_a_page_never_run_backwards(world: World, read: list[Review]) -> None:
+def test_times_of_a_page_never_run_backwards(world, read):
     """Three products find a new page at the same time; the transaction with the latest time commits first."""
     (first, one), (second, two), (third, three) = (world.found(name, [PAGE]) for name in "甲乙丙")
     fourth, work = world.begin(world.waiting("丁"))

@@ -1,21 +1,14 @@
 """What a page is to each product it was found for: whose reviews are stored, and what is counted as refused."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
-from world import World, hit, review
+from world import hit, review
 
-from tasks.domain.pages import Review
 from tasks.jobs import sweeps
 from tasks.store.content import links, pages
 from tasks.store.content.links import RefusalCount
 from tasks.store.queries.reviews import list_reviews
 from tasks.store.queue import snapshot, upkeep
-from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.queue.result_pages import StoredHits
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
 
@@ -30,42 +23,40 @@ OF_MILK, OF_YOGURT = [review("a", "光明高钙牛奶有点酸"), review("b", "�
 URL = hit("1")
 
 
-def _found(world: World, product: str, *, judge: bool = True) -> tuple[Lease, StoredHits]:
+def _found(world, product, *, judge=True):
     found = world.found(product, [URL], WORDS[product])
     world.judge_links(judge=judge)
     return found
 
 
-def _save(
-    world: World, lease: Lease, target: WorkTarget, read: Sequence[Review], *, judge: bool = True, **page: Any
-) -> bool:
+def _save(world, lease, target, read, *, judge=True, **page):
     saved = world.save(lease, target, read, judge=judge, **page)
     world.judge_links(judge=judge)
     return saved
 
 
-def _stored(world: World, product: str, read: Sequence[Review], **page: Any) -> tuple[Lease, WorkTarget]:
+def _stored(world, product, read, **page):
     """Store the page as one that was found for a product."""
     lease, hits = _found(world, product)
     assert _save(world, lease, hits.todo[0], read, **page)
     return lease, hits.todo[0]
 
 
-def _verdicts(world: World) -> list[str]:
+def _verdicts(world):
     """Verdicts in the order of the products."""
     return [row.verdict for row in sorted(world.rows(page_products), key=lambda row: row.product_id)]
 
 
-def _refused(world: World) -> list[tuple[str, str]]:
+def _refused(world):
     """Refused records: reason and key."""
     return [(row.refused, row.key) for row in world.rows(reviews, reviews.c.refused.is_not(None))]
 
 
-def _exported(world: World) -> list[tuple[str, str]]:
+def _exported(world):
     return [(row.product, row.body) for row in world.look(lambda tx: list(list_reviews(tx)))]
 
 
-def test_a_page_about_another_product_is_stored_and_its_reviews_are_refused(world: World) -> None:
+def test_a_page_about_another_product_is_stored_and_its_reviews_are_refused(world):
     _stored(world, MILK, OF_YOGURT)
     (page,) = world.rows(page_table)
     (link,) = world.rows(page_products)
@@ -77,7 +68,7 @@ def test_a_page_about_another_product_is_stored_and_its_reviews_are_refused(worl
     assert not world.verification().violations
 
 
-def test_it_is_the_other_products_without_a_second_fetch(world: World) -> None:
+def test_it_is_the_other_products_without_a_second_fetch(world):
     _stored(world, MILK, OF_YOGURT)
     (refused,) = world.rows(reviews)
     assert _found(world, CHEESE)[1].todo == ()
@@ -92,7 +83,7 @@ def test_it_is_the_other_products_without_a_second_fetch(world: World) -> None:
     assert not world.verification().violations
 
 
-def test_once_its_texts_are_deleted_it_is_fetched_again_for_another_product(world: World) -> None:
+def test_once_its_texts_are_deleted_it_is_fetched_again_for_another_product(world):
     _stored(world, MILK, OF_YOGURT)
     world.pass_s(upkeep.KEEP_DETAIL.total_seconds() + 1)
     assert world.do(upkeep.drop_batch, upkeep.REFUSED, upkeep.KEEP_DETAIL) == 1
@@ -106,7 +97,7 @@ def test_once_its_texts_are_deleted_it_is_fetched_again_for_another_product(worl
     assert not world.verification().violations
 
 
-def test_a_refused_record_is_not_the_original_of_an_equal_text(world: World) -> None:
+def test_a_refused_record_is_not_the_original_of_an_equal_text(world):
     _stored(world, MILK, OF_YOGURT)
     second, other = world.found("另一个", [hit("2")], WORDS[YOGURT])
     _save(world, second, other.todo[0], OF_YOGURT)
@@ -120,7 +111,7 @@ def test_a_refused_record_is_not_the_original_of_an_equal_text(world: World) -> 
     assert _exported(world) == [("另一个", "蒙牛酸奶不错"), (YOGURT, "蒙牛酸奶不错")]
 
 
-def test_until_it_is_judged_a_link_shows_nothing_and_the_run_goes_on(world: World) -> None:
+def test_until_it_is_judged_a_link_shows_nothing_and_the_run_goes_on(world):
     lease, _ = _stored(world, MILK, OF_MILK)
     second, _ = world.found(PLAIN, [URL], WORDS[PLAIN])
     assert _verdicts(world) == ["review", "unjudged"]
@@ -134,7 +125,7 @@ def test_until_it_is_judged_a_link_shows_nothing_and_the_run_goes_on(world: Worl
     assert {product for product, _ in _exported(world)} == {MILK, PLAIN}
 
 
-def test_a_known_page_is_judged_by_what_is_stored_and_not_fetched(world: World) -> None:
+def test_a_known_page_is_judged_by_what_is_stored_and_not_fetched(world):
     _stored(world, MILK, OF_MILK)
     for product in (YOGURT, PLAIN):
         _, found = _found(world, product)
@@ -144,7 +135,7 @@ def test_a_known_page_is_judged_by_what_is_stored_and_not_fetched(world: World) 
     assert {product for product, _ in _exported(world)} == {MILK, PLAIN}
 
 
-def test_whoever_comes_first_the_same_is_stored(world: World) -> None:
+def test_whoever_comes_first_the_same_is_stored(world):
     found = [_found(world, product) for product in (MILK, YOGURT)]
     saved = [world.page(lease, hits.todo[0], OF_YOGURT, judge=True) for lease, hits in found]
     assert world.do(pages.save_pages, saved) == [True, False]
@@ -155,7 +146,7 @@ def test_whoever_comes_first_the_same_is_stored(world: World) -> None:
     assert not world.verification().violations
 
 
-def test_what_is_no_review_is_counted_with_the_page_once(world: World) -> None:
+def test_what_is_no_review_is_counted_with_the_page_once(world):
     records = [
         ("empty", review("x", "！")),
         ("empty", review("#3", "？")),
@@ -169,7 +160,7 @@ def test_what_is_no_review_is_counted_with_the_page_once(world: World) -> None:
     assert world.look(links.refusals_by_reason) == {"empty": 1}
 
 
-def test_a_site_that_is_not_judged_gives_what_it_has(world: World) -> None:
+def test_a_site_that_is_not_judged_gives_what_it_has(world):
     lease, hits = _found(world, MILK, judge=False)
     _save(world, lease, hits.todo[0], OF_YOGURT, judge=False)
     _found(world, PLAIN, judge=False)
@@ -177,7 +168,7 @@ def test_a_site_that_is_not_judged_gives_what_it_has(world: World) -> None:
     assert len(_exported(world)) == 2
 
 
-def test_a_page_that_comes_to_name_the_product_is_its_review_from_then_on(world: World) -> None:
+def test_a_page_that_comes_to_name_the_product_is_its_review_from_then_on(world):
     lease, target = _stored(world, MILK, OF_YOGURT)
     world.pass_s(timedelta(days=1).total_seconds())
     both = [*OF_YOGURT, review("b", "光明高钙牛奶更好喝")]
@@ -186,7 +177,7 @@ def test_a_page_that_comes_to_name_the_product_is_its_review_from_then_on(world:
     assert len(_exported(world)) == 2
 
 
-def test_a_changed_page_is_judged_again_for_the_other_products_that_found_it(world: World) -> None:
+def test_a_changed_page_is_judged_again_for_the_other_products_that_found_it(world):
     lease, target = _stored(world, MILK, OF_MILK)
     _found(world, CHEESE)
     assert _verdicts(world) == ["review", "wrong_product"]

@@ -1,8 +1,5 @@
 """Reposts are linked to their original by a sweep: once, without chains, whatever the size of its steps."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from datetime import timedelta
 from itertools import count, repeat
 
@@ -26,7 +23,7 @@ TWICE = EDITED.replace("客服一直推脱", "客服和经理都在推脱")
 OTHER = "包装很好，物流也快，味道不错，孩子很喜欢喝，下次还会再来买的。"
 
 
-def crawled(world: World, *bodies: str) -> None:
+def crawled(world, *bodies):
     """Store these reviews, one after the other, on one page."""
     lease, work = world.begin(world.waiting("甲"))
     (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
@@ -39,18 +36,18 @@ def crawled(world: World, *bodies: str) -> None:
     world.pass_s(reposts.SETTLED.total_seconds())
 
 
-def step(world: World, most: int) -> int:
+def step(world, most):
     """One step of the sweep; how many reviews it looked at."""
     found = world.look(repost_linking.find, most)
     return found.looked if found is not None and world.do(reposts.save, found) else 0
 
 
-def linked(world: World) -> dict[str, tuple[str, float]]:
+def linked(world):
     bodies = {row.id: row.body for row in world.rows(reviews)}
     return {bodies[r.review_id]: (bodies[r.original_id], r.similarity) for r in world.rows(review_links)}
 
 
-def test_a_repost_is_linked_to_the_first_and_nothing_is_dropped(world: World) -> None:
+def test_a_repost_is_linked_to_the_first_and_nothing_is_dropped(world):
     crawled(world, FIRST, OTHER, FORWARD, EDITED, "好评！", "好评。")
     assert step(world, 100) == 6
     found = linked(world)
@@ -60,7 +57,7 @@ def test_a_repost_is_linked_to_the_first_and_nothing_is_dropped(world: World) ->
     assert len(world.rows(reviews)) == 6
 
 
-def test_links_never_chain(world: World) -> None:
+def test_links_never_chain(world):
     crawled(world, FIRST, EDITED, TWICE, OTHER, TWICE + "！！", OTHER + "~")
     step(world, 100)
     rows = world.rows(review_links)
@@ -69,7 +66,7 @@ def test_links_never_chain(world: World) -> None:
     assert all(row.original_id < row.review_id for row in rows)
 
 
-def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world: World) -> None:
+def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world):
     crawled(world, FIRST, EDITED, FIRST, EDITED)
     step(world, 100)
     assert [(row.review_id, row.original_id) for row in world.rows(review_links)] == [(2, 1)]
@@ -81,7 +78,7 @@ def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world: Wo
     assert how_near[1] == how_near[3] > 0.6
 
 
-def test_what_may_still_be_preceded_waits_on_postgresql_only(world: World) -> None:
+def test_what_may_still_be_preceded_waits_on_postgresql_only(world):
     crawled(world, FIRST, EDITED)
     world.now -= timedelta(microseconds=1)
     assert step(world, 100) == (2 if world.store.is_sqlite else 0)
@@ -90,7 +87,7 @@ def test_what_may_still_be_preceded_waits_on_postgresql_only(world: World) -> No
     assert len(world.rows(review_links)) == 1
 
 
-def test_a_crowded_band_takes_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowded_band_takes_no_more(world, monkeypatch):
     monkeypatch.setattr(repost_linking, "_MOST_IN_BAND", 2)
     monkeypatch.setattr(repost_linking, "bands", lambda of: [1] if of else [])
     crawled(world, FIRST, OTHER, "电池续航还可以，屏幕显示细腻，拍照也清楚，手感很好。", EDITED)
@@ -101,9 +98,7 @@ def test_a_crowded_band_takes_no_more(world: World, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("clock", "looked"), [(repeat(0.0), 5), (count(0.0), 4)])
-def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
-    world: World, monkeypatch: pytest.MonkeyPatch, clock: Iterator[float], looked: int
-) -> None:
+def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(world, monkeypatch, clock, looked):
     monkeypatch.setattr(repost_linking, "COMPARED_AT_ONCE", 2)
     monkeypatch.setattr(repost_linking, "SHARE_S", 3.0)
     monkeypatch.setattr(Transaction, "now", property(lambda _tx: world.now))
@@ -114,7 +109,7 @@ def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(
 
 @given(st.data())
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_store, data) -> None:
+def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_store, data):
     with undone(sqlite_store) as tx:
         for table in (review_links, review_bands, stored_values):
             tx.engine_connection.execute(delete(table))
@@ -137,7 +132,7 @@ def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_
         assert tx.engine_connection.scalar(select(func.count()).select_from(reviews)) == len(bodies)
 
 
-def _insert(tx, bodies) -> None:
+def _insert(tx, bodies):
     """Reviews alone, numbered from 1: what the sweep reads; rolled back before their pages are missed."""
     now = World(None).now
     rows = [

@@ -1,11 +1,8 @@
 """Retention drops what is old in batches, and never what is still needed."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
-import pytest
-from world import START, World, hit, undone
+from world import START, hit, undone
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import Rest
@@ -20,7 +17,7 @@ from tasks.store.verify.verify import verify
 YEAR = timedelta(days=365)
 
 
-def done(world: World, name: str) -> int:
+def done(world, name):
     """A subtask that has gone the usual way."""
     subtask_id = world.waiting(name)
     lease, work = world.begin(subtask_id)
@@ -31,7 +28,7 @@ def done(world: World, name: str) -> int:
     return subtask_id
 
 
-def test_old_details_go_and_transitions_stay(world: World) -> None:
+def test_old_details_go_and_transitions_stay(world):
     done(world, "一")
     last = done(world, "二")
     before = len(world.rows(events))
@@ -47,7 +44,7 @@ def test_old_details_go_and_transitions_stay(world: World) -> None:
     assert drop_old(world.do, None) == 0, "nothing is looked at twice"
 
 
-def test_rests_that_nobody_probed_go(world: World) -> None:
+def test_rests_that_nobody_probed_go(world):
     world.do(hosts.rest_host, "n1", Rest("a.cn", "captcha", lambda _times: 60.0))
     world.now = START + timedelta(seconds=60) + upkeep.KEEP_BREAKER - timedelta(seconds=1)
     assert drop_old(world.do, None) == 0
@@ -56,9 +53,7 @@ def test_rests_that_nobody_probed_go(world: World) -> None:
     assert len(world.rows(host_rests)) == 0
 
 
-def test_the_log_of_what_ended_long_ago_goes_as_a_whole(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_log_of_what_ended_long_ago_goes_as_a_whole(world, monkeypatch):
     monkeypatch.setattr(upkeep, "BATCH", 3)  # a log is cut by the batches
     old = [done(world, name) for name in ("一", "二", "三")]
     failed = world.waiting("四")  # as old, and not settled
@@ -81,7 +76,7 @@ def test_the_log_of_what_ended_long_ago_goes_as_a_whole(
     assert found.counts["logs_dropped"] == len(old)
 
 
-def test_what_a_dropped_log_leaves_is_proved(world: World) -> None:
+def test_what_a_dropped_log_leaves_is_proved(world):
     old = done(world, "一")
     world.pass_s(2 * YEAR.total_seconds())
     young = done(world, "二")

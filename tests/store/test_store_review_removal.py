@@ -1,12 +1,8 @@
 """What was collected of a product, deleted: what other products have stays whole, and `verify` finds nothing."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 from test_store_imports import imported
 from test_store_reposts import EDITED, FIRST, FORWARD, OTHER, linked, step
-from world import World, hit, review
+from world import hit, review
 
 from app.actions import product_actions
 from tasks.domain.verdicts import Verdict
@@ -15,15 +11,13 @@ from tasks.store.content.links import Link, set_verdicts
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
-from tasks.store.queue.leases import WorkTarget
 from tasks.store.queue.result_pages import find_pages
 from tasks.store.sql import tables
-from tasks.store.sql.transaction import Transaction
 
 OURS, THEIRS = "光明高钙牛奶", "特仑苏"
 
 
-def crawl(world: World, product: str, texts: dict[str, str]) -> Sequence[WorkTarget]:
+def crawl(world, product, texts):
     """Look for a new product and store what is not known of these pages, a review each; what was to fetch."""
     lease, work = world.begin(world.waiting(product))
     todo = world.read_results(lease, work.targets[0], [hit(name) for name in texts]).todo
@@ -34,15 +28,14 @@ def crawl(world: World, product: str, texts: dict[str, str]) -> Sequence[WorkTar
     return todo
 
 
-def rows_of(world: World, product: str) -> list[str]:
-    def read(tx: Transaction) -> list[str]:
+def rows_of(world, product):
+    def read(tx):
         return [row.body for row in list_reviews(tx, ReviewFilter(products=(product,)))]
 
-    found: list[str] = world.look(read)
-    return found
+    return world.look(read)
 
 
-def test_reviews_go_and_what_others_have_stays(world: World) -> None:
+def test_reviews_go_and_what_others_have_stays(world):
     crawl(world, OURS, {"own": FIRST, "shared": OTHER})
     world.pass_s(5)
     crawl(world, THEIRS, {"shared": OTHER, "copy": FIRST, "like": FORWARD, "also": EDITED})
@@ -67,7 +60,7 @@ def test_reviews_go_and_what_others_have_stays(world: World) -> None:
     assert (again.reviews, nothing.reviews, again.is_crawled) == (0, 0, False)
 
 
-def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
+def test_what_was_refused_or_left_out_goes_too(world):
     crawl(world, OURS, {"own": FIRST})
     lease, work = world.begin(world.waiting("别的", words=("别的",)))
     (target,) = world.read_results(lease, work.targets[0], [hit("refused")]).todo
@@ -80,7 +73,7 @@ def test_what_was_refused_or_left_out_goes_too(world: World) -> None:
     assert world.verification().violations == ()
 
 
-def test_one_that_is_looked_for_again_gets_its_pages_back(world: World) -> None:
+def test_one_that_is_looked_for_again_gets_its_pages_back(world):
     crawl(world, OURS, {"own": FIRST, "shared": OTHER})
     crawl(world, THEIRS, {"shared": OTHER})
     product_actions.remove(world.store, [OURS], "ich", delete_reviews=True)
@@ -95,7 +88,7 @@ def test_one_that_is_looked_for_again_gets_its_pages_back(world: World) -> None:
     assert world.verification().violations == ()
 
 
-def test_reposts_whose_original_is_gone_are_compared_with_each_other(world: World) -> None:
+def test_reposts_whose_original_is_gone_are_compared_with_each_other(world):
     crawl(world, OURS, {"own": FIRST})
     crawl(world, THEIRS, {"like": FORWARD, "also": EDITED})
     world.pass_s(reposts.SETTLED.total_seconds())
@@ -106,7 +99,7 @@ def test_reposts_whose_original_is_gone_are_compared_with_each_other(world: Worl
     assert world.verification().violations == ()
 
 
-def test_the_sweep_looks_at_numbers_that_are_given_again(world: World) -> None:
+def test_the_sweep_looks_at_numbers_that_are_given_again(world):
     crawl(world, THEIRS, {"like": FORWARD})
     crawl(world, OURS, {"own": FIRST})
     world.pass_s(reposts.SETTLED.total_seconds())

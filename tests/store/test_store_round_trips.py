@@ -1,13 +1,9 @@
 """Round trips to PostgreSQL: how many a kind takes, and that what is deferred is neither lost, late nor muddled."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg2.extensions
 import pytest
@@ -25,32 +21,28 @@ from tasks.store.content.pages import (
     STORE_PAGES,
     STORE_RESULT_PAGES,
     STORE_TARGET_ENDS,
-    NewPage,
-    TargetEnd,
     save_pages,
 )
 from tasks.store.queue import transitions
 from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close, release
-from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Lease, Renewal, WorkTarget
+from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Renewal
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.sql.database import Store
-from tasks.store.sql.transaction import Transaction
-from tasks.store.sql.writer import BatchOperation
 
 Sent = list[str]
 
 
 @pytest.fixture
-def far(postgres_url: str) -> Iterator[tuple[Store, Sent]]:
+def far(postgres_url):
     """A PostgreSQL store, and the texts sent to it: each is one round trip."""
     store, sent = Store.open(postgres_url), Sent()
 
     class Counting(psycopg2.extensions.cursor):
-        def execute(self, query: Any, vars: Any = None) -> None:
+        def execute(self, query, vars=None):
             sent.append(query.decode() if isinstance(query, bytes) else query)
             super().execute(query, vars)
 
-    def count(connection: Any, _record: object) -> None:
+    def count(connection, _record):
         connection.cursor_factory = Counting
 
     event.listen(store.engine, "connect", count)
@@ -64,25 +56,25 @@ def far(postgres_url: str) -> Iterator[tuple[Store, Sent]]:
 class Scene:
     """So many leases: granted, reading their result page, and fetching (one hit each, under way)."""
 
-    def __init__(self, store: Store, n: int) -> None:
+    def __init__(self, store, n):
         self.world = World(store)
         self.granted = [self._grant(f"甲{i}") for i in range(n)]
         self.reading = [self.world.begin(self.world.waiting(f"乙{i}")) for i in range(n)]
-        self.fetching: list[tuple[Lease, WorkTarget]] = []
+        self.fetching = []
         for i in range(n):
             lease, work = self.world.begin(self.world.waiting(f"丙{i}"))
             found = self.world.read_results(lease, work.targets[0], [hit(f"{i}")])
             self.fetching.append((lease, found.todo[0]))
 
-    def _grant(self, name: str) -> Lease:
+    def _grant(self, name):
         lease = self.world.grant(self.world.waiting(name))
         assert lease is not None
         return lease
 
-    def starts(self) -> list[Renewal]:
+    def starts(self):
         return [Renewal(lease, SILENT) for lease in self.granted]
 
-    def results(self) -> list[ResultPageToStore]:
+    def results(self):
         """The last result pages of their chunks, with 40 hits each, one of which is listed by all."""
         items = []
         for i, (lease, work) in enumerate(self.reading):
@@ -94,7 +86,7 @@ class Scene:
             )
         return items
 
-    def known_results(self) -> list[ResultPageToStore]:
+    def known_results(self):
         """The same, with a hit each that is stored already."""
         for saved in self.pages():
             self.world.do(save_pages, [saved])
@@ -108,33 +100,33 @@ class Scene:
             for item, url in zip(self.results(), urls, strict=True)
         ]
 
-    def pages(self) -> list[NewPage]:
+    def pages(self):
         return [
             self.world.page(lease, target, [review("a", target.url), review("b", target.url)])
             for lease, target in self.fetching
         ]
 
-    def ends(self) -> list[TargetEnd]:
+    def ends(self):
         return [target_end(lease, target, "given_up", "why") for lease, target in self.fetching]
 
-    def progresses(self) -> list[Renewal]:
+    def progresses(self):
         gave = frozenset({"h.cn"})
         return [Renewal(lease, SILENT, Counters(offered=1), gave) for lease, _ in self.fetching]
 
-    def closes(self, unasked: UnaskedHost | None = None) -> list[Close]:
+    def closes(self, unasked=None):
         report = AttemptReport(counters=Counters(offered=1), page_hosts=frozenset({"h.cn"}), unasked=unasked)
         return [Close(lease, report, AFTER_ATTEMPT) for lease, _ in self.fetching]
 
-    def closes_unasked(self) -> list[Close]:
+    def closes_unasked(self):
         """The same, of attempts whose host grants no permit soon."""
         grants = HostGrants(next_s=45.0)
         return self.closes(UnaskedHost(host="h.cn", unreachable=False, grants=grants, silent_after_s=60.0))
 
 
-_SCENES: dict[int, tuple[Scene, Snapshot]] = {}
+_SCENES = {}
 
 
-def _scene(store: Store, n: int) -> Scene:
+def _scene(store, n):
     """A scene in this store: of each size made once, then put back."""
     if n not in _SCENES:
         _SCENES[n] = Scene(store, n), Snapshot(store)
@@ -160,13 +152,7 @@ def _scene(store: Store, n: int) -> Scene:
         pytest.param(CLOSE_ATTEMPTS, Scene.closes_unasked, 7, id="close at a host that could not be asked"),
     ],
 )
-def test_a_batch_of_any_size_takes_the_same_round_trips(
-    far: tuple[Store, Sent],
-    kind: BatchOperation[Any, Any],
-    items: Callable[[Scene], Sequence[Any]],
-    round_trips: int,
-    n: int,
-) -> None:
+def test_a_batch_of_any_size_takes_the_same_round_trips(far, kind, items, round_trips, n):
     store, sent = far
     scene = _scene(store, n)
     given = items(scene)
@@ -180,7 +166,7 @@ def test_a_batch_of_any_size_takes_the_same_round_trips(
 
 
 @pytest.mark.parametrize("n", [1, 20])
-def test_leases_are_given_back_in_so_many_round_trips(far: tuple[Store, Sent], n: int) -> None:
+def test_leases_are_given_back_in_so_many_round_trips(far, n):
     """Lock them, count what is left, lock their attempts, lock their pairs; the rest goes with COMMIT."""
     store, sent = far
     scene = _scene(store, n)
@@ -191,7 +177,7 @@ def test_leases_are_given_back_in_so_many_round_trips(far: tuple[Store, Sent], n
     assert len(sent) == 5, sent
 
 
-def test_a_move_of_many_takes_none_of_its_own(far: tuple[Store, Sent]) -> None:
+def test_a_move_of_many_takes_none_of_its_own(far):
     store, sent = far
     scene = _scene(store, 1)
     ids = scene.world.add("丁", chunks=(True, True))
@@ -211,20 +197,20 @@ class Host(NamedTuple):
     host: str
 
 
-def _add(tx: Transaction, *names: str) -> None:
+def _add(tx, *names):
     tx.insert("hosts", ("host",), [(name,) for name in names])
 
 
-def _names(tx: Transaction) -> list[str]:
+def _names(tx):
     return [name for (name,) in tx.rows(NAMES)]
 
 
-def _stored(store: Store) -> list[str]:
+def _stored(store):
     with store.read() as conn:
         return _names(conn)
 
 
-def test_what_is_deferred_travels_with_the_next_statement_which_sees_it(far: tuple[Store, Sent]) -> None:
+def test_what_is_deferred_travels_with_the_next_statement_which_sees_it(far):
     store, sent = far
     with store.begin():
         sent.clear()
@@ -245,10 +231,10 @@ def test_what_is_deferred_travels_with_the_next_statement_which_sees_it(far: tup
     assert _stored(store) == ["100%s 7", "a", "b", "c"]
 
 
-def test_a_rollback_drops_what_was_deferred(far: tuple[Store, Sent]) -> None:
+def test_a_rollback_drops_what_was_deferred(far):
     store, sent = far
 
-    def fail() -> None:
+    def fail():
         with store.begin() as conn:
             conn.value("SELECT 1")
             _add(conn, "a")
@@ -267,8 +253,8 @@ def test_a_rollback_drops_what_was_deferred(far: tuple[Store, Sent]) -> None:
 
 
 @pytest.mark.parametrize("look", [True, False], ids=["at the next statement", "at commit"])
-def test_an_error_of_what_was_deferred_is_the_one_it_always_was(store: Store, look: bool) -> None:
-    def add_twice() -> None:
+def test_an_error_of_what_was_deferred_is_the_one_it_always_was(store, look):
+    def add_twice():
         with store.begin() as conn:
             _add(conn, "b")
             _add(conn, "a")
@@ -282,10 +268,10 @@ def test_an_error_of_what_was_deferred_is_the_one_it_always_was(store: Store, lo
     assert _stored(store) == ["a"]
 
 
-def test_a_commit_that_stores_nothing_is_an_error(far: tuple[Store, Sent]) -> None:
+def test_a_commit_that_stores_nothing_is_an_error(far):
     store, _ = far
 
-    def swallow() -> None:
+    def swallow():
         with store.begin() as conn:
             _add(conn, "a")
             with suppress(psycopg2.Error):
@@ -296,7 +282,7 @@ def test_a_commit_that_stores_nothing_is_an_error(far: tuple[Store, Sent]) -> No
     assert _stored(store) == []
 
 
-def test_a_connection_works_on_after_a_commit_that_failed(store: Store) -> None:
+def test_a_connection_works_on_after_a_commit_that_failed(store):
     with store.connect() as kept:
         with store.begin(kept) as conn:
             _add(conn, "a")
@@ -314,17 +300,15 @@ def test_a_connection_works_on_after_a_commit_that_failed(store: Store) -> None:
         ("DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$", StoreConflict),
     ],
 )
-def test_what_the_database_refuses_is_an_error_of_the_store(
-    far: tuple[Store, Sent], text: str, error: type[Exception]
-) -> None:
+def test_what_the_database_refuses_is_an_error_of_the_store(far, text, error):
     with pytest.raises(error), far[0].begin() as tx:
         tx.later(text)
 
 
-def test_a_connection_that_broke_ends_its_transaction_only(far: tuple[Store, Sent]) -> None:
+def test_a_connection_that_broke_ends_its_transaction_only(far):
     store, _ = far
 
-    def lose_it() -> None:
+    def lose_it():
         with store.begin() as conn:
             pid = conn.value("SELECT pg_backend_pid()")
             with store.begin() as other:
@@ -338,11 +322,11 @@ def test_a_connection_that_broke_ends_its_transaction_only(far: tuple[Store, Sen
     assert _stored(store) == ["b"]
 
 
-def test_the_driver_is_left_as_it_was(far: tuple[Store, Sent]) -> None:
+def test_the_driver_is_left_as_it_was(far):
     """A connection that wrote goes back to the pool, and reads next in one consistent view."""
     store, _ = far
     with store.begin() as conn:
-        now: datetime = conn.now
+        now = conn.now
     with store.read() as conn:
         level, began = conn.value("SHOW transaction_isolation"), conn.value("SELECT now()")
         assert (level, began) == ("repeatable read", conn.value("SELECT now()"))

@@ -1,10 +1,7 @@
 """Run times of nodes are learned from the store's own attempts, and `balance` decides by them."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import delete, insert
@@ -16,7 +13,6 @@ from tasks.jobs.run_time_training import MOST_RUNS, TRAIN_EVERY, train_run_times
 from tasks.scheduling.balance.learned import LEAST_RUNS
 from tasks.scheduling.balance.parameters import NodeParameters
 from tasks.store.queue import nodes, upkeep
-from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, subtasks
 
 SECONDS_PER_PAGE = {"swift": 0.5, "slow": 3.0, "unknown": 1.0}
@@ -24,7 +20,7 @@ MACHINES = {"swift": NodeParameters(8, 3.0, 16, 200, 900), "slow": NodeParameter
 
 
 @pytest.fixture
-def balanced(store: Store) -> Iterator[World]:
+def balanced(store):
     """Three nodes, two of them with known machines, and a subtask of every site."""
     world = World(store, LoopSettings(allocation="balance"))
     for name in SECONDS_PER_PAGE:
@@ -38,7 +34,7 @@ def balanced(store: Store) -> Iterator[World]:
     assert world.verification().violations == ()
 
 
-def record(world: World, count: int, *names: str, outcome: str = "succeeded") -> None:
+def record(world, count, *names, outcome="succeeded"):
     """Closed attempts of these nodes in turn, with 1 to 20 pages."""
     first = len(world.rows(attempts)) + 1
     (subtask, *_) = world.rows(subtasks)
@@ -69,7 +65,7 @@ def record(world: World, count: int, *names: str, outcome: str = "succeeded") ->
         tx.engine_connection.execute(insert(attempts), made)
 
 
-def train(world: World) -> int:
+def train(world):
     def write(operation):
         with world.store.begin() as tx:
             return operation(tx)
@@ -77,7 +73,7 @@ def train(world: World) -> int:
     return train_run_times(world.store, write)
 
 
-def decided(world: World) -> tuple[Counter[str], dict[str, str]]:
+def decided(world):
     """How many subtasks `explain` would see each node get, and why it got one of them; a minute later."""
     world.pass_s(60)
     for name in SECONDS_PER_PAGE:
@@ -87,7 +83,7 @@ def decided(world: World) -> tuple[Counter[str], dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_after_training_balance_decides_by_the_network(balanced: World) -> None:
+def test_after_training_balance_decides_by_the_network(balanced):
     before, why = decided(balanced)
     assert before["swift"] - before["slow"] in (-1, 0, 1), "nothing is known of them"
     assert all("the mean of attempts" in of_node for of_node in why.values())
@@ -104,14 +100,14 @@ def test_after_training_balance_decides_by_the_network(balanced: World) -> None:
     assert "the mean of attempts" in why["unknown"]
 
 
-def keep(world: World, at: datetime, newest_attempt: int) -> None:
+def keep(world, at, newest_attempt):
     """Store a model that was trained then, and see that it is the one that is loaded."""
     data = {"newest_attempt": newest_attempt, "network": {"weights": [0.1]}}
     world.do(lambda tx: upkeep.store_value(tx, upkeep.RUN_TIME_MODEL, at, data))
     assert world.look(upkeep.load_value, upkeep.RUN_TIME_MODEL) == (at, data)
 
 
-def test_a_network_is_trained_again_after_ten_minutes_if_there_are_new_attempts(balanced: World) -> None:
+def test_a_network_is_trained_again_after_ten_minutes_if_there_are_new_attempts(balanced):
     record(balanced, LEAST_RUNS, *MACHINES)
     first = balanced.look(training_set)
     assert first is not None
@@ -132,7 +128,7 @@ def test_a_network_is_trained_again_after_ten_minutes_if_there_are_new_attempts(
     keep(balanced, later, again.newest_attempt)
 
 
-def test_training_that_is_not_to_go_on_stores_nothing(balanced: World) -> None:
+def test_training_that_is_not_to_go_on_stores_nothing(balanced):
     record(balanced, LEAST_RUNS, *MACHINES)
     answers = iter((True, True, False))
 

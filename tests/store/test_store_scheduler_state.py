@@ -1,21 +1,17 @@
 """What a scheduler remembers is what the store says, however its looks and others' transactions fall together."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import update
-from world import SITE, World, hit
+from world import SITE, hit
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
-from tasks.scheduling.balance.curves import Curve
-from tasks.scheduling.decision import AllocationSettings, Distances
+from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.feedback import Feedback
 from tasks.store.queue import attempts
 from tasks.store.sql.tables import pair_stats
@@ -23,18 +19,18 @@ from tasks.store.sql.tables import pair_stats
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0)
 
 
-def attempt(world: World, name: str, node: str = "n1") -> None:
+def attempt(world, name, node="n1"):
     lease, work = world.begin(world.waiting(name), node)
     (todo,) = world.read_results(lease, work.targets[0], [hit(name)]).todo
     world.save(lease, todo)
     world.close(lease, SEEN)
 
 
-def new_state(world: World) -> SchedulerState:
+def new_state(world):
     return SchedulerState(world.context.settings.strategy)
 
 
-def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world: World) -> None:
+def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world):
     state = world.context.state
     for number, name in enumerate("甲乙丙丁"):
         attempt(world, name, f"n{number % 2}")
@@ -52,7 +48,7 @@ def test_what_is_read_bit_by_bit_is_what_is_read_at_once(world: World) -> None:
     assert state.request_s[SITE] == pytest.approx(8.0 / 4 + 2.0 / 4)
 
 
-def test_a_site_whose_closed_attempts_tried_nothing_is_timed_by_what_runs(world: World) -> None:
+def test_a_site_whose_closed_attempts_tried_nothing_is_timed_by_what_runs(world):
     lease, _ = world.begin(world.waiting("甲"))
     world.close(lease, Counters(offered=5, active_s=1.0), reason=FailureReason.HOST_UNREACHABLE)
     running, _ = world.begin(world.waiting("乙"), "n2")
@@ -64,7 +60,7 @@ def test_a_site_whose_closed_attempts_tried_nothing_is_timed_by_what_runs(world:
     assert world.context.state.request_s[SITE] == pytest.approx((1.0 + 1.0 + 3.0) / 2, rel=0.01)
 
 
-def test_only_what_changed_is_read_again(world: World) -> None:
+def test_only_what_changed_is_read_again(world):
     attempt(world, "甲", "n1")
     world.pass_s(10)
     attempt(world, "乙", "n2")
@@ -73,7 +69,7 @@ def test_only_what_changed_is_read_again(world: World) -> None:
     assert len(world.look(attempts.list_changed, None)) == 2
 
 
-def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:
+def test_what_was_committed_late_is_found_by_a_later_look(world):
     state = world.context.state
     attempt(world, "甲")
     world.look(state.learn)
@@ -82,7 +78,7 @@ def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:
     late = world.now - timedelta(seconds=15)
     (before,) = world.rows(pair_stats)
 
-    def commit(tx, attempts: float, at: datetime) -> None:
+    def commit(tx, attempts, at):
         tx.engine_connection.execute(update(pair_stats).values(f_attempts=attempts, faded_at=at))
 
     world.do(commit, 7.0, late)
@@ -94,7 +90,7 @@ def test_what_was_committed_late_is_found_by_a_later_look(world: World) -> None:
     world.do(commit, before.f_attempts, before.faded_at)
 
 
-def test_a_clock_set_back_hides_nothing(world: World) -> None:
+def test_a_clock_set_back_hides_nothing(world):
     state = world.context.state
     world.look(state.learn)
     world.pass_s(-3600)
@@ -103,12 +99,12 @@ def test_a_clock_set_back_hides_nothing(world: World) -> None:
     assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
 
 
-def test_what_a_tick_read_that_failed_is_read_anew(world: World, monkeypatch) -> None:
+def test_what_a_tick_read_that_failed_is_read_anew(world, monkeypatch):
     state = world.context.state
     attempt(world, "甲")
     world.look(state.learn)
 
-    def fail(*_args: object) -> None:
+    def fail(*_args):
         raise RuntimeError("out of order")
 
     monkeypatch.setattr(sweeps.tasks, "lock_sleeping", fail)
@@ -119,7 +115,7 @@ def test_what_a_tick_read_that_failed_is_read_anew(world: World, monkeypatch) ->
     assert state.knowledge.pair(SITE, "n1", world.now.timestamp()).attempts == pytest.approx(1.0)
 
 
-def test_the_queue_is_counted_seldom_and_less_often_where_it_takes_long(world: World) -> None:
+def test_the_queue_is_counted_seldom_and_less_often_where_it_takes_long(world):
     world.add("甲")
     times = iter([0.0, 0.1, 29.9, 30.2, 32.2, 130.0, 132.3, 132.4])
     state = SchedulerState(world.context.settings.strategy, lambda: next(times))
@@ -137,21 +133,21 @@ def test_the_queue_is_counted_seldom_and_less_often_where_it_takes_long(world: W
     assert state.ready.pending[SITE].subtasks == 3
 
 
-def _measured(world: World, ms: float) -> None:
+def _measured(world, ms):
     rows = [(f"s{i}", f"n{j}", ms + 10 * abs(i - j)) for i in range(4) for j in range(3)]
     with world.store.begin() as tx:
         tx.run("DELETE FROM pair_stats")
         tx.insert("pair_stats", ("site", "node", "rtt_ms"), rows, shared={"faded_at": world.now, "rtt_n": 5})
 
 
-def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minutes(world: World) -> None:
-    given: list[Distances | None] = []
+def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minutes(world):
+    given = []
 
-    def make(distances: Distances | None, _run_times: Mapping[str, Curve]) -> Feedback:
+    def make(distances, _run_times):
         given.append(distances)
         return Feedback(AllocationSettings(distances=distances))
 
-    def known() -> float | None:
+    def known():
         return None if given[-1] is None else float(given[-1].ms(["s0"], ["n2"])[0, 0])
 
     state = SchedulerState(make)

@@ -1,17 +1,14 @@
 """Schedules: what is due is run once, however long it was missed and whoever else looks; what fails is tried again."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
-from world import World
 
 from tasks.domain.recurrence import Recurrence
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct, ProductEdit
 from tasks.store.queue import schedules
-from tasks.store.queue.schedules import MOST_TRIES, Schedule, ScheduleKind
+from tasks.store.queue.schedules import MOST_TRIES, ScheduleKind
 from tasks.store.sql.tables import virtual_tasks
 
 DAY = 86_400
@@ -20,20 +17,19 @@ MORNINGS = Recurrence("0 8 * * *", "UTC")
 TO = {"to": "file:/reports"}
 
 
-def _product(world: World, name: str, every: timedelta | None = None) -> None:
+def _product(world, name, every=None):
     assert world.do(products.add, NewProduct(name=name, keywords=(name,), recrawl_every=every))
 
 
-def _of(world: World, which: str) -> Schedule:
-    found: Schedule = world.look(schedules.find, which)
-    return found
+def _of(world, which):
+    return world.look(schedules.find, which)
 
 
-def _rounds(world: World) -> list[tuple[int, int]]:
+def _rounds(world):
     return [(row.product_id, row.round) for row in world.rows(virtual_tasks)]
 
 
-def test_a_round_missed_for_days_is_caught_up_once(world: World) -> None:
+def test_a_round_missed_for_days_is_caught_up_once(world):
     _product(world, "甲", timedelta(days=1))
     _product(world, "乙")
     world.pass_s(DAY - 1)
@@ -46,7 +42,7 @@ def test_a_round_missed_for_days_is_caught_up_once(world: World) -> None:
     assert world.verification().violations == ()
 
 
-def test_a_round_is_never_older_than_its_product(world: World) -> None:
+def test_a_round_is_never_older_than_its_product(world):
     """The transaction that adds or edits a product commits before one that began 6 ms earlier."""
     world.do(schedules.add, ScheduleKind.RECRAWL, DAILY, {})
     world.pass_s(DAY)
@@ -65,7 +61,7 @@ def test_a_round_is_never_older_than_its_product(world: World) -> None:
     assert world.verification().violations == ()
 
 
-def test_a_paused_one_rests_and_what_fell_into_the_pause_is_not_caught_up(world: World) -> None:
+def test_a_paused_one_rests_and_what_fell_into_the_pause_is_not_caught_up(world):
     _product(world, "甲", timedelta(days=1))
     world.do(schedules.pause, _of(world, "1"))
     world.pass_s(5 * DAY)
@@ -78,7 +74,7 @@ def test_a_paused_one_rests_and_what_fell_into_the_pause_is_not_caught_up(world:
     assert world.do(schedules.recrawl_due) == 0
 
 
-def test_a_rule_that_is_changed_keeps_number_last_run_and_pause(world: World) -> None:
+def test_a_rule_that_is_changed_keeps_number_last_run_and_pause(world):
     _product(world, "甲", timedelta(days=1))
     world.pass_s(DAY)
     world.do(schedules.recrawl_due)
@@ -91,7 +87,7 @@ def test_a_rule_that_is_changed_keeps_number_last_run_and_pause(world: World) ->
     assert _of(world, "甲").next_at == last + timedelta(days=2)
 
 
-def test_two_runners_take_a_report_once(world: World) -> None:
+def test_two_runners_take_a_report_once(world):
     world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)
     first, second = (world.do(schedules.claim_due) for _ in range(2))
@@ -102,7 +98,7 @@ def test_two_runners_take_a_report_once(world: World) -> None:
     assert world.do(schedules.claim_due) is None
 
 
-def test_one_is_claimed_at_a_time_whatever_the_planner_expects(world: World) -> None:
+def test_one_is_claimed_at_a_time_whatever_the_planner_expects(world):
     world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.do(lambda tx: tx.run("ANALYZE schedules"))  # PostgreSQL believes that there is one row
     for _ in range(3):
@@ -112,7 +108,7 @@ def test_one_is_claimed_at_a_time_whatever_the_planner_expects(world: World) -> 
     assert [_of(world, str(n)).taken_until for n in (2, 3, 4)] == [None, None, None]
 
 
-def test_a_run_that_was_cut_off_is_taken_again_and_its_late_end_changes_nothing(world: World) -> None:
+def test_a_run_that_was_cut_off_is_taken_again_and_its_late_end_changes_nothing(world):
     world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)
     cut_off = world.do(schedules.claim_due)
@@ -127,7 +123,7 @@ def test_a_run_that_was_cut_off_is_taken_again_and_its_late_end_changes_nothing(
     assert _of(world, "1").problem is None
 
 
-def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_time(world: World) -> None:
+def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_time(world):
     world.do(schedules.add, ScheduleKind.REPORT, MORNINGS, TO)
     world.pass_s(8 * 3600)
     waits = []
@@ -147,7 +143,7 @@ def test_what_fails_is_tried_again_later_and_later_and_given_up_until_its_next_t
 
 
 @pytest.mark.parametrize("problem", ["", "no answer"])
-def test_what_a_person_changes_while_it_runs_stays(world: World, problem: str) -> None:
+def test_what_a_person_changes_while_it_runs_stays(world, problem):
     for _ in range(2):
         world.do(schedules.add, ScheduleKind.REPORT, DAILY, TO)
     world.pass_s(DAY)

@@ -1,16 +1,13 @@
 """What no sweep can do anything with is set aside for a person, and holds up nothing else."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from random import Random
 
 import pytest
 from sqlalchemy import update
-from world import CATALOG, SITE, World
+from world import CATALOG, SITE
 
 from splitter.catalog.entries import entries_of, entries_without_browser
-from splitter.catalog.model import Catalog
 from splitter.catalog.names import Kind
 from tasks.domain.attempt_end import Counters
 from tasks.domain.states import State
@@ -32,21 +29,21 @@ SCRIPTED = CATALOG.model_copy(
 SILENT = timedelta(seconds=30)
 
 
-def context_of(catalog: Catalog) -> Context:
+def context_of(catalog):
     loop = LoopSettings()
     return Context(catalog, loop, HostCatalog(catalog), Random(0), SchedulerState(loop.strategy))
 
 
-def turn(world: World) -> list[str]:
+def turn(world):
     """The sites of the leases that a turn gives."""
     return [lease.site for lease in world.do(tick, world.context, ("turn",))]
 
 
-def register(world: World, name: str, entries: dict[str, str]) -> None:
+def register(world, name, entries):
     world.do(nodes.register, nodes.Node(name, frozenset(Kind), 4), entries)
 
 
-def test_work_of_a_site_that_left_the_catalog_waits_for_a_person_who_is_told_what_to_do(world: World) -> None:
+def test_work_of_a_site_that_left_the_catalog_waits_for_a_person_who_is_told_what_to_do(world):
     gone, *_ = world.add("特仑苏", sites=(SITE, OTHER))
     world.node("n1")
     world.context = context_of(WITHOUT_SITE)
@@ -61,7 +58,7 @@ def test_work_of_a_site_that_left_the_catalog_waits_for_a_person_who_is_told_wha
     assert "sites.yaml" in row.suggestion
 
 
-def test_the_next_chunk_waits_for_the_site_to_come_back(world: World) -> None:
+def test_the_next_chunk_waits_for_the_site_to_come_back(world):
     first, *_ = world.add("特仑苏", chunks=(True, False))
     world.sweep(sweeps.admit)
     lease, work = world.begin(first)
@@ -83,7 +80,7 @@ def test_the_next_chunk_waits_for_the_site_to_come_back(world: World) -> None:
     assert "pn=10" in url
 
 
-def test_what_has_no_next_chunk_is_done_all_the_same(world: World) -> None:
+def test_what_has_no_next_chunk_is_done_all_the_same(world):
     first = world.waiting()
     lease, work = world.begin(first)
     world.read_results(lease, work.targets[0], [], more=True)
@@ -102,9 +99,7 @@ def test_what_has_no_next_chunk_is_done_all_the_same(world: World) -> None:
     ],
     ids=["otherwise", "lacking", "no browser"],
 )
-def test_a_node_is_given_only_sites_that_its_catalog_has_as_the_scheduler_has_them(
-    world: World, catalog: Catalog, of_n1: dict[str, str]
-) -> None:
+def test_a_node_is_given_only_sites_that_its_catalog_has_as_the_scheduler_has_them(world, catalog, of_n1):
     world.context = context_of(catalog)
     world.add("特仑苏", sites=(SITE, OTHER))
     register(world, "n1", of_n1)
@@ -118,7 +113,7 @@ def test_a_node_is_given_only_sites_that_its_catalog_has_as_the_scheduler_has_th
     }
 
 
-def test_a_node_that_was_updated_is_given_the_site_again(world: World) -> None:
+def test_a_node_that_was_updated_is_given_the_site_again(world):
     world.waiting()
     register(world, "n1", {SITE: "0" * 16})
     assert turn(world) == []
@@ -127,7 +122,7 @@ def test_a_node_that_was_updated_is_given_the_site_again(world: World) -> None:
     assert turn(world) == [SITE]
 
 
-def test_the_run_is_told_if_no_live_node_has_a_browser(world: World) -> None:
+def test_the_run_is_told_if_no_live_node_has_a_browser(world):
     assert world.do(nodes.count_browsers, SILENT) == (0, 0)
     register(world, "n1", entries_without_browser(SCRIPTED))
     assert world.do(nodes.count_browsers, SILENT) == (1, 0)
@@ -139,7 +134,7 @@ def test_the_run_is_told_if_no_live_node_has_a_browser(world: World) -> None:
     assert world.do(nodes.count_browsers, SILENT) == (1, 0), "the only node with one is silent"
 
 
-def test_what_a_killed_process_had_under_way_goes_back_without_a_recall(world: World) -> None:
+def test_what_a_killed_process_had_under_way_goes_back_without_a_recall(world):
     one, two, three = (world.waiting(name) for name in ("特仑苏", "早餐奶", "纯牛奶"))
     begun, _ = world.begin(one)
     world.progress(begun, Counters(offered=4, tried=2))
@@ -154,7 +149,7 @@ def test_what_a_killed_process_had_under_way_goes_back_without_a_recall(world: W
     assert not world.progress(others, Counters())
 
 
-def test_a_node_of_another_version_ends_no_turn(world: World) -> None:
+def test_a_node_of_another_version_ends_no_turn(world):
     world.waiting()
     world.node("n1")
     world.node("n2")

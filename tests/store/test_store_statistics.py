@@ -1,20 +1,18 @@
 """Every closed attempt is folded into its pair's statistics once: plain sums are sums over attempts."""
 
-from __future__ import annotations
-
 import pytest
-from world import SITE, World, hit
+from world import SITE, hit
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, RoundTrip
 from tasks.store.queries import pairs
-from tasks.store.queue import attempts, leases
+from tasks.store.queue import attempts
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0, requests=6)
 
 
-def _work(world: World, name: str) -> leases.Lease:
+def _work(world, name):
     """A started attempt with one page stored."""
     lease, work = world.begin(world.waiting(name))
     todo = world.read_results(lease, work.targets[0], [hit(f"{name}{n}") for n in range(5)]).todo
@@ -22,25 +20,25 @@ def _work(world: World, name: str) -> leases.Lease:
     return lease
 
 
-def _sums(world: World) -> tuple[object, ...]:
+def _sums(world):
     row = world.pair()
     return (row.attempts, row.failed, row.silent, row.offered, row.tried, row.collected, row.active_s)
 
 
-def test_a_success_counts_what_is_stored(world: World) -> None:
+def test_a_success_counts_what_is_stored(world):
     world.close(_work(world, "甲"), SEEN)
     assert _sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
     assert (world.pair().wait_s, world.pair().requests) == (2.0, 6)
 
 
-def test_seconds_count_as_they_are_stored(world: World) -> None:
+def test_seconds_count_as_they_are_stored(world):
     """To the microsecond; `verify`, which ends each of these tests, adds up the rows."""
     for name in "甲乙丙":
         world.close(_work(world, name), Counters(offered=1, tried=1, active_s=0.6557564999, wait_s=1 / 3))
     assert world.pair().active_s == pytest.approx(3 * 0.655756, abs=1e-9)
 
 
-def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World) -> None:
+def test_silence_counts_the_last_report_and_the_time_that_was_lost(world):
     lease = _work(world, "甲")
     world.progress(lease, SEEN)
     world.pass_s(75)
@@ -49,14 +47,14 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world: World)
     assert world.pair().lost_s == 75.0
 
 
-def test_what_was_given_back_untouched_counts_for_nothing(world: World) -> None:
+def test_what_was_given_back_untouched_counts_for_nothing(world):
     lease = world.grant(world.waiting())
     world.do(attempts.release, {lease: "drained"})
     assert _sums(world) == (0, 0, 0, 0, 0, 0, 0.0)
 
 
 @pytest.mark.parametrize("end", ["interrupt", "cancel"])
-def test_what_was_given_back_counts_over_what_was_tried(world: World, end: str) -> None:
+def test_what_was_given_back_counts_over_what_was_tried(world, end):
     lease = _work(world, "甲")
     world.progress(lease, SEEN)
     if end == "interrupt":
@@ -66,7 +64,7 @@ def test_what_was_given_back_counts_over_what_was_tried(world: World, end: str) 
     assert _sums(world) == (1, 0, 0, 4, 4, 1, 8.0)
 
 
-def test_an_attempt_is_folded_once_whoever_closes_it_first(world: World) -> None:
+def test_an_attempt_is_folded_once_whoever_closes_it_first(world):
     lease = _work(world, "甲")
     world.close(lease, SEEN)
     world.close(lease, SEEN)
@@ -76,7 +74,7 @@ def test_an_attempt_is_folded_once_whoever_closes_it_first(world: World) -> None
     assert _sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
 
 
-def test_sums_of_many_attempts_fade_for_decisions_and_stay_for_people(world: World) -> None:
+def test_sums_of_many_attempts_fade_for_decisions_and_stay_for_people(world):
     world.close(_work(world, "甲"), SEEN)
     world.pass_s(HALF_LIFE_S)
     world.close(_work(world, "乙"), SEEN)
@@ -91,7 +89,7 @@ def test_sums_of_many_attempts_fade_for_decisions_and_stay_for_people(world: Wor
     assert known.attempts == pytest.approx((1 + first) / 2, rel=0.01)
 
 
-def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(world: World) -> None:
+def test_how_far_a_site_is_moves_slowly_and_stays_where_it_was_not_measured(world):
     world.close(_work(world, "甲"), SEEN)
     assert (world.pair().rtt_ms, world.pair().rtt_n) == (None, 0)
     world.close(_work(world, "乙"), SEEN, round_trip=RoundTrip(100.0, 10))

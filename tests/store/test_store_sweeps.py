@@ -1,11 +1,9 @@
 """The sweeps over real tables: recall, giving up, waking, and a person's retry."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
-from world import START, World, hit
+from world import START, hit
 
 from app.run.cluster import node_process
 from app.run.setting_fields import Settings
@@ -16,11 +14,11 @@ from tasks.jobs import recalling, sweeps
 from tasks.store.sql.tables import events, subtasks
 
 
-def _events(world: World, subtask_id: int) -> list[str]:
+def _events(world, subtask_id):
     return [row.transition for row in world.rows(events, events.c.subtask_id == subtask_id)]
 
 
-def test_silence_is_recalled_to_another_node(world: World) -> None:
+def test_silence_is_recalled_to_another_node(world):
     lease, _ = world.begin(world.waiting())
     world.pass_s(59.999999)
     world.sweep(recalling.recall)
@@ -38,7 +36,7 @@ def test_silence_is_recalled_to_another_node(world: World) -> None:
     assert _events(world, lease.subtask_id)[-3:] == ["allocate", "silent", "recall"]
 
 
-def test_five_recalls_then_a_person(world: World) -> None:
+def test_five_recalls_then_a_person(world):
     subtask_id = world.waiting()
     for n in range(1, MAX_RECALLS + 1):
         world.begin(subtask_id, f"n{n}")
@@ -52,7 +50,7 @@ def test_five_recalls_then_a_person(world: World) -> None:
     assert row.failed_on == ["n1", "n3", "n4", "n5", "n2"], "the oldest failure first"
 
 
-def test_a_lease_that_a_live_node_did_not_start_is_given_back_without_a_recall(world: World) -> None:
+def test_a_lease_that_a_live_node_did_not_start_is_given_back_without_a_recall(world):
     lease = world.grant(world.waiting())
     world.pass_s(30)
     world.node("n1")
@@ -65,23 +63,21 @@ def test_a_lease_that_a_live_node_did_not_start_is_given_back_without_a_recall(w
 class Stuck:
     """A node that does not come to its end."""
 
-    async def stop(self, _why: str) -> None:
+    async def stop(self, _why):
         await asyncio.Event().wait()
 
 
 class WorldWriter:
     """Writes to a world at its time."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world):
         self._world = world
 
     async def run(self, operation):
         return self._world.do(operation)
 
 
-def test_a_node_that_does_not_stop_in_time_loses_its_leases_at_once_and_nothing_else(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_that_does_not_stop_in_time_loses_its_leases_at_once_and_nothing_else(world, monkeypatch):
     monkeypatch.setattr(node_process, "STOP_S", 0.01)
     lease, _ = world.begin(world.waiting())
     process = node_process.NodeProcess(Settings(), "n1", 1)
@@ -91,7 +87,7 @@ def test_a_node_that_does_not_stop_in_time_loses_its_leases_at_once_and_nothing_
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world: World, known: bool) -> None:
+def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world, known):
     if known:
         world.node("n1")
     lease = world.grant(world.waiting())
@@ -101,7 +97,7 @@ def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world: World, know
     assert (row.reason, row.recalls) == (FailureReason.NOT_STARTED, 1)
 
 
-def test_a_hosts_failure_waits_before_it_is_tried_again(world: World) -> None:
+def test_a_hosts_failure_waits_before_it_is_tried_again(world):
     lease, _ = world.begin(world.waiting())
     world.close(lease, reason=FailureReason.HOST_UNREACHABLE)
     world.sweep(recalling.recall)
@@ -114,7 +110,7 @@ def test_a_hosts_failure_waits_before_it_is_tried_again(world: World) -> None:
     assert (given.subtask_id, given.node) == (lease.subtask_id, "n2")
 
 
-def test_targets_left_over_become_a_follow_up(world: World) -> None:
+def test_targets_left_over_become_a_follow_up(world):
     lease, work = world.begin(world.waiting(chunks=(True, False)))
     one, *_ = world.read_results(lease, work.targets[0], [hit("1"), hit("2"), hit("3")], more=True).todo
     world.save(lease, one)
@@ -132,7 +128,7 @@ def test_targets_left_over_become_a_follow_up(world: World) -> None:
     assert woken.detail["next_chunk"] == chunk.id
 
 
-def test_allocation_gives_work_to_live_nodes_only(world: World) -> None:
+def test_allocation_gives_work_to_live_nodes_only(world):
     world.node("dead")
     world.pass_s(60)
     subtask_id = world.waiting()
@@ -147,7 +143,7 @@ def test_allocation_gives_work_to_live_nodes_only(world: World) -> None:
     assert world.now > START
 
 
-def sweeps_preview(world: World) -> list[tuple[int, str]]:
+def sweeps_preview(world):
     """What allocation would do now; looking changes nothing."""
     decision = world.sweep(sweeps.preview)
     assert world.rows(events, events.c.transition == Transition.ALLOCATE) == []

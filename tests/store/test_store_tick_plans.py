@@ -4,17 +4,13 @@ The store is filled by SQL, most of it with what is done, as after weeks. REVIEW
 with as many subtasks (some minutes).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from random import Random
-from typing import Any
 
 import pytest
 from psycopg2.extensions import cursor
@@ -88,10 +84,10 @@ FILLED = (
 _NUMBERED = ("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "attempts", "events")
 
 
-def _fill(store: Store, size: int) -> None:
+def _fill(store, size):
     given = {"size": size, "tasks": size // 50, "sites": len(SITES), "names": "{" + ",".join(SITES) + "}"}
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
-        driver: Any = conn.connection.driver_connection
+        driver = conn.connection.driver_connection
         driver.patient = True
         conn.exec_driver_sql("SET statement_timeout = 0")
         conn.exec_driver_sql("SET session_replication_role = replica")  # no look-up of each foreign key
@@ -109,13 +105,13 @@ def _fill(store: Store, size: int) -> None:
 
 
 @contextmanager
-def _explained(store: Store) -> Iterator[list[tuple[str, str]]]:
+def _explained(store):
     """Table and text of each statement that reads a large table whole; each is explained before it is executed."""
-    found: list[tuple[str, str]] = []
-    seen: set[str] = set()
+    found = []
+    seen = set()
 
     class Explaining(cursor):
-        def execute(self, query: Any, vars: Any = None) -> Any:
+        def execute(self, query, vars=None):
             text = self.mogrify(query, vars)
             with self.connection.cursor(cursor_factory=cursor) as beside:
                 for one in text.split(b";\n"):
@@ -129,7 +125,7 @@ def _explained(store: Store) -> Iterator[list[tuple[str, str]]]:
                         found.extend((table, one.decode()) for table in _scanned(plans[0]["Plan"]))
             return super().execute(query, vars)
 
-    def explain(connection: Any, *_: object) -> None:
+    def explain(connection, *_):
         connection.cursor_factory = Explaining
 
     store.engine.dispose()
@@ -142,7 +138,7 @@ def _explained(store: Store) -> Iterator[list[tuple[str, str]]]:
     print(len(seen), "statements explained")
 
 
-def _scanned(plan: Any, above: str = "") -> Iterator[str]:
+def _scanned(plan, above=""):
     """Large tables that a plan reads whole, or much of; a LIMIT or EXISTS above ends what is estimated without it."""
     if plan.get("Relation Name") in LARGE and plan["Node Type"] != "ModifyTable":
         ended = above == "Limit" or plan.get("Parent Relationship") == "InitPlan"
@@ -153,7 +149,7 @@ def _scanned(plan: Any, above: str = "") -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def filled(postgres_databases: Any, _postgres_template: Any) -> Iterator[Store]:
+def filled(postgres_databases, _postgres_template):
     import servers
 
     url = postgres_databases.create(_postgres_template)
@@ -164,23 +160,23 @@ def filled(postgres_databases: Any, _postgres_template: Any) -> Iterator[Store]:
     postgres_databases.drop(url)
 
 
-def _context() -> Context:
+def _context():
     loop = LoopSettings()
     return Context(CATALOG, loop, HostCatalog(CATALOG), Random(0), SchedulerState(loop.strategy))
 
 
-def _told(found: list[tuple[str, str]]) -> str:
+def _told(found):
     return json.dumps([f"{table}: {text[:600]}" for table, text in found], indent=1, ensure_ascii=False)
 
 
-def test_a_whole_scan_is_seen(filled: Store) -> None:
+def test_a_whole_scan_is_seen(filled):
     with _explained(filled) as found, filled.begin() as conn, lift_limits(conn):
         conn.engine_connection.exec_driver_sql("SELECT count(*) FROM targets WHERE reason = 'none'")
     assert [table for table, _ in found] == ["targets"]
 
 
 @pytest.mark.parametrize("name", ["turn", "admit", "wake", "recall", "allocate", "rebalance", "recrawl_due"])
-def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
+def test_no_sweep_reads_a_large_table_whole(filled, name):
     context = _context()
     with _explained(filled) as found:
         for _ in range(2):  # the first one reads what a new process does not know yet
@@ -193,7 +189,7 @@ def test_no_sweep_reads_a_large_table_whole(filled: Store, name: str) -> None:
     assert not found, _told(found)
 
 
-def test_nothing_else_that_comes_again_and_again_does(filled: Store) -> None:
+def test_nothing_else_that_comes_again_and_again_does(filled):
     with _explained(filled) as found, filled.begin() as tx, lift_limits(tx):
         now = tx.now
         snapshot.all_settled(tx)

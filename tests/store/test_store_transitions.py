@@ -1,12 +1,8 @@
 """Only legal transitions: any other raises and changes nothing."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from sqlalchemy import select
-from world import World, undone
+from world import undone
 
 from tasks.domain.errors import IllegalTransition
 from tasks.domain.failures import FailureReason
@@ -16,13 +12,12 @@ from tasks.store.queue import transitions
 from tasks.store.queue.attempts import cancel
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.tables import attempts, events, subtasks
-from tasks.store.sql.transaction import Transaction
 
 _FROM_SEVERAL = (Transition.CANCEL, Transition.SET_ASIDE)
 _MOVES = [t for t in Transition if t not in (Transition.CREATE, *_FROM_SEVERAL)]
 
 
-def _in(world: World, state: State) -> int:
+def _in(world, state):
     """A subtask brought to `state` by legal steps."""
     if state is State.PRIORITY:
         return world.add("特仑苏")[0]
@@ -45,7 +40,7 @@ def _in(world: World, state: State) -> int:
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_illegal_transitions_raise_and_change_nothing(world: World, state: State) -> None:
+def test_illegal_transitions_raise_and_change_nothing(world, state):
     subtask_id = _in(world, state)
     assert world.state(subtask_id) is state
     before = [world.rows(table) for table in (subtasks, attempts, events)]
@@ -60,7 +55,7 @@ def test_illegal_transitions_raise_and_change_nothing(world: World, state: State
 
 
 @pytest.mark.parametrize("state", list(LEGAL[Transition.CANCEL]))
-def test_any_state_but_the_last_is_cancelled(world: World, state: State) -> None:
+def test_any_state_but_the_last_is_cancelled(world, state):
     subtask_id = _in(world, state)
     world.do(cancel, subtask_id, "not wanted")
     assert world.state(subtask_id) is State.CANCELLED
@@ -68,7 +63,7 @@ def test_any_state_but_the_last_is_cancelled(world: World, state: State) -> None
     assert (last.transition, last.from_state, last.to_state) == ("cancel", state, State.CANCELLED)
 
 
-def test_every_transition_is_logged_with_its_note(world: World) -> None:
+def test_every_transition_is_logged_with_its_note(world):
     ids = world.add("特仑苏", chunks=(True, True, True))
     moves = [
         Move(ids[0], {}, "a'b\\c", 7, 'n"1', "%s", {"數": [1, 2.5, None], "why": 'it\'s {"so"}\n\\'}),
@@ -85,10 +80,10 @@ def test_every_transition_is_logged_with_its_note(world: World) -> None:
         assert (row.at, row.from_state, row.to_state) == (world.now, State.PRIORITY, State.WAIT)
 
 
-def test_a_batch_sets_columns_of_every_type(world: World) -> None:
+def test_a_batch_sets_columns_of_every_type(world):
     ids = world.add("特仑苏", chunks=(True, True))
     world.do(transitions.move, Transition.ADMIT, [Move(i) for i in ids])
-    values: list[dict[str, Any]] = [
+    values = [
         {"failed_on": ["n1", '節點"2'], "not_before": world.now, "assigned_node": "n'3", "left": 7},
         {"failed_on": [], "not_before": None, "assigned_node": None, "left": 8},
     ]
@@ -105,7 +100,7 @@ def test_a_batch_sets_columns_of_every_type(world: World) -> None:
         assert (rows[one].state, rows[one].lease_token) == (State.CRAWL, tokens[one])
 
 
-def test_the_compare_and_set_of_a_batch_stands(world: World) -> None:
+def test_the_compare_and_set_of_a_batch_stands(world):
     """Another queue, or another token, is left as it is, even by a caller that did not lock."""
     leased = [
         world.begin(one)[0] for one in world.add("特仑苏", chunks=(True, True, True)) if world.do(_admit, one)
@@ -119,12 +114,12 @@ def test_the_compare_and_set_of_a_batch_stands(world: World) -> None:
         assert list(tx.engine_connection.scalars(chosen)) == [State.SLEEP, State.CRAWL, State.SLEEP]
 
 
-def _admit(tx: Transaction, subtask_id: int) -> bool:
+def _admit(tx, subtask_id):
     transitions.move(tx, Transition.ADMIT, [Move(subtask_id)])
     return True
 
 
-def test_the_table_of_transitions_is_deterministic() -> None:
+def test_the_table_of_transitions_is_deterministic():
     for transition in _MOVES:
         assert target(transition, source(transition)) is LEGAL[transition][source(transition)]
     for transition in _FROM_SEVERAL:

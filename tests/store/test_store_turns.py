@@ -1,14 +1,11 @@
 """A turn does what there is to do; where nothing has changed it neither loads nor decides, and the store stays."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from world import SITE, World, hit, statements
+from world import SITE, hit, statements
 
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
@@ -19,7 +16,6 @@ from tasks.jobs.context import LoopSettings
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import OUT_OF_WORK_S, PAUSE, SHORTEST_S, TurnPace
 from tasks.store.queue.hosts import rest_host
-from tasks.store.queue.leases import Lease
 from tasks.store.sql.tables import attempts, events, subtasks
 
 CLOSED = {SITE: HostGrants(next_s=100.0)}
@@ -27,12 +23,12 @@ CLOSED = {SITE: HostGrants(next_s=100.0)}
 
 
 @contextmanager
-def decisions(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def decisions(world, monkeypatch):
     """The times a turn loaded what waits and decided."""
-    made: list[int] = []
+    made = []
     give = sweeps.allocate_to
 
-    def counted(*arguments: object) -> list[Lease]:
+    def counted(*arguments):
         made.append(1)
         return give(*arguments)
 
@@ -41,11 +37,11 @@ def decisions(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[in
         yield made
 
 
-def turn(world: World) -> list[Lease]:
+def turn(world):
     return world.do(tick, world.context, ("turn",))
 
 
-def test_one_turn_leads_from_an_ended_attempt_to_its_follow_up_at_a_node(world: World) -> None:
+def test_one_turn_leads_from_an_ended_attempt_to_its_follow_up_at_a_node(world):
     lease, work = world.begin(world.waiting())
     world.node("n1")
     world.read_results(lease, work.targets[0], [hit("1")])
@@ -55,7 +51,7 @@ def test_one_turn_leads_from_an_ended_attempt_to_its_follow_up_at_a_node(world: 
     assert world.state(lease.subtask_id) is State.DONE
 
 
-def test_one_turn_recalls_what_failed(world: World) -> None:
+def test_one_turn_recalls_what_failed(world):
     lease, _ = world.begin(world.waiting())
     world.close(lease, reason=FailureReason.NOTHING_STORED)
     world.node("n2")
@@ -63,7 +59,7 @@ def test_one_turn_recalls_what_failed(world: World) -> None:
     assert world.state(lease.subtask_id) is not State.FAILED
 
 
-def test_a_turn_that_finds_nothing_only_looks(world: World) -> None:
+def test_a_turn_that_finds_nothing_only_looks(world):
     world.node("n1")
     turn(world)
     with statements(world.store) as sent:
@@ -72,7 +68,7 @@ def test_a_turn_that_finds_nothing_only_looks(world: World) -> None:
     assert not [one for one in sent if one.startswith(("INSERT", "UPDATE", "DELETE"))]
 
 
-def test_where_wait_is_full_admission_is_tried_again_only_after_a_transition(world: World) -> None:
+def test_where_wait_is_full_admission_is_tried_again_only_after_a_transition(world):
     world.context = replace(world.context, settings=LoopSettings(wait_limit=1))
     for name in "甲乙丙丁戊己庚辛壬癸":
         world.add(name)
@@ -88,9 +84,7 @@ def test_where_wait_is_full_admission_is_tried_again_only_after_a_transition(wor
     assert [row.state for row in world.rows(subtasks)].count(State.PRIORITY) < left
 
 
-def test_what_no_host_takes_is_decided_on_seldom_and_the_store_does_not_grow(
-    world: World, monkeypatch
-) -> None:
+def test_what_no_host_takes_is_decided_on_seldom_and_the_store_does_not_grow(world, monkeypatch):
     world.node("n1")
     world.waiting()
     world.context.state.grants = CLOSED
@@ -104,7 +98,7 @@ def test_what_no_host_takes_is_decided_on_seldom_and_the_store_does_not_grow(
     assert (len(world.rows(events)), len(world.rows(attempts))) == before
 
 
-def test_what_changes_is_decided_on_with_the_next_turn(world: World, monkeypatch) -> None:
+def test_what_changes_is_decided_on_with_the_next_turn(world, monkeypatch):
     world.node("n1")
     for name in ("甲", "乙"):
         world.waiting(name)
@@ -126,7 +120,7 @@ def test_what_changes_is_decided_on_with_the_next_turn(world: World, monkeypatch
     assert [lease.node for lease in turn(world)] == ["n2"]
 
 
-def test_what_is_delayed_goes_when_it_is_due_and_the_turn_says_when(world: World) -> None:
+def test_what_is_delayed_goes_when_it_is_due_and_the_turn_says_when(world):
     subtask_id = world.waiting()
     world.close(world.begin(subtask_id)[0], reason=FailureReason.HOST_UNREACHABLE)
     world.sweep(recalling.recall)
@@ -141,7 +135,7 @@ def test_what_is_delayed_goes_when_it_is_due_and_the_turn_says_when(world: World
     assert world.context.state.next_turn_at is None
 
 
-def test_a_rest_that_ends_is_a_time_for_a_turn(world: World) -> None:
+def test_a_rest_that_ends_is_a_time_for_a_turn(world):
     subtask_id = world.waiting()
     world.do(rest_host, "n1", Rest(SITE, "captcha", lambda _times: 40.0))
     world.node("n1")
@@ -151,7 +145,7 @@ def test_a_rest_that_ends_is_a_time_for_a_turn(world: World) -> None:
     assert [lease.subtask_id for lease in turn(world)] == [subtask_id]
 
 
-def test_turns_follow_each_other_the_later_the_longer_they_take() -> None:
+def test_turns_follow_each_other_the_later_the_longer_they_take():
     pace = TurnPace()
     assert pace.pause_s(5.0, out_of_work=False) == 0.0
     pace.ended(10.0, 0.001)

@@ -1,8 +1,5 @@
 """Subtasks whose host can't be asked: released, held back, counted, told; a failure only where another node could."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
 
@@ -18,10 +15,9 @@ from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
 from tasks.domain.states import State
 from tasks.jobs import recalling, sweeps
 from tasks.scheduling.after_attempt import UnaskedHost
-from tasks.store.queries.queues import HostQueue, list_host_waits
+from tasks.store.queries.queues import list_host_waits
 from tasks.store.queue import attempts, hosts, nodes
 from tasks.store.queue.nodes import Node
-from tasks.store.sql.database import Store
 from tasks.store.sql.tables import events, host_rests
 from tasks.store.sql.tables import nodes as node_rows
 
@@ -30,44 +26,43 @@ DAY = timedelta(days=1)
 NO_GRANTS = HostGrants()
 
 
-def no_answer(host: str = SITE) -> Rest:
+def no_answer(host=SITE):
     return Rest(host, UNREACHABLE, lambda times: 3.0 * 2 ** (times - 1))
 
 
-def unanswered() -> dict[str, object]:
+def unanswered():
     """The report of an attempt that its host did not answer."""
     host = UnaskedHost(host=SITE, unreachable=True, grants=NO_GRANTS, silent_after_s=60.0)
     return {"reason": FailureReason.HOST_UNREACHABLE, "rests": (no_answer(),), "unasked": host}
 
 
 @pytest.fixture
-def alone(store: Store) -> World:
+def alone(store):
     world = World(store)
     world.node("n1")
     return world
 
 
 @pytest.fixture
-def two(alone: World) -> World:
+def two(alone):
     alone.node("n2")
     return alone
 
 
-def of_host(name: str) -> Callable[[str], tuple[str, str]]:
+def of_host(name):
     return lambda site: (name, site)
 
 
-def waits(world: World) -> list[HostQueue]:
-    found: list[HostQueue] = world.look(list_host_waits, of_host("engine.cn"), SILENT_AFTER)
-    return found
+def waits(world):
+    return world.look(list_host_waits, of_host("engine.cn"), SILENT_AFTER)
 
 
-def stay_alive(world: World) -> None:
+def stay_alive(world):
     for row in world.rows(node_rows):
         world.do(nodes.heartbeat, row.name)
 
 
-def test_a_host_that_answers_no_node_is_waited_for_without_a_recall(alone: World) -> None:
+def test_a_host_that_answers_no_node_is_waited_for_without_a_recall(alone):
     one = alone.waiting()
     lease, _ = alone.begin(one)
     assert alone.close(lease, **unanswered())
@@ -82,7 +77,7 @@ def test_a_host_that_answers_no_node_is_waited_for_without_a_recall(alone: World
     assert alone.verification().violations == ()
 
 
-def test_where_another_node_could_ask_it_is_a_failure_of_this_one(two: World) -> None:
+def test_where_another_node_could_ask_it_is_a_failure_of_this_one(two):
     one = two.waiting()
     lease, _ = two.begin(one, "n1")
     two.close(lease, **unanswered())
@@ -99,7 +94,7 @@ def test_where_another_node_could_ask_it_is_a_failure_of_this_one(two: World) ->
     assert two.verification().violations == ()
 
 
-def test_nodes_that_are_silent_drained_or_of_another_kind_cure_nothing(two: World) -> None:
+def test_nodes_that_are_silent_drained_or_of_another_kind_cure_nothing(two):
     two.do(lambda tx: nodes.set_drained(tx, "n2", True))
     two.do(nodes.register, Node("n3", frozenset({Kind.MICROBLOG}), 4))
     two.do(nodes.register, Node("n4", frozenset(Kind), 4))
@@ -110,7 +105,7 @@ def test_nodes_that_are_silent_drained_or_of_another_kind_cure_nothing(two: Worl
     assert two.state(one) is State.WAIT
 
 
-def test_of_a_dead_host_all_that_waits_goes_to_a_person_however_many_they_are(two: World) -> None:
+def test_of_a_dead_host_all_that_waits_goes_to_a_person_however_many_they_are(two):
     subtasks = [two.waiting(f"特仑苏{n}") for n in range(12)]
     began = two.now
     for turn in range(40):
@@ -129,7 +124,7 @@ def test_of_a_dead_host_all_that_waits_goes_to_a_person_however_many_they_are(tw
     assert two.verification().violations == ()
 
 
-def test_rests_double_and_a_person_is_asked_after_twenty_attempts(alone: World) -> None:
+def test_rests_double_and_a_person_is_asked_after_twenty_attempts(alone):
     one, delays = alone.waiting(), []
     for _ in range(30):
         if alone.state(one) is not State.WAIT:
@@ -152,7 +147,7 @@ def test_rests_double_and_a_person_is_asked_after_twenty_attempts(alone: World) 
     assert alone.verification().violations == ()
 
 
-def test_what_the_node_gives_back_is_not_the_hosts_fault(alone: World) -> None:
+def test_what_the_node_gives_back_is_not_the_hosts_fault(alone):
     one = alone.waiting()
     lease, _ = alone.begin(one)
     alone.close(lease, **unanswered())
@@ -165,7 +160,7 @@ def test_what_the_node_gives_back_is_not_the_hosts_fault(alone: World) -> None:
     assert alone.subtask(one).idle_releases == 1
 
 
-def test_a_release_carries_the_time_before_which_no_address_is_granted_a_permit(two: World) -> None:
+def test_a_release_carries_the_time_before_which_no_address_is_granted_a_permit(two):
     one = two.waiting()
     lease, _ = two.begin(one)
     grants = HostGrants(next_s=45.0)
@@ -182,7 +177,7 @@ def test_a_release_carries_the_time_before_which_no_address_is_granted_a_permit(
     assert two.verification().violations == ()
 
 
-def test_a_host_that_answers_nobody_is_probed_from_one_address_after_the_other(two: World) -> None:
+def test_a_host_that_answers_nobody_is_probed_from_one_address_after_the_other(two):
     two.node("n3")
     one, asked = two.waiting(), []
     for node in ("n1", "n2"):
@@ -203,7 +198,7 @@ def test_a_host_that_answers_nobody_is_probed_from_one_address_after_the_other(t
     assert two.verification().violations == ()
 
 
-def test_a_page_lets_every_other_address_probe_the_host_at_once(two: World) -> None:
+def test_a_page_lets_every_other_address_probe_the_host_at_once(two):
     for node in ("n1", "n2", "n3"):
         two.do(hosts.rest_host, node, no_answer())
     two.do(hosts.rest_host, "n3", Rest("h.cn", "captcha", lambda _: 600.0))
@@ -221,7 +216,7 @@ def test_a_page_lets_every_other_address_probe_the_host_at_once(two: World) -> N
     }
 
 
-def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two: World) -> None:
+def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two):
     two.do(hosts.rest_host, "n1", no_answer())
     two.do(hosts.rest_host, "n2", Rest(SITE, "captcha", lambda _: 600.0))
     of = two.context.hosts_of, two.context.hosts.limits
@@ -232,7 +227,7 @@ def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two: World) -
 # --- what people are told -------------------------------------------------------------------------------------
 
 
-def test_waits_are_grouped_by_host(two: World) -> None:
+def test_waits_are_grouped_by_host(two):
     first, *_ = two.add("a", sites=(SITE, "12315.com"))
     two.add("b", sites=(SITE,))
     two.sweep(sweeps.admit)
@@ -253,7 +248,7 @@ def test_waits_are_grouped_by_host(two: World) -> None:
     assert engine.until <= two.now
 
 
-def test_what_waits_for_itself_does_not_prolong_the_wait_for_a_host(alone: World) -> None:
+def test_what_waits_for_itself_does_not_prolong_the_wait_for_a_host(alone):
     for name in ("甲", "乙"):
         one = alone.waiting(name)
     alone.do(lambda tx: tx.run("UPDATE subtasks SET not_before = :at WHERE id = :id", id=one, at=START + DAY))

@@ -1,13 +1,9 @@
 """Sites that can't be asked get no task; they get theirs, once, when they can be."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import Mapping
 
-from world import CATALOG, World
+from world import CATALOG
 
-from splitter.catalog.model import Catalog
 from splitter.catalog.names import Category
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
@@ -24,18 +20,11 @@ DOWN = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
 ALLOWED, REFUSED = RobotsRules.parse("", 404), RobotsRules.parse("User-agent: *\nDisallow: /", 200)
 
 
-def planned(
-    world: World,
-    unasked: Mapping[str, tuple[Obstacle, ...]],
-    *,
-    refusing: str = "",
-    late: bool = False,
-    catalog: Catalog = CATALOG,
-) -> int:
-    async def robots_of(url: str) -> RobotsRules:
+def planned(world, unasked, *, refusing="", late=False, catalog=CATALOG):
+    async def robots_of(url):
         return REFUSED if refusing and refusing in url else ALLOWED
 
-    async def run() -> int:
+    async def run():
         writer = Writer(world.store)
         try:
             return await plan(writer, catalog, robots_of, "reviewloop", lambda: unasked, late=late)
@@ -45,11 +34,11 @@ def planned(
     return asyncio.run(run())
 
 
-def noted(world: World) -> dict[str, str]:
+def noted(world):
     return {one.site: one.obstacle for one in world.look(tasks.list_late_sites)}
 
 
-def test_a_site_that_cannot_be_asked_gets_its_task_when_it_can(world: World) -> None:
+def test_a_site_that_cannot_be_asked_gets_its_task_when_it_can(world):
     world.do(products.add, NewProduct(name="特仑苏", keywords=("特仑苏",)))
     down, refusing = SITES[:2], SITES[2]
     assert planned(world, dict.fromkeys(down, (DOWN,)), refusing=f"//{refusing}/") == len(SITES) - 3
@@ -63,13 +52,13 @@ def test_a_site_that_cannot_be_asked_gets_its_task_when_it_can(world: World) -> 
     assert sorted(row.site for row in world.rows(tables.tasks)) == sorted(SITES)
 
 
-def test_a_product_is_looked_for_at_its_own_sites_only(world: World) -> None:
+def test_a_product_is_looked_for_at_its_own_sites_only(world):
     world.do(products.add, NewProduct(name="特仑苏", keywords=("特仑苏",), sites=SITES[:2]))
     assert planned(world, {SITES[0]: (DOWN,), SITES[5]: (DOWN,)}) == 1
     assert noted(world) == {SITES[0]: "engine_down"}
 
 
-def test_a_new_round_waits_instead_of_the_old_one(world: World) -> None:
+def test_a_new_round_waits_instead_of_the_old_one(world):
     world.do(products.add, NewProduct(name="特仑苏", keywords=("特仑苏",)))
     planned(world, {SITES[0]: (DOWN,)})
     (first,) = world.rows(virtual_tasks)
@@ -85,7 +74,7 @@ def test_a_new_round_waits_instead_of_the_old_one(world: World) -> None:
     }
 
 
-def test_a_product_is_looked_for_at_the_sites_of_its_category(world: World) -> None:
+def test_a_product_is_looked_for_at_the_sites_of_its_category(world):
     first, *others = SITES
     cars = CATALOG.sites[first].model_copy(update={"categories": (Category.CAR,)})
     catalog = CATALOG.model_copy(update={"sites": {**CATALOG.sites, first: cars}})

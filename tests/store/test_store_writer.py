@@ -1,11 +1,7 @@
 """The writer thread: shared transactions, but no operation pays for another's failure."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import pytest
 from patience import PATIENCE_S
@@ -15,26 +11,25 @@ from sqlalchemy.exc import OperationalError
 from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable, TaskError, Unstorable
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import hosts
-from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import _TRIES, BatchOperation, Writer
 
 
 @pytest.fixture
-def writer(store: Store) -> Iterator[Writer]:
+def writer(store):
     made = Writer(store)
     yield made
     made.close()
 
 
-def _add(host: str) -> Callable[[Transaction], str]:
-    def add(tx: Transaction) -> str:
+def _add(host):
+    def add(tx):
         tx.engine_connection.execute(insert(hosts).values(host=host, robots_at=tx.now))
         return host
 
     return add
 
 
-def _hosts(store: Store) -> list[str]:
+def _hosts(store):
     with store.read() as tx:
         return list(tx.engine_connection.scalars(select(hosts.c.host).order_by(hosts.c.host)))
 
@@ -42,28 +37,28 @@ def _hosts(store: Store) -> list[str]:
 class _Plug:
     """Keeps the writer busy, so that what is submitted meanwhile makes one batch."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer):
         self._pulled = threading.Event()
         running = threading.Event()
 
-        def wait(_conn: Transaction) -> None:
+        def wait(_conn):
             running.set()
             assert self._pulled.wait(timeout=PATIENCE_S)
 
         writer.submit(wait)
         assert running.wait(timeout=PATIENCE_S)
 
-    def pull(self) -> None:
+    def pull(self):
         self._pulled.set()
 
 
-def test_an_operation_runs_and_its_result_comes_back(writer: Writer, store: Store) -> None:
+def test_an_operation_runs_and_its_result_comes_back(writer, store):
     assert writer.call(_add("a")) == "a"
     assert asyncio.run(writer.run(_add("b"))) == "b"
     assert _hosts(store) == ["a", "b"]
 
 
-def test_one_that_fails_takes_no_other_along(writer: Writer, store: Store) -> None:
+def test_one_that_fails_takes_no_other_along(writer, store):
     plug = _Plug(writer)
     first, again, broken, last = (
         writer.submit(operation)
@@ -76,8 +71,8 @@ def test_one_that_fails_takes_no_other_along(writer: Writer, store: Store) -> No
     assert _hosts(store) == ["a", "b"]
 
 
-def test_a_future_is_done_when_others_can_see_it(writer: Writer, store: Store) -> None:
-    seen: list[list[str]] = []
+def test_a_future_is_done_when_others_can_see_it(writer, store):
+    seen = []
     future = writer.submit(_add("a"))
     future.add_done_callback(lambda _: seen.append(_hosts(store)))
     future.result()
@@ -85,7 +80,7 @@ def test_a_future_is_done_when_others_can_see_it(writer: Writer, store: Store) -
     assert seen == [["a"]]
 
 
-def test_what_nobody_waits_for_any_more_is_not_done(writer: Writer, store: Store) -> None:
+def test_what_nobody_waits_for_any_more_is_not_done(writer, store):
     plug = _Plug(writer)
     dropped, kept = writer.submit(_add("a")), writer.submit(_add("b"))
     assert dropped.cancel()
@@ -94,7 +89,7 @@ def test_what_nobody_waits_for_any_more_is_not_done(writer: Writer, store: Store
     assert _hosts(store) == ["b"]
 
 
-def test_what_is_queued_is_committed_on_close(store: Store) -> None:
+def test_what_is_queued_is_committed_on_close(store):
     writer = Writer(store)
     plug = _Plug(writer)
     names = [f"h{n:03}" for n in range(200)]
@@ -108,20 +103,20 @@ def test_what_is_queued_is_committed_on_close(store: Store) -> None:
         writer.submit(_add("late"))
 
 
-def test_submitting_while_it_closes_is_refused_or_done(store: Store) -> None:
+def test_submitting_while_it_closes_is_refused_or_done(store):
     """Nothing may come to lie behind the end of the queue, where its future would wait for ever."""
     writer = Writer(store)
     entered, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
     plug = _Plug(writer)
     inner = writer._queue
-    futures: list[Any] = []
+    futures = []
 
     class Door:
         get, get_nowait = inner.get, inner.get_nowait
 
         @staticmethod
-        def put(item: Any) -> None:
+        def put(item):
             if item is None:
                 ended.set()
             else:
@@ -129,7 +124,7 @@ def test_submitting_while_it_closes_is_refused_or_done(store: Store) -> None:
                 assert go_on.wait(timeout=PATIENCE_S)
             inner.put(item)
 
-    writer._queue = Door()  # type: ignore[assignment]
+    writer._queue = Door()
     submitting = threading.Thread(target=lambda: futures.append(writer.submit(_add("a"))))
     submitting.start()
     assert entered.wait(timeout=PATIENCE_S)
@@ -143,9 +138,9 @@ def test_submitting_while_it_closes_is_refused_or_done(store: Store) -> None:
     assert futures[0].result(timeout=PATIENCE_S) == "a"
 
 
-def test_a_transaction_that_cannot_begin_fails_all_that_wait_for_it(store: Store) -> None:
+def test_a_transaction_that_cannot_begin_fails_all_that_wait_for_it(store):
     class Broken(Store):
-        def begin(self, kept: Any = None) -> Any:
+        def begin(self, kept=None):
             raise StoreFailed("gone")
 
     writer = Writer(Broken(store.engine))
@@ -154,11 +149,11 @@ def test_a_transaction_that_cannot_begin_fails_all_that_wait_for_it(store: Store
     writer.close()
 
 
-def test_a_database_that_was_away_at_the_start_is_no_matter_once_it_is_back(store: Store) -> None:
+def test_a_database_that_was_away_at_the_start_is_no_matter_once_it_is_back(store):
     class Away(Store):
         answers = iter([False, True])
 
-        def connect(self) -> Transaction:
+        def connect(self):
             if next(self.answers):
                 return super().connect()
             raise StoreUnavailable("away")
@@ -168,15 +163,15 @@ def test_a_database_that_was_away_at_the_start_is_no_matter_once_it_is_back(stor
     writer.close()
 
 
-def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store: Store) -> None:
+def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store):
     with postgres_store.begin() as tx:
         tx.engine_connection.execute(insert(hosts), [{"host": "a"}, {"host": "b"}])
     both = threading.Barrier(2)
 
-    def note(host: str, text: str, *, first: bool) -> Callable[[Transaction], str]:
+    def note(host, text, *, first):
         met = threading.Event()
 
-        def run(tx: Transaction) -> str:
+        def run(tx):
             tx.engine_connection.exec_driver_sql("SET LOCAL deadlock_timeout = '20ms'")
             row = hosts.c.host == host
             before = tx.engine_connection.scalar(select(hosts.c.robots).where(row).with_for_update()) or ""
@@ -212,11 +207,11 @@ def test_a_deadlock_between_processes_costs_time_but_no_operation(postgres_store
 class Recorded:
     """A kind of item that adds hosts, and remembers what it was given, call by call."""
 
-    def __init__(self, rank: int = 1, calls: list[list[str]] | None = None) -> None:
-        self.calls: list[list[str]] = [] if calls is None else calls
-        self.kind: BatchOperation[str, str] = BatchOperation(rank, self._run)
+    def __init__(self, rank=1, calls=None):
+        self.calls = [] if calls is None else calls
+        self.kind = BatchOperation(rank, self._run)
 
-    def _run(self, tx: Transaction, names: Sequence[str]) -> list[str]:
+    def _run(self, tx, names):
         self.calls.append(list(names))
         if "dropped" in names:
             return ["too few"]
@@ -230,19 +225,19 @@ class Recorded:
 class Patient(threading.Event):
     """Lingers until somebody hurries, however long that takes; remembers how long it was to linger."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.asked: list[float | None] = []
+        self.asked = []
 
-    def wait(self, timeout: float | None = None) -> bool:
+    def wait(self, timeout=None):
         self.asked.append(timeout)
         return super().wait(PATIENCE_S)
 
 
-def test_what_comes_together_is_written_in_one_call(writer: Writer, store: Store) -> None:
+def test_what_comes_together_is_written_in_one_call(writer, store):
     kind = Recorded()
 
-    async def story() -> list[str]:
+    async def story():
         plug = _Plug(writer)
         waiting = [writer.soon(kind.kind, name) for name in "bac"]
         plug.pull()
@@ -253,11 +248,11 @@ def test_what_comes_together_is_written_in_one_call(writer: Writer, store: Store
     assert _hosts(store) == ["a", "b", "c"]
 
 
-def test_grains_run_by_rank_and_their_items_as_they_came(writer: Writer) -> None:
-    calls: list[list[str]] = []
+def test_grains_run_by_rank_and_their_items_as_they_came(writer):
+    calls = []
     third, first = Recorded(3, calls), Recorded(1, calls)
 
-    async def story() -> None:
+    async def story():
         plug = _Plug(writer)
         waiting = [
             writer.soon(third.kind, "x"),
@@ -276,11 +271,11 @@ def test_grains_run_by_rank_and_their_items_as_they_came(writer: Writer) -> None
 
 
 @pytest.mark.parametrize("who", ["hurry", "soon", "submit", "close"])
-def test_what_may_linger_waits_for_whoever_may_not(store: Store, who: str) -> None:
+def test_what_may_linger_waits_for_whoever_may_not(store, who):
     writer, kind = Writer(store), Recorded()
     writer._hurry = Patient()
 
-    async def story() -> list[str]:
+    async def story():
         waiting = [writer.later(kind.kind, name) for name in "ab"]
         assert kind.calls == []
         match who:
@@ -300,14 +295,14 @@ def test_what_may_linger_waits_for_whoever_may_not(store: Store, who: str) -> No
     assert _hosts(store) == [name.lower() for name in told]
 
 
-def test_what_lingers_is_written_though_nobody_hurries(writer: Writer) -> None:
-    async def story() -> str:
+def test_what_lingers_is_written_though_nobody_hurries(writer):
+    async def story():
         return await writer.later(Recorded().kind, "a")
 
     assert asyncio.run(story()) == "A"
 
 
-def test_it_lingers_the_longer_the_longer_a_transaction_takes_within_bounds(store: Store) -> None:
+def test_it_lingers_the_longer_the_longer_a_transaction_takes_within_bounds(store):
     seconds = iter([0.0, 0.02, 1.0, 2.0, 3.0, 3.001])
     writer = Writer(store, clock=lambda: next(seconds))
     writer._hurry = patient = Patient()
@@ -317,10 +312,10 @@ def test_it_lingers_the_longer_the_longer_a_transaction_takes_within_bounds(stor
     assert patient.asked == [0.05, 0.2, 0.25]
 
 
-def test_a_transaction_takes_no_more_than_it_may(store: Store) -> None:
+def test_a_transaction_takes_no_more_than_it_may(store):
     writer, kind = Writer(store, most=2), Recorded()
 
-    async def story() -> None:
+    async def story():
         plug = _Plug(writer)
         waiting = [writer.later(kind.kind, name) for name in "abcde"]
         plug.pull()
@@ -331,11 +326,11 @@ def test_a_transaction_takes_no_more_than_it_may(store: Store) -> None:
     assert kind.calls == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_one_item_that_fails_leaves_the_rest_of_its_batch_stored(writer: Writer, store: Store) -> None:
-    calls: list[list[str]] = []
+def test_one_item_that_fails_leaves_the_rest_of_its_batch_stored(writer, store):
+    calls = []
     second, first = Recorded(2, calls), Recorded(1, calls)
 
-    async def story() -> list[Any]:
+    async def story():
         plug = _Plug(writer)
         waiting = [
             writer.soon(second.kind, "x"),
@@ -353,10 +348,10 @@ def test_one_item_that_fails_leaves_the_rest_of_its_batch_stored(writer: Writer,
     assert _hosts(store) == ["a", "b", "x"]
 
 
-def test_a_batch_that_forgets_a_result_fails_that_item_alone(writer: Writer, store: Store) -> None:
+def test_a_batch_that_forgets_a_result_fails_that_item_alone(writer, store):
     kind = Recorded()
 
-    async def story() -> list[Any]:
+    async def story():
         plug = _Plug(writer)
         waiting = [writer.soon(kind.kind, name) for name in ("a", "dropped")]
         plug.pull()
@@ -373,12 +368,10 @@ class _Deadlock(Exception):
 
 @pytest.mark.parametrize("beside", [(), ("b",)], ids=["alone", "with another"])
 @pytest.mark.parametrize("times", [1, _TRIES, _TRIES + 1])
-def test_an_item_that_loses_deadlocks_is_tried_again_but_not_for_ever(
-    writer: Writer, store: Store, times: int, beside: tuple[str, ...]
-) -> None:
+def test_an_item_that_loses_deadlocks_is_tried_again_but_not_for_ever(writer, store, times, beside):
     kind, lost = Recorded(), 0
 
-    def losing(tx: Transaction) -> str:
+    def losing(tx):
         nonlocal lost
         _add("a")(tx)
         if lost < times:
@@ -386,7 +379,7 @@ def test_an_item_that_loses_deadlocks_is_tried_again_but_not_for_ever(
             raise OperationalError("UPDATE", None, _Deadlock())
         return "won"
 
-    async def story() -> list[Any]:
+    async def story():
         plug = _Plug(writer)
         running = asyncio.ensure_future(writer.run(losing))
         await asyncio.sleep(0)
@@ -404,13 +397,11 @@ def test_an_item_that_loses_deadlocks_is_tried_again_but_not_for_ever(
         assert _hosts(store) == [*beside]
 
 
-def test_whoever_stops_waiting_in_time_is_not_written_and_disturbs_nobody(
-    writer: Writer, store: Store
-) -> None:
+def test_whoever_stops_waiting_in_time_is_not_written_and_disturbs_nobody(writer, store):
     kind = Recorded()
-    disturbed: list[Any] = []
+    disturbed = []
 
-    async def story() -> str:
+    async def story():
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: disturbed.append(context))
         plug = _Plug(writer)
         dropped, kept = writer.soon(kind.kind, "a"), writer.soon(kind.kind, "b")
@@ -422,18 +413,18 @@ def test_whoever_stops_waiting_in_time_is_not_written_and_disturbs_nobody(
     assert (kind.calls, disturbed) == ([["b"]], [])
 
 
-def test_whoever_stops_waiting_too_late_is_written_and_disturbs_nobody(writer: Writer, store: Store) -> None:
+def test_whoever_stops_waiting_too_late_is_written_and_disturbs_nobody(writer, store):
     running, go_on = threading.Event(), threading.Event()
-    disturbed: list[Any] = []
+    disturbed = []
 
-    def slow(tx: Transaction, names: Sequence[str]) -> list[str]:
+    def slow(tx, names):
         running.set()
         assert go_on.wait(timeout=PATIENCE_S)
         return [_add(name)(tx) for name in names]
 
-    async def story() -> str:
+    async def story():
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: disturbed.append(context))
-        kind: BatchOperation[str, str] = BatchOperation(1, slow)
+        kind = BatchOperation(1, slow)
         plug = _Plug(writer)
         dropped, kept = writer.soon(kind, "a"), writer.soon(kind, "b")
         plug.pull()
@@ -447,11 +438,11 @@ def test_whoever_stops_waiting_too_late_is_written_and_disturbs_nobody(writer: W
     assert (_hosts(store), disturbed) == (["a", "b"], [])
 
 
-def test_a_loop_that_is_gone_takes_nobody_along(writer: Writer, store: Store) -> None:
+def test_a_loop_that_is_gone_takes_nobody_along(writer, store):
     kind = Recorded()
     plug = _Plug(writer)
 
-    async def leave_behind() -> asyncio.Future[str]:
+    async def leave_behind():
         return writer.later(kind.kind, "a")
 
     left = asyncio.run(leave_behind())
@@ -462,11 +453,11 @@ def test_a_loop_that_is_gone_takes_nobody_along(writer: Writer, store: Store) ->
     assert _hosts(store) == ["a", "b"]
 
 
-def test_a_closed_writer_takes_nothing_more(store: Store) -> None:
+def test_a_closed_writer_takes_nothing_more(store):
     writer, kind = Writer(store), Recorded()
     writer.close()
 
-    async def story() -> None:
+    async def story():
         for put in (writer.soon, writer.later):
             with pytest.raises(TaskError, match="closed"):
                 put(kind.kind, "a")
