@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -210,3 +211,9 @@ def test_a_forbidden_import_is_seen(tmp_path: Path) -> None:
     module.write_text("import a.b\n\ndef f():\n    from sqlalchemy import select, exc\n", "utf-8")
     assert _imports(module) == ("a.b", "sqlalchemy.select", "sqlalchemy.exc")
     assert [_within(name, {"sqlalchemy"}) for name in _imports(module)] == [False, True, True]
+
+
+def test_one_module_executes_sql():
+    executing = re.compile(r"\.execute(many|script)?\(|exec_driver_sql")
+    found = [path for path in _modules(*FLOORS) if executing.search(path.read_text("utf-8"))]
+    assert [path.relative_to(ROOT).as_posix() for path in found] == ["tasks/store/sql/transaction.py"]

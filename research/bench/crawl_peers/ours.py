@@ -32,7 +32,9 @@ from research.tools.cpu_parts import CpuParts
 from research.tools.pages import RULES, catalog_of
 from splitter.catalog.model import Catalog
 from splitter.catalog.rules import PageRules
+from tasks.jobs import sweeps
 from tasks.reading import page_jobs
+from tasks.scheduling.feedback import Feedback
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.sql.database import Store
@@ -45,7 +47,8 @@ THREADS = {
     "reader": "reading",
     **dict.fromkeys(("asyncio", "uvloop"), "scheduling"),
 }
-"""Parts of the product by their threads: pages are read and judged in threads of lanes and of sweeps."""
+"""Parts of the product by their threads. Some functions are timed apart: pages are read and judged in threads of lanes and of
+sweeps, and the scheduler decides within its transaction, on the writer's thread."""
 NODES = 4
 SLOTS = 4
 _LONGEST_S = 120.0
@@ -80,13 +83,15 @@ def crawl(call: Call) -> Figures:
 def _parts() -> CpuParts:
     """Return what measures the parts; from now on reading and judging are timed."""
     parts = CpuParts(THREADS)
-    for part, module, name in (
+    for part, place, name in (
         ("reading", page_reader, "run"),
         ("judging", page_jobs, "add_voices"),
         ("judging", page_collector, "matchable_text"),
         ("judging", page_collector, "judge_page"),
+        ("scheduling", Feedback, "decide"),
+        ("scheduling", sweeps, "modify"),
     ):
-        setattr(module, name, parts.timed(part, getattr(module, name)))
+        setattr(place, name, parts.timed(part, getattr(place, name)))
     return parts
 
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError
 
 from tasks.store.sql.outages import own_errors
-from tasks.store.sql.transaction import Transaction
+from tasks.store.sql.transaction import Transaction, ask_driver
 
 T = TypeVar("T")
 
@@ -81,17 +81,15 @@ def _open_sqlite(url: str) -> Engine:
         _owners_alone(file)
         connection = dialect.connect(*args, **given)
         try:
-            _to_wal(connection.cursor())
+            _to_wal(connection)
         except sqlite3.OperationalError:
             connection.close()
             if not file or is_writable(Path(file)):
                 raise
             connection = _open_read_only(Path(file), given)
         connection.isolation_level = None  # the driver must not begin transactions by itself
-        cursor = connection.cursor()
         for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY", *_MEMORY):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
+            ask_driver(connection, f"PRAGMA {pragma}")
         return connection
 
     return engine
@@ -107,12 +105,12 @@ def _owners_alone(file: str | None) -> None:
             os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def _to_wal(cursor: Any) -> None:
+def _to_wal(connection: sqlite3.Connection) -> None:
     """Switch to WAL; SQLite ignores its busy timeout here, so programs that start at once would collide."""
     give_up = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
-            cursor.execute("PRAGMA journal_mode=WAL")
+            ask_driver(connection, "PRAGMA journal_mode=WAL")
             return
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > give_up:
@@ -138,7 +136,7 @@ def _open_read_only(file: Path, given: Mapping[str, Any]) -> sqlite3.Connection:
             f"{file.absolute().as_uri()}?{mode}", uri=True, **given
         )
         try:
-            connection.execute("SELECT 1 FROM sqlite_master")
+            ask_driver(connection, "SELECT 1 FROM sqlite_master")
             return connection
         except sqlite3.OperationalError as error:
             connection.close()

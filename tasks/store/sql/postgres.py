@@ -27,7 +27,7 @@ from psycopg2.extensions import (
 )
 from sqlalchemy import URL, Engine, create_engine
 
-from tasks.store.sql.transaction import Transaction
+from tasks.store.sql.transaction import Transaction, ask_driver
 
 log = logging.getLogger("reviewloop.store")
 
@@ -112,9 +112,8 @@ def _log_lock_owners(waiting: connection) -> None:
     """Log which sessions hold what a connection waits for, if it waits for a lock."""
     own = waiting.info
     place = make_dsn(**{**own.dsn_parameters, "password": own.password or ""})
-    with closing(connect(place, connection_factory=_Looking)) as looking, looking.cursor() as cursor:
-        cursor.execute(_LOCK_OWNERS, (own.backend_pid,))
-        for owner in cursor.fetchall():
+    with closing(connect(place, connection_factory=_Looking)) as looking:
+        for owner in ask_driver(looking, _LOCK_OWNERS, own.backend_pid):
             log.warning(
                 "a statement has waited %g s for a lock that another session holds: process %s, user %s, program '%s', "
                 "address %s, %s, in a transaction for %s s, last statement: %s",

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeVar, cast
@@ -275,6 +276,13 @@ class Transaction:
         if not self.is_sqlite:
             self._send(self._driver.cursor())
         return self._conn
+
+
+def ask_driver(connection: Any, statement: str, *values: Any) -> list[Any]:
+    """Execute a driver's own statement on its connection, outside of any `Transaction`; return the rows, if any."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
 
 
 def as_pattern(text: str) -> str:
