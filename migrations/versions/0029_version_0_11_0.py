@@ -254,16 +254,19 @@ def _keep_refused_records() -> None:
     """Make a row of `reviews` of each refused record, and of each one that was only counted a row without text."""
     op.add_column("reviews", sa.Column("refused", sa.String(20)))
     conn = op.get_bind()
-    records = conn.execute(sa.text(_REFUSED_RECORDS)).mappings().all()
-    _insert_refused([{**one, "text_hash": _text_hash(one["body"])} for one in records])
-    counted = conn.execute(sa.text(_COUNTED_RECORDS)).mappings().all()
-    _insert_refused(
-        [
-            {**_NO_TEXT, **one, "key": f"{one['reason']} {place}"}
-            for one in counted
-            for place in range(one["n"] - one["there"])
-        ]
-    )
+    newest = conn.execute(sa.text("SELECT coalesce(max(id), 0) FROM pages")).scalar_one()
+    for first in range(1, newest + 1, _PAGES_AT_ONCE):
+        pages = {"first": first, "last": first + _PAGES_AT_ONCE - 1}
+        records = conn.execute(sa.text(_REFUSED_RECORDS), pages).mappings().all()
+        _insert_refused([{**one, "text_hash": _text_hash(one["body"])} for one in records])
+        counted = conn.execute(sa.text(_COUNTED_RECORDS), pages).mappings().all()
+        _insert_refused(
+            [
+                {**_NO_TEXT, **one, "key": f"{one['reason']} {place}"}
+                for one in counted
+                for place in range(one["n"] - one["there"])
+            ]
+        )
     # Of these pages texts are missing: they are read again if another product finds them.
     op.execute(
         """
@@ -293,6 +296,7 @@ def _text_hash(body: str) -> bytes:
     return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+_PAGES_AT_ONCE = 1000
 _TEXTS = ("key", "title", "body", "author", "date_text", "published_at", "rating", "variant")
 _PAGE = ("url", "site", "node", "attempt_id")
 _NO_TEXT = dict.fromkeys(_TEXTS, "") | {"published_at": None, "rating": None, "text_hash": b""}
@@ -315,15 +319,17 @@ _REFUSED_RECORDS = f"""
     ) THEN 'refused ' || CAST(f.id AS varchar(20)) ELSE f.key END AS key,
         {", ".join(f"f.{name}" for name in _TEXTS[1:])}, {_ORIGIN},
         CASE WHEN f.refused_at < g.fetched_at THEN g.fetched_at ELSE f.refused_at END AS collected_at
-    FROM refused_reviews f JOIN pages g ON g.id = f.page_id ORDER BY f.id
+    FROM refused_reviews f JOIN pages g ON g.id = f.page_id
+    WHERE f.page_id BETWEEN :first AND :last ORDER BY f.page_id, f.id
 """
 # Pages that were emptied when a product was removed have no hash.
 _COUNTED_RECORDS = f"""
     SELECT c.page_id, c.reason, c.n, {_ORIGIN}, coalesce(g.checked_at, g.fetched_at) AS collected_at,
         (SELECT count(*) FROM reviews r WHERE r.page_id = c.page_id AND r.refused = c.reason) AS there
     FROM (
-        SELECT page_id, reason, n FROM page_refusals
+        SELECT page_id, reason, n FROM page_refusals WHERE page_id BETWEEN :first AND :last
         UNION ALL
-        SELECT id, 'wrong_product', withheld FROM pages WHERE withheld > 0 AND content_hash <> ''
+        SELECT id, 'wrong_product', withheld FROM pages
+        WHERE id BETWEEN :first AND :last AND withheld > 0 AND content_hash <> ''
     ) c JOIN pages g ON g.id = c.page_id ORDER BY c.page_id, c.reason
 """
