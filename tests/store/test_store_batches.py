@@ -1,37 +1,29 @@
 """A kind gives exactly what its items give one by one: the same results and the same database."""
 
-from copy import copy
 from datetime import timedelta
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import patch
 
 import pytest
-from contents import Snapshot, empty
+from contents import empty
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select
-from world import AFTER_ATTEMPT, SILENT, World, hit, review, target_end
+from world import AFTER_ATTEMPT, SILENT, World, hit, put_back, review, target_end
 
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
-from tasks.domain.page_key import page_key
-from tasks.domain.pages import Hit, ResultPage
 from tasks.domain.states import Transition
 from tasks.domain.verdicts import Verdict
 from tasks.store.content.pages import STORE_PAGES, STORE_RESULT_PAGES, STORE_TARGET_ENDS
 from tasks.store.queue import attempts, transitions
 from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close
 from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Renewal, Work
-from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
+from tasks.store.queue.result_pages import StoredHits
 from tasks.store.sql.tables import metadata, reviews
-from tasks.store.sql.writer import BatchOperation
 
 OLD = hit("old")
-Item = tuple[BatchOperation[Any, Any], Any]
-Step = tuple[Any, ...]
 
 
 class Scene:
@@ -45,31 +37,21 @@ class Scene:
 
     def __init__(self, store):
         empty(store)
-        self.world = World(store)
-        self.leases = {}
-        self.targets = {}
-        self._store_the_old_page()
-        self._lose_a_lease()
-        self._begin("reading", self.world.waiting("乙"))
-        self._read("reading", [hit("1"), hit("2"), hit("3"), OLD])
-        for name, subtask_id in zip(
-            ("first", "second"), self.world.add("甲", chunks=(True, True)), strict=True
-        ):
-            self.world.do(transitions.move, Transition.ADMIT, [transitions.Move(subtask_id)])
-            self._begin(name, subtask_id)
-        granted = self.world.grant(self.world.waiting("丁"))
-        assert granted is not None
-        self.leases["granted"] = granted
-        self.world.pass_s(1)
-
-    def _store_the_old_page(self):
-        self._begin("old", self.world.waiting("老"))
+        self.world = world = World(store)
+        self.leases, self.targets = {}, {}
+        self._begin("old", world.waiting("老"))
         self._read("old", [OLD])
-        lease = self.leases["old"]
-        target = self.targets["old", OLD]
-        assert self.world.save(lease, target, [review("a", "x"), review("#1", "y")])
-        assert self.world.close(lease, Counters(offered=1, tried=1, collected=1))
-        self.world.pass_s(3600)
+        assert world.save(self.leases["old"], self.targets["old", OLD], [review("a", "x"), review("#1", "y")])
+        assert world.close(self.leases["old"], Counters(offered=1, tried=1, collected=1))
+        world.pass_s(3600)
+        self._lose_a_lease()
+        self._begin("reading", world.waiting("乙"))
+        self._read("reading", [hit("1"), hit("2"), hit("3"), OLD])
+        for name, subtask_id in zip(("first", "second"), world.add("甲", chunks=(True, True)), strict=True):
+            world.do(transitions.move, Transition.ADMIT, [transitions.Move(subtask_id)])
+            self._begin(name, subtask_id)
+        self.leases["granted"] = world.granted("丁")
+        world.pass_s(1)
 
     def _lose_a_lease(self):
         self._begin("lost", self.world.waiting("丙"))
@@ -84,8 +66,7 @@ class Scene:
         self._begin("next", lost.subtask_id)
 
     def _begin(self, name, subtask_id):
-        lease, work = self.world.begin(subtask_id)
-        self.leases[name] = lease
+        self.leases[name], work = self.world.begin(subtask_id)
         for target in work.targets:
             self.targets[name, target.url if target.kind == "hit" else ""] = target
 
@@ -96,7 +77,7 @@ class Scene:
         self.targets |= {(name, target.url): target for target in found.todo}
 
     def item(self, step):
-        """What a step asks to be written."""
+        """Return the kind and the item that a step asks to be written."""
         kind, name, *rest = step
         lease = self.leases[name]
         match kind:
@@ -104,67 +85,42 @@ class Scene:
                 return BEGIN_LEASES, Renewal(lease, SILENT)
             case "results":
                 urls, more, refresh_s = rest
-                found = [FoundHit(url, page_key(url)) for url in urls]
-                page = ResultPage(len(urls), tuple(Hit(url, "标题") for url in urls), not urls, more)
                 refresh = None if refresh_s is None else timedelta(seconds=refresh_s)
                 target = self.targets[name, ""]
-                return STORE_RESULT_PAGES, ResultPageToStore(
-                    lease=lease, target=target, page=page, hits=found, more=more, refresh=refresh
-                )
+                return STORE_RESULT_PAGES, World.result_page(lease, target, urls, more=more, refresh=refresh)
             case "page":
                 url, digest, read = rest
-                return STORE_PAGES, self._page(lease, self.targets[name, url], digest, read)
+                made = []
+                for place, (key, body) in enumerate(read):
+                    taken = key in {one.key for one in made}
+                    made.append(review(f"#{place}" if taken or not key else key, body))
+                target = self.targets[name, url]
+                return STORE_PAGES, self.world.page(lease, target, made, content_hash=digest * 32)
             case "end":
                 url, state = rest
                 reason = "unchanged" if state == "stored" else "why"
                 end = target_end(lease, self.targets[name, url], state, reason, counts=state != "stored")
                 return STORE_TARGET_ENDS, end
             case "progress":
-                return RENEW_LEASES, Renewal(
-                    lease, SILENT, Counters(offered=rest[0], tried=rest[0], wait_s=0.25)
-                )
+                counters = Counters(offered=rest[0], tried=rest[0], wait_s=0.25)
+                return RENEW_LEASES, Renewal(lease, SILENT, counters)
             case _:
                 tried, reason, given_back = rest
-                rests = (Rest("h.cn", "captcha", lambda times: 60.0 * times),) if reason else ()
-                gave = frozenset() if reason else frozenset({"h.cn"})
-                counters = Counters(offered=tried + 1, tried=tried, active_s=0.5)
-                return CLOSE_ATTEMPTS, Close(
-                    lease,
-                    AttemptReport(
-                        counters=counters, reason=reason, given_back=given_back, rests=rests, page_hosts=gave
-                    ),
-                    AFTER_ATTEMPT,
+                report = AttemptReport(
+                    counters=Counters(offered=tried + 1, tried=tried, active_s=0.5),
+                    reason=reason,
+                    given_back=given_back,
+                    rests=(Rest("h.cn", "captcha", lambda times: 60.0 * times),) if reason else (),
+                    page_hosts=frozenset() if reason else frozenset({"h.cn"}),
                 )
-
-    def _page(self, lease, target, digest, read):
-        made = []
-        for place, (key, body) in enumerate(read):
-            taken = key in {review.key for review in made}
-            made.append(review(f"#{place}" if taken or not key else key, body))
-        return self.world.page(lease, target, made, content_hash=digest * 32)
-
-
-_SCENES = {}
-
-
-def _scene(store):
-    """The scene in a store: made once, then put back, which takes a tenth of the statements."""
-    if store.is_sqlite not in _SCENES:
-        with patch("tasks.store.queue.leases.uuid.uuid4", _tokens()):
-            _SCENES[store.is_sqlite] = Scene(store), Snapshot(store)
-    made, rows = _SCENES[store.is_sqlite]
-    rows.restore(store)
-    scene = copy(made)
-    scene.world = World(store)
-    scene.world.now = made.world.now
-    return scene
+                return CLOSE_ATTEMPTS, Close(lease, report, AFTER_ATTEMPT)
 
 
 # --- the two ways to write ----------------------------------------------------------------------------------
 
 
-def _in_one_batch(world, items):
-    """All in one transaction, items of one kind in one call."""
+def in_one_batch(world, items):
+    """Write all in one transaction, items of one kind in one call."""
     results = [None] * len(items)
 
     def write(tx):
@@ -178,8 +134,8 @@ def _in_one_batch(world, items):
     return results
 
 
-def _one_by_one(world, items):
-    """Each in a transaction of its own, in the order of their ranks."""
+def one_by_one(world, items):
+    """Write each in a transaction of its own, in the order of their ranks."""
     results = [None] * len(items)
     for place in sorted(range(len(items)), key=lambda place: items[place][0].rank):
         kind, item = items[place]
@@ -187,8 +143,8 @@ def _one_by_one(world, items):
     return results
 
 
-def _plain(result):
-    """A result without the numbers of rows."""
+def without_numbers(result):
+    """Return a result without the numbers of rows."""
     match result:
         case StoredHits(todo, known):
             return [(t.url, t.tries, t.etag) for t in todo], sorted(known)
@@ -197,44 +153,43 @@ def _plain(result):
     return result
 
 
-def _content(store):
-    """Every row of every table; pages, reviews and targets by what they are, as their numbers tell nothing."""
-    with store.read() as tx:
-        rows = {
-            table.name: tx.engine_connection.execute(select(table).order_by(*table.primary_key))
-            .mappings()
-            .all()
-            for table in metadata.sorted_tables
-        }
+def content(world):
+    """Return every row of every table; pages, reviews and targets by what they are, as their numbers tell nothing."""
+    rows = {table.name: [row._asdict() for row in world.rows(table)] for table in metadata.sorted_tables}
     url_of = {row["id"]: row["url"] for row in rows["pages"]}
-    content = {}
     for name, of_table in rows.items():
-        plain = []
         for row in of_table:
-            values = dict(row)
             if name in ("pages", "reviews", "targets", "events"):
-                del values["id"]
-            if "page_id" in values:
-                values["page_id"] = url_of[values["page_id"]]
-            values.pop("same_as", None)  # see `_linked`
-            if "serial" in values:  # as of ids, it matters only that it grows
-                values["serial"] = values["verdict"] == Verdict.REVIEW and values["serial"] > 0
-            plain.append(repr(values))
-        content[name] = plain if name == "events" else sorted(plain)
-    content["events"].sort(key=lambda event: event.partition("'subtask_id': ")[2].partition(",")[0])
-    return content
+                del row["id"]
+            if "page_id" in row:
+                row["page_id"] = url_of[row["page_id"]]
+            row.pop("same_as", None)  # see `are_linked`
+            if "serial" in row:  # as of ids, it matters only that it grows
+                row["serial"] = row["verdict"] == Verdict.REVIEW and row["serial"] > 0
+    events = sorted(rows.pop("events"), key=lambda event: event["subtask_id"])
+    return list(map(repr, events)), {name: sorted(map(repr, of_table)) for name, of_table in rows.items()}
 
 
-def _linked(store):
-    """Of equal texts, one is the original and all others are linked to it."""
-    with store.read() as tx:
-        stored = tx.engine_connection.execute(
-            select(reviews.c.id, reviews.c.text_hash, reviews.c.same_as)
-        ).all()
-    originals = {bytes(row.text_hash): row.id for row in stored if row.same_as is None}
-    assert len(originals) == sum(row.same_as is None for row in stored)
-    for row in stored:
-        assert row.same_as is None or row.same_as == originals[bytes(row.text_hash)]
+def are_linked(world):
+    """Return True if of equal texts one is the original and all others are linked to it."""
+    stored = world.rows(reviews)
+    originals = {row.text_hash: row.id for row in stored if row.same_as is None}
+    copies = [row for row in stored if row.same_as is not None]
+    is_one_each = len(originals) == len(stored) - len(copies)
+    return is_one_each and all(row.same_as == originals[row.text_hash] for row in copies)
+
+
+def written(store, batches, write):
+    numbers = count()
+    with patch("tasks.store.queue.leases.uuid.uuid4", lambda: SimpleNamespace(hex=f"token {next(numbers)}")):
+        scene = put_back(Scene, store)
+    results = []
+    for steps in batches:
+        results += map(without_numbers, write(scene.world, [scene.item(step) for step in steps]))
+        scene.world.pass_s(1)
+    assert are_linked(scene.world)
+    assert scene.world.verification().violations == ()
+    return results, content(scene.world)
 
 
 # --- what is written ----------------------------------------------------------------------------------------
@@ -242,23 +197,18 @@ def _linked(store):
 _HITS = st.lists(st.sampled_from([hit(name) for name in "1245"] + [OLD]), unique=True, max_size=4)
 _READ = st.lists(st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from("xyz")), min_size=1, max_size=4)
 _PAGES = [
-    ("reading", hit("1")),
-    ("reading", hit("2")),
-    ("reading", OLD),
-    ("lost", hit("1")),
-    ("lost", hit("4")),
-    ("next", hit("1")),
-    ("next", hit("4")),
+    *(("reading", url) for url in (hit("1"), hit("2"), OLD)),
+    *((name, url) for name in ("lost", "next") for url in (hit("1"), hit("4"))),
 ]
+
+
+def _steps(kind, names, *rest):
+    return st.tuples(st.just(kind), st.sampled_from(names), *rest)
+
+
 _STEPS = st.one_of(
-    st.tuples(st.just("start"), st.sampled_from(["granted", "granted", "reading", "lost"])),
-    st.tuples(
-        st.just("results"),
-        st.sampled_from(["first", "second", "lost"]),
-        _HITS,
-        st.booleans(),
-        st.sampled_from([None, 60.0, 1e6]),
-    ),
+    _steps("start", ["granted", "granted", "reading", "lost"]),
+    _steps("results", ["first", "second", "lost"], _HITS, st.booleans(), st.sampled_from([None, 60.0, 1e6])),
     st.sampled_from(_PAGES).flatmap(
         lambda of: st.tuples(st.just("page"), *map(st.just, of), st.sampled_from("01"), _READ)
     ),
@@ -271,12 +221,10 @@ _STEPS = st.one_of(
             ("end", "lost", hit("1"), "given_up"),
         ]
     ),
-    st.tuples(
-        st.just("progress"), st.sampled_from(["reading", "next", "lost", "granted"]), st.integers(0, 3)
-    ),
-    st.tuples(
-        st.just("close"),
-        st.sampled_from(["reading", "next", "lost", "first"]),
+    _steps("progress", ["reading", "next", "lost", "granted"], st.integers(0, 3)),
+    _steps(
+        "close",
+        ["reading", "next", "lost", "first"],
         st.integers(0, 2),
         st.sampled_from([None, None, FailureReason.BLOCKED]),
         st.sampled_from([None, None, "drained"]),
@@ -290,90 +238,55 @@ def _once(step):
     return (kind, name, rest[0]) if kind in ("page", "end") else (kind, name) if kind == "results" else step
 
 
-_GRAINS = st.lists(
-    st.lists(_STEPS, min_size=1, max_size=10, unique_by=lambda s: repr(_once(s))), min_size=1, max_size=2
-)
-
-
-def _tokens():
-    numbers = count()
-    return lambda: SimpleNamespace(hex=f"token {next(numbers)}")
-
-
-def _written(store, batches, write):
-    scene = _scene(store)
-    results = []
-    for steps in batches:
-        results += map(_plain, write(scene.world, [scene.item(step) for step in steps]))
-        scene.world.pass_s(1)
-    _linked(store)
-    assert scene.world.verification().violations == ()
-    return results, _content(store)
+_BATCH = st.lists(_STEPS, min_size=1, max_size=10, unique_by=lambda s: repr(_once(s)))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(batches=_GRAINS)
+@given(batches=st.lists(_BATCH, min_size=1, max_size=2))
 @pytest.mark.slow
 def test_a_batch_gives_what_its_items_give_one_by_one(store, batches):
-    in_batches = _written(store, batches, _in_one_batch)
-    alone = _written(store, batches, _one_by_one)
-    assert in_batches == alone
+    assert written(store, batches, in_one_batch) == written(store, batches, one_by_one)
 
 
-@pytest.mark.parametrize(
-    ("before", "steps"),
-    [
-        pytest.param([], [("start", "granted"), ("start", "granted")], id="a notification that rings twice"),
-        pytest.param(
-            [],
-            [("close", "reading", 1, None, None), ("close", "reading", 2, FailureReason.BLOCKED, None)],
-            id="an attempt that closes twice",
-        ),
-        pytest.param(
-            [],
-            [
-                ("page", "reading", hit("1"), "0", [("a", "x"), ("", "x")]),
-                ("page", "next", hit("1"), "1", [("a", "x"), ("b", "z"), ("", "z")]),
-                ("page", "lost", hit("1"), "1", [("b", "z")]),
-            ],
-            id="one page, three leases",
-        ),
-        pytest.param(
-            [],
-            [("page", name, hit("4"), "0", [("a", "x")]) for name in ("next", "lost")],
-            id="in time, then late",
-        ),
-        pytest.param(
-            [],
-            [("page", name, hit("4"), "0", [("a", "x")]) for name in ("lost", "next")],
-            id="late, then in time",
-        ),
-        pytest.param(
-            [("close", "next", 0, FailureReason.BLOCKED, None)],
-            [("page", name, hit("1"), "0", [("a", "x")]) for name in ("lost", "next")],
-            id="two late pages of one target are two tries",
-        ),
-        pytest.param(
-            [],
-            [("results", name, [hit("1"), OLD, hit("5")], False, 60.0) for name in ("first", "second")],
-            id="two chunks of a task that list the same hits",
-        ),
-        pytest.param(
-            [],
-            [
-                ("page", "reading", hit("2"), "0", [("a", "x")]),
-                ("end", "reading", OLD, "stored"),
-                ("progress", "reading", 2),
-                ("progress", "reading", 3),
-                ("close", "reading", 2, None, None),
-                ("close", "next", 1, FailureReason.BLOCKED, None),
-                ("close", "first", 0, None, "drained"),
-            ],
-            id="to the end",
-        ),
-    ],
-)
-def test_what_meets_in_one_batch(store, before, steps):
-    in_batches = _written(store, [before, steps], _in_one_batch)
-    alone = _written(store, [before, steps], _one_by_one)
-    assert in_batches == alone
+MEETINGS = {
+    "a notification that rings twice": ([], [("start", "granted"), ("start", "granted")]),
+    "an attempt that closes twice": (
+        [],
+        [("close", "reading", 1, None, None), ("close", "reading", 2, FailureReason.BLOCKED, None)],
+    ),
+    "one page, three leases": (
+        [],
+        [
+            ("page", "reading", hit("1"), "0", [("a", "x"), ("", "x")]),
+            ("page", "next", hit("1"), "1", [("a", "x"), ("b", "z"), ("", "z")]),
+            ("page", "lost", hit("1"), "1", [("b", "z")]),
+        ],
+    ),
+    "in time, then late": ([], [("page", name, hit("4"), "0", [("a", "x")]) for name in ("next", "lost")]),
+    "late, then in time": ([], [("page", name, hit("4"), "0", [("a", "x")]) for name in ("lost", "next")]),
+    "two late pages of one target are two tries": (
+        [("close", "next", 0, FailureReason.BLOCKED, None)],
+        [("page", name, hit("1"), "0", [("a", "x")]) for name in ("lost", "next")],
+    ),
+    "two chunks of a task that list the same hits": (
+        [],
+        [("results", name, [hit("1"), OLD, hit("5")], False, 60.0) for name in ("first", "second")],
+    ),
+    "to the end": (
+        [],
+        [
+            ("page", "reading", hit("2"), "0", [("a", "x")]),
+            ("end", "reading", OLD, "stored"),
+            ("progress", "reading", 2),
+            ("progress", "reading", 3),
+            ("close", "reading", 2, None, None),
+            ("close", "next", 1, FailureReason.BLOCKED, None),
+            ("close", "first", 0, None, "drained"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("meeting", MEETINGS)
+def test_what_meets_in_one_batch(store, meeting):
+    assert written(store, MEETINGS[meeting], in_one_batch) == written(store, MEETINGS[meeting], one_by_one)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any
 
 import psycopg2.extensions
+from contents import Snapshot
 from sqlalchemy import Table, event, select
 
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Limits
 from splitter.catalog.names import Kind
 from tasks.domain.attempt_end import AttemptReport, Counters
+from tasks.domain.failures import FailureReason
 from tasks.domain.grants import Grants
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import canonical, page_key
@@ -37,6 +40,7 @@ from tasks.store.content import pages, products
 from tasks.store.content.pages import NewPage, TargetEnd
 from tasks.store.content.products import NewProduct
 from tasks.store.content.reviews import PageOrigin, records_of
+from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.queue import leases, nodes, snapshot, tasks
 from tasks.store.queue.attempts import Close, close_many
 from tasks.store.queue.leases import Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
@@ -52,6 +56,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 SILENT = timedelta(seconds=60)
 SITE = "cca.org.cn"
 CATALOG = builtin("paper-2014")
+AS_LISTED = -1
 
 
 def review(key: str, body: str) -> Review:
@@ -74,13 +79,14 @@ def undone(store: Store, now: datetime | None = None) -> Iterator[Transaction]:
 
 
 @contextmanager
-def statements(store: Store) -> Iterator[list[str]]:
-    """The statements sent to the database, with their values."""
+def statements(store: Store, *, by_round_trip: bool = False) -> Iterator[list[str]]:
+    """The statements sent to the database, with their values; `by_round_trip`: what travels together is one text."""
     sent: list[str] = []
 
     class Noting(psycopg2.extensions.cursor):
         def execute(self, query: Any, vars: Any = None) -> None:
-            sent.extend(self.mogrify(query, vars).decode().split(";\n"))
+            text = self.mogrify(query, vars).decode()
+            sent.extend([text] if by_round_trip else text.split(";\n"))
             super().execute(query, vars)
 
     def note(driver: Any, *_: object) -> None:
@@ -116,6 +122,22 @@ def host_views(
     """Return the hosts as a strategy sees them (`tasks.scheduling.capacity.host_views`)."""
     crawled = sweeps.load_crawled(tx, sites, grants)
     return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, leases.HITS_UNREAD)
+
+
+_SCENES: dict[tuple[Any, ...], tuple[Any, Snapshot]] = {}
+
+
+def put_back(kind: Callable[..., Any], store: Store, *given: Any) -> Any:
+    """Return the scene `kind(store, ...)` in this store: it is made once, then its rows are put back."""
+    key = (kind, store.is_sqlite, *given)
+    if key not in _SCENES:
+        _SCENES[key] = kind(store, *given), Snapshot(store)
+    made, rows = _SCENES[key]
+    rows.restore(store)
+    scene = copy(made)
+    scene.world = World(store)
+    scene.world.now = made.world.now
+    return scene
 
 
 class World:
@@ -222,22 +244,26 @@ class World:
         lease: Lease,
         target: WorkTarget,
         urls: Sequence[str],
-        *,
-        more: bool = False,
-        past_end: Sequence[int] = (),
-        refresh: timedelta | None = None,
+        **named: Any,
     ) -> StoredHits:
         """Store a result page with these hits."""
-        read = self.result_page(lease, target, urls, more=more, past_end=past_end, refresh=refresh)
+        read = self.result_page(lease, target, urls, **named)
         (hits,) = self.do(pages.save_result_pages, [read])
         return hits
 
     @staticmethod
     def result_page(
-        lease: Lease, target: WorkTarget, urls: Sequence[str], *, more: bool = False, **named: Any
+        lease: Lease,
+        target: WorkTarget,
+        urls: Sequence[str],
+        *,
+        found: int | None = AS_LISTED,
+        more: bool = False,
+        **named: Any,
     ) -> ResultPageToStore:
-        """A result page with these hits, as read."""
-        page = ResultPage(len(urls) or None, tuple(Hit(url, "标题") for url in urls), not urls, more)
+        """A result page with these hits, as read; `found`: how many the engine reports."""
+        reported = (len(urls) or None) if found == AS_LISTED else found
+        page = ResultPage(reported, tuple(Hit(url, "标题") for url in urls), not urls, more)
         found = [FoundHit(canonical(url), page_key(url)) for url in urls]
         return ResultPageToStore(lease=lease, target=target, page=page, hits=found, more=more, **named)
 
@@ -315,6 +341,60 @@ class World:
 
     def interrupt(self, lease: Lease, counters: Counters, why: str, **report: Any) -> bool:
         return self.close(lease, counters, given_back=why, **report)
+
+    # --- in one line ----------------------------------------------------------------------------------------
+
+    def granted(self, product: str = "特仑苏", node: str = "n1", **named: Any) -> Lease:
+        """Return a lease of a new product's first subtask that is not started yet."""
+        lease = self.grant(self.waiting(product, **named), node)
+        assert lease is not None
+        return lease
+
+    def begun(self, product: str = "特仑苏", node: str = "n1", **named: Any) -> Lease:
+        """Return a started lease of a new product's first subtask."""
+        return self.begin(self.waiting(product, **named), node)[0]
+
+    def failed(self, reason: FailureReason, product: str = "特仑苏", node: str = "n1") -> int:
+        """Return a new product's first subtask, whose attempt failed."""
+        lease = self.begun(product, node)
+        assert self.close(lease, Counters(offered=1), reason=reason)
+        return lease.subtask_id
+
+    def stored_page(
+        self,
+        product: str,
+        reviews: Sequence[Review] | None = None,
+        url: str = hit("1"),
+        words: tuple[str, ...] = ("蒙牛", "牛奶"),
+        refresh: timedelta | None = None,
+        **page: Any,
+    ) -> tuple[Lease, WorkTarget]:
+        """Find a page for a new product and store it; return the lease and the page's target."""
+        lease, hits = self.found(product, [url], words, refresh)
+        (target,) = hits.todo
+        assert self.save(lease, target, reviews, **page)
+        return lease, target
+
+    def crawled(self, product: str = "特仑苏", names: str = "1", *, saved: int = 9, **named: Any) -> Lease:
+        """Find hits with these names, store the first `saved` of them, and close the attempt."""
+        lease, hits = self.found(product, [hit(name) for name in names], **named)
+        stored = [self.save(lease, target) for target in hits.todo[:saved]]
+        n = len(stored)
+        assert self.close(lease, Counters(offered=n, tried=n, collected=n))
+        return lease
+
+    def add_product(self, name: str, **given: Any) -> bool:
+        """Add a product that has no tasks yet; False if there is one of that name."""
+        return bool(self.do(products.add, NewProduct(**{"name": name, "keywords": (name,), **given})))
+
+    def run(self, statement: str, **values: Any) -> int:
+        """Change rows by SQL; return how many."""
+        return int(self.do(lambda tx: tx.run(statement, **values)))
+
+    def exported(self, *names: str) -> list[tuple[str, str]]:
+        """Product and text of each review that people see, of these products or of all."""
+        wanted = ReviewFilter(products=names)
+        return [(row.product, row.body) for row in self.look(lambda tx: list(list_reviews(tx, wanted)))]
 
     # --- what has become of it ------------------------------------------------------------------------------
 
