@@ -137,8 +137,8 @@ class EmbeddedRunner:
             self._writer.close()
         if self._unwritable:
             raise StoreUnwritable(
-                f"{sqlite_file(self._settings.database_url)} takes no more writes ({self._unwritable}): make room, or "
-                "give this user the right; what was committed is kept, so run it again then"
+                f"{sqlite_file(self._settings.database_url)} takes no more writes; {self._unwritable}. What was "
+                "committed is kept: run it again then"
             )
 
     async def _stop_nodes(self) -> None:

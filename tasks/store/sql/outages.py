@@ -54,6 +54,7 @@ _OF_SQLITE: Mapping[str, type[TaskError]] = {
 _DRIVERS = ("sqlite3", "psycopg2")
 _PREFIX: Mapping[type[TaskError], str] = {
     StoreBusy: "is another process stuck in the database? ",
+    StoreUnwritable: "check the rights and the free space of the database's file and folder: ",
     WrongRevision: "the database's tables are of another version: ",
 }
 
