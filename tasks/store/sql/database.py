@@ -18,13 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from splitter.errors import InputError
-from sqlalchemy import (
-    Connection,
-    Engine,
-    create_engine,
-    event,
-    make_url,
-)
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from tasks.store.sql.outages import own_errors
