@@ -1,20 +1,13 @@
-"""Imported reviews beside crawled ones, on both databases."""
+"""Imported reviews beside crawled ones."""
 
-import pytest
-from world import World, review
+from world import hit, review
 
 from tasks.domain.pages import Review
 from tasks.store.content import imports, products
 from tasks.store.content.imports import ImportedReview, page_of, review_key
-from tasks.store.content.products import NewProduct
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.queue import tasks
 from tasks.store.sql import tables
-
-
-@pytest.fixture
-def world(store):
-    return World(store)
 
 
 def imported(body, product="特仑苏", *, author="", url=""):
@@ -22,52 +15,40 @@ def imported(body, product="特仑苏", *, author="", url=""):
     return ImportedReview(product, product, "jd.com", url, own, page_of("jd.com", url, product))
 
 
-def saved(world, *came):
-    for name in {one.product for one in came}:
-        world.do(products.add, NewProduct(name=name, keywords=(name,), sites=()))
-    ids = world.look(products.ids, [one.product for one in came])
-    return stored(world, came, ids)
-
-
-def stored(world, came, ids):
-    return world.do(lambda tx: imports.save(tx, "shop", came, ids))
+def save(world, *given):
+    """Import reviews; return which ones were known."""
+    names = [one.product for one in given]
+    for name in set(names):
+        world.add_product(name, sites=())
+    return world.do(imports.save, "shop", given, world.look(products.ids, names))
 
 
 def test_the_same_reviews_are_stored_once(world):
     first, same, other = imported("好喝"), imported("好喝"), imported("好喝", author="小王")
-    assert saved(world, first, same, other) == [False, True, False]
+    assert save(world, first, same, other) == [False, True, False]
     assert world.look(imports.are_known, [first, imported("难喝"), imported("难喝")]) == [True, False, True]
     world.pass_s(5)
-    assert saved(world, first, other, imported("难喝"), imported("好喝", "光明牛奶")) == [
-        True,
-        True,
-        False,
-        False,
-    ]
-    (page, light) = world.rows(tables.pages)
+    known = save(world, first, other, imported("难喝"), imported("好喝", "光明牛奶"))
+    assert known == [True, True, False, False]
+    page, light = world.rows(tables.pages)
     assert (page.reviews, light.reviews, page.attempt_id, page.source) == (3, 1, None, "shop")
-    assert world.verification().violations == ()
 
 
 def test_an_import_that_began_earlier_and_ended_later_leaves_the_times_in_order(world):
-    saved(world, imported("好喝"))
+    save(world, imported("好喝"))
     latest = world.now
     world.pass_s(-0.006)
-    assert stored(world, [imported("难喝")], world.look(products.ids, ["特仑苏"])) == [False]
+    assert save(world, imported("难喝")) == [False]
     (page,) = world.rows(tables.pages)
     assert (page.checked_at, page.reviews) == (latest, 2)
     assert {row.collected_at for row in world.rows(tables.reviews)} == {latest}
-    assert world.verification().violations == ()
 
 
 def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world):
-    lease, work = world.begin(world.waiting("光明高钙牛奶"))
-    from test_store_perturbed import Story  # the reader of its result pages
-
-    (only,) = Story.read(_Of(world), lease, work.targets[0], ["1"], found=None)
-    world.save(lease, only, [review("a", "结块了")])
-    saved(world, imported("结块了", "光明高钙牛奶"), imported("不错", "光明高钙牛奶"))
-    rows = world.look(lambda tx: list(list_reviews(tx, ReviewFilter(products=("光明高钙牛奶",)))))
+    name = "光明高钙牛奶"
+    world.stored_page(name, [review("a", "结块了")], hit("1"))
+    save(world, imported("结块了", name), imported("不错", name))
+    rows = world.look(lambda tx: list(list_reviews(tx, ReviewFilter(products=(name,)))))
     crawled, copy, own = rows
     assert [(r.provenance, r.source, r.attempt is None) for r in rows] == [
         ("crawled", None, False),
@@ -75,26 +56,19 @@ def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world):
         ("imported", "shop", True),
     ]
     assert (copy.same_as, own.same_as) == (crawled.review, None)
-    assert world.verification().violations == ()
-
-
-class _Of:
-    def __init__(self, world):
-        self.world = world
 
 
 def test_an_imported_product_is_not_crawled_until_it_is_added(world):
-    saved(world, imported("好喝"))
+    save(world, imported("好喝"))
     assert world.look(tasks.list_unplanned, 10) == []
     assert not world.look(products.name_keys_to_crawl)
-    wanted = NewProduct(name="特仑苏", keywords=("蒙牛", "特仑苏"), priority=3)
     world.pass_s(60)
-    assert world.do(products.add, wanted)
-    assert not world.do(products.add, wanted)
+    wanted = {"keywords": ("蒙牛", "特仑苏"), "priority": 3}
+    assert world.add_product("特仑苏", **wanted)
+    assert not world.add_product("特仑苏", **wanted)
     [task] = world.look(tasks.list_unplanned, 10)
     assert (task.keywords, task.priority, task.sites) == (("蒙牛", "特仑苏"), 3, None)
     assert world.look(products.name_keys_to_crawl)
-    assert world.verification().violations == ()
 
 
 def test_parts_of_a_key_are_told_apart():

@@ -12,37 +12,32 @@ from tasks.jobs.judging import judge, page_judge
 from tasks.store.content import imports, links, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
-from tasks.store.content.products import NewProduct, ProductEdit, edit
+from tasks.store.content.products import NewProduct, ProductEdit
 from tasks.store.queries.reviews import list_reviews
 from tasks.store.queue import upkeep
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
 from tasks.store.sql.tables import products as product_table
 
-URL = hit("1")
 MILK, YOGURT = ("光明", "高钙", "牛奶"), ("蒙牛", "酸奶")
+SOUR = "光明高钙牛奶有点酸"
+ILL = review("x", "牛奶喝了拉肚子，客服不理")
 
 
-def voice(review, _group=None):
-    return VoiceJudgement("complaint" if "酸" in review.body else "praise", 0.9, 0.8, -0.25, "two")
+def voice(one, _group=None):
+    return VoiceJudgement("complaint" if "酸" in one.body else "praise", 0.9, 0.8, -0.25, "two")
 
 
-def save(world, words, bodies, *, refused=(), url=URL, name=""):
-    """A product's page with these reviews, read by a version that knew no voices."""
-    lease, hits = world.found(name or "".join(words), [url], words, refresh=timedelta())
+def save(world, words, bodies, *, name="", **page):
+    """Store a product's page with these reviews, read by a version that knew no voices."""
     read = [review(str(n), body) for n, body in enumerate(bodies)]
-    world.save(lease, hits.todo[0], read, refused=refused, judge=True)
+    world.stored_page(name or "".join(words), read, words=words, refresh=timedelta(), judge=True, **page)
 
 
-def judged(world, *, again=False, dry_run=False, catalog=CATALOG, product_id=None, progress=lambda _: None):
+def judged(world, *, again=False, catalog=CATALOG, product_id=None, progress=lambda _: None, **how):
     of_page = page_judge(catalog, voice, "two", again=again)
     sweep = f"judge two{' all' if again else ''}{product_id or ''}"
-    return judge(world.store, of_page, sweep, progress, product_id=product_id, again=again, dry_run=dry_run)
-
-
-def exported(world):
-    rows = world.look(lambda tx: list(list_reviews(tx)))
-    return [(row.product, row.body, row.voice) for row in rows]
+    return judge(world.store, of_page, sweep, progress, product_id=product_id, again=again, **how)
 
 
 def refused_keys(world):
@@ -50,54 +45,51 @@ def refused_keys(world):
     return [(row.refused, row.key) for row in world.rows(reviews, reviews.c.refused.is_not(None))]
 
 
+def have_voices(world):
+    return [row.voice is not None for row in world.rows(reviews)]
+
+
 def change_words(world, name, words):
     again = NewProduct(name=name, keywords=words, own_keywords=words)
-    world.do(edit, name, ProductEdit(keywords=words), again)
+    world.do(products.edit, name, ProductEdit(keywords=words), again)
 
 
-def test_stored_reviews_get_a_voice(world):
-    save(world, MILK, ["光明高钙牛奶有点酸", "不错"])
-    assert {row.voice for row in world.rows(reviews)} == {None}
+def test_stored_reviews_get_a_voice_and_another_one_only_when_asked(world):
+    save(world, MILK, [SOUR, "不错"])
+    assert have_voices(world) == [False, False]
     done = judged(world)
     assert (done.pages, done.reviews) == (1, 2)
     assert done.voices == {(None, "complaint"): 1, (None, "praise"): 1}
     first, _ = world.rows(reviews)
     assert (first.voice, first.voice_probability, first.buyer) == ("complaint", 0.9, 0.8)
     assert (first.sentiment, first.voice_model) == (-0.25, "two")
+    assert judged(world).pages == 0
+    for _ in range(2):  # from the beginning, each time it had ended
+        assert judged(world, again=True).voices == {("complaint", "complaint"): 1, ("praise", "praise"): 1}
 
 
-def test_what_a_model_has_judged_is_judged_again_only_when_asked(world):
-    save(world, MILK, ["光明高钙牛奶有点酸"])
-    judged(world)
-    assert (judged(world).pages, judged(world, again=True).voices) == (0, {("complaint", "complaint"): 1})
-    assert judged(world, again=True).pages == 1, "from the beginning, each time it had ended"
-
-
-def test_a_trial_tells_what_would_change_and_changes_nothing(world):
-    save(world, YOGURT, ["光明高钙牛奶有点酸"])
+def test_a_trial_reports_what_would_change_and_changes_nothing(world):
+    save(world, YOGURT, [SOUR])
     change_words(world, "蒙牛酸奶", MILK)
     before = [world.rows(table) for table in (reviews, page_products, page_table)]
-    told = judged(world, dry_run=True)
+    tried = judged(world, dry_run=True)
     assert [world.rows(table) for table in (reviews, page_products, page_table)] == before
     done = judged(world)
-    assert told == done
+    assert tried == done
     assert done.taken_in == 1
 
 
 def test_refused_texts_are_taken_in_word_for_word(world):
     """The product's words have changed: now the page is about it."""
-    save(world, YOGURT, ["光明高钙牛奶有点酸", "同感"])
-    assert exported(world) == []
+    save(world, YOGURT, [SOUR, "同感"])
+    assert world.exported() == []
     change_words(world, "蒙牛酸奶", MILK)
-    world.pass_s(10)
     done = judged(world)
     assert (done.taken_in, done.taken_back, done.left_out) == (2, 2, 0)
     (change,) = done.changes
     assert (change.product, change.before, change.after) == ("蒙牛酸奶", "wrong_product", "review")
-    assert exported(world) == [
-        ("蒙牛酸奶", "光明高钙牛奶有点酸", "complaint"),
-        ("蒙牛酸奶", "同感", "praise"),
-    ]
+    rows = world.look(lambda tx: [(row.product, row.body, row.voice) for row in list_reviews(tx)])
+    assert rows == [("蒙牛酸奶", SOUR, "complaint"), ("蒙牛酸奶", "同感", "praise")]
     row = world.rows(reviews)[0]
     assert (row.key, row.author, row.date_text, row.rating) == ("0", "作者", "2014-03-15", 1.0)
     (page,) = world.rows(page_table)
@@ -105,30 +97,29 @@ def test_refused_texts_are_taken_in_word_for_word(world):
 
 
 def test_reviews_of_another_product_are_left_out_of_exports_and_come_back(world):
-    save(world, MILK, ["光明高钙牛奶有点酸", "同感"])
+    save(world, MILK, [SOUR, "同感"])
     change_words(world, "光明高钙牛奶", YOGURT)
     done = judged(world)
     assert (done.left_out, done.taken_back) == (2, 0)
-    assert exported(world) == []
+    assert world.exported() == []
     assert len(world.rows(reviews)) == 2, "none is deleted"
     (link,) = world.rows(page_products)
     assert (link.verdict, link.missing) == ("wrong_product", "蒙牛 酸奶")
     change_words(world, "光明高钙牛奶", MILK)
     assert judged(world, again=True).taken_back == 2
-    assert len(exported(world)) == 2
+    assert len(world.exported()) == 2
 
 
 def test_what_was_no_review_is_one_by_new_rules(world):
     """The record says enough today; another is still none."""
-    others = [("short", review("x", "牛奶喝了拉肚子，客服不理")), ("empty", review("y", "！"))]
-    save(world, MILK, ["光明高钙牛奶不错"], refused=others)
+    save(world, MILK, ["光明高钙牛奶不错"], refused=[("short", ILL), ("empty", review("y", "！"))])
     assert judged(world).taken_in == 1
-    assert [body for _, body, _ in exported(world)] == ["光明高钙牛奶不错", "牛奶喝了拉肚子，客服不理"]
+    assert [body for _, body in world.exported()] == ["光明高钙牛奶不错", ILL.body]
     assert refused_keys(world) == [("empty", "y")]
 
 
 def test_a_rescued_record_of_a_page_about_something_else_is_withheld(world):
-    save(world, YOGURT, ["别的东西"], refused=[("short", review("x", "牛奶喝了拉肚子，客服不理"))])
+    save(world, YOGURT, ["别的东西"], refused=[("short", ILL)])
     assert judged(world).taken_in == 0
     (page,) = world.rows(page_table)
     (link,) = world.rows(page_products)
@@ -140,14 +131,14 @@ def test_a_rescued_record_of_a_page_about_something_else_is_withheld(world):
 def test_it_goes_on_where_it_was_interrupted(world, monkeypatch):
     monkeypatch.setattr(judging, "BATCH", 1)
     for number in range(3):
-        save(world, MILK, ["光明高钙牛奶有点酸"], url=hit(str(number)), name=str(number))
+        save(world, MILK, [SOUR], url=hit(str(number)), name=str(number))
 
     def stop(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         judged(world, progress=stop)
-    assert [row.voice is not None for row in world.rows(reviews)] == [True, False, False]
+    assert have_voices(world) == [True, False, False]
     assert judged(world).pages == 2
     with pytest.raises(KeyboardInterrupt):
         judged(world, again=True, progress=stop)
@@ -155,41 +146,41 @@ def test_it_goes_on_where_it_was_interrupted(world, monkeypatch):
 
 
 def test_only_the_pages_of_one_product(world):
-    save(world, MILK, ["光明高钙牛奶有点酸"])
+    save(world, MILK, [SOUR])
     save(world, YOGURT, ["蒙牛酸奶不错"], url=hit("2"))
     ids = {row.name: row.id for row in world.rows(product_table)}
     assert judged(world, product_id=ids["蒙牛酸奶"]).pages == 1
-    assert [row.voice is not None for row in world.rows(reviews)] == [False, True]
+    assert have_voices(world) == [False, True]
 
 
 def test_a_site_without_a_verdict_and_an_import_get_voices_alone(world):
-    save(world, MILK, ["光明高钙牛奶有点酸"])
+    save(world, MILK, [SOUR])
     change_words(world, "光明高钙牛奶", YOGURT)
-    assert world.do(products.add, NewProduct(name="自带", keywords=("自带",), sites=()))
+    assert world.add_product("自带", sites=())
     own = Review(review_key("", "", "", "很好", None), "", "很好", "", "", None, None)
     one = ImportedReview("自带", "自带", "jd.com", "", own, page_of_import("jd.com", "", "自带"))
-    ids = world.look(products.ids, ["自带"])
-    world.do(lambda tx: imports.save(tx, "shop", [one], ids))
+    world.do(imports.save, "shop", [one], world.look(products.ids, ["自带"]))
     sites = {name: site.model_copy(update={"judge": False}) for name, site in CATALOG.sites.items()}
     done = judged(world, catalog=CATALOG.model_copy(update={"sites": sites}))
     assert (done.voices.total(), done.changes) == (2, [])
-    assert len(exported(world)) == 2
+    assert len(world.exported()) == 2
 
 
 def test_a_page_that_changed_meanwhile_is_left_as_it_is(world):
-    save(world, YOGURT, ["光明高钙牛奶有点酸"])
+    lease, hits = world.found("光明高钙牛奶", [hit("1")], MILK)
+    save(world, YOGURT, [SOUR])
     change_words(world, "蒙牛酸奶", MILK)
     of_page = page_judge(CATALOG, voice, "two", again=False)
 
     def slow(page):
         found = of_page(page)
-        save(world, MILK, ["光明高钙牛奶有点酸"])  # the page is fetched again, for another product
+        world.save(lease, hits.todo[0], [review("0", SOUR)], judge=True)  # fetched again for another product
         return found
 
     judge(world.store, slow, "judge two", lambda _: None)
     assert refused_keys(world) == [("wrong_product", "0")]
     world.judge_links()
-    assert [row.refused for row in world.rows(reviews)] == [None]
+    assert refused_keys(world) == []
 
 
 def test_a_page_that_cannot_be_judged_is_logged_and_left_out(world, monkeypatch, caplog):
@@ -200,7 +191,7 @@ def test_a_page_that_cannot_be_judged_is_logged_and_left_out(world, monkeypatch,
     urls = [hit("1"), hit("2")]
     lease, hits = world.found("甲", urls, MILK)
     for target in hits.todo:
-        world.save(lease, target, [review("a", "光明高钙牛奶有点酸")], judge=True)
+        world.save(lease, target, [review("a", SOUR)], judge=True)
     world.found("乙", urls, MILK)
     monkeypatch.setattr(judging, "judge_for_products", fail_once)
     world.judge_links()
@@ -212,15 +203,13 @@ def test_a_page_that_cannot_be_judged_is_logged_and_left_out(world, monkeypatch,
 
 def test_refused_texts_go_with_time(world):
     save(world, YOGURT, ["甲", "乙"], refused=[("empty", review("y", "！"))])
-    assert len(refused_keys(world)) == 3
     counted = world.look(links.refusals_by_reason)
     world.now += upkeep.KEEP_DETAIL
     assert world.do(upkeep.drop_batch, upkeep.REFUSED, upkeep.KEEP_DETAIL) == 0
     world.pass_s(1)
     assert world.do(upkeep.drop_batch, upkeep.REFUSED, upkeep.KEEP_DETAIL) == 3
     assert world.do(upkeep.drop_batch, upkeep.REFUSED, upkeep.KEEP_DETAIL) == 0
-    assert {(row.title, row.body, row.author, row.date_text) for row in world.rows(reviews)} == {
-        ("", "", "", "")
-    }
+    texts = {(row.title, row.body, row.author, row.date_text) for row in world.rows(reviews)}
+    assert texts == {("", "", "", "")}
     assert world.look(links.refusals_by_reason) == counted == {"wrong_product": 2, "empty": 1}
     assert judged(world).taken_in == 0, "of such a page there is nothing to judge"

@@ -1,13 +1,23 @@
 """Pages and reviews: stored once, whole or not at all, and linked to every product they serve."""
 
+from datetime import timedelta
+
 import pytest
-from world import START, hit, review
+from world import SITE, START, hit, review
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import Unstorable
 from tasks.domain.hit_count import Provenance
-from tasks.store.sql.tables import page_products, reviews, targets, tasks
+from tasks.domain.page_key import page_key
+from tasks.store.content.pages import page_count, page_keys, save_result_pages
+from tasks.store.queue import upkeep
+from tasks.store.sql.tables import page_products, result_pages, reviews, targets, tasks
 from tasks.store.sql.tables import pages as page_table
+
+
+def hit_targets(world):
+    """State and tries of each hit."""
+    return [(row.state, row.tries) for row in world.rows(targets, targets.c.kind == "hit")]
 
 
 def test_a_result_page_becomes_targets_and_is_not_read_again(world):
@@ -20,36 +30,29 @@ def test_a_result_page_becomes_targets_and_is_not_read_again(world):
 
 def test_result_pages_behind_the_last_one_do_not_exist(world):
     lease, work = world.begin(world.waiting())
-    first = work.targets[0]
-    (other,) = world.read_results(lease, first, [hit("1")]).todo
-    world.read_results(lease, first, [], past_end=[other.id])
+    (other,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
+    world.read_results(lease, work.targets[0], [], past_end=[other.id])
     assert world.targets(lease.subtask_id)[hit("1")] == "refused"
 
 
 def test_page_reviews_and_target_are_stored_together(world):
-    lease, hits = world.found("甲", [hit("1")])
-    assert world.save(lease, hits.todo[0], [review("a", "很好"), review("b", "不好")])
+    lease, _ = world.stored_page("甲", [review("a", "很好"), review("b", "不好")])
     (page,) = world.rows(page_table)
     assert (page.url, page.reviews, page.node, page.late) == (hit("1"), 2, "n1", False)
     first, second = world.rows(reviews)
-    assert [(r.key, r.body, r.page_id) for r in (first, second)] == [
-        ("a", "很好", page.id),
-        ("b", "不好", page.id),
-    ]
+    assert [(r.key, r.body) for r in (first, second)] == [("a", "很好"), ("b", "不好")]
+    assert first.page_id == second.page_id == page.id
     origin = (hit("1"), lease.site, lease.node, lease.attempt_id)
     assert (first.url, first.site, first.node, first.attempt_id) == origin
     assert (first.published_at, first.collected_at) == (START, world.now)
-    (row,) = world.rows(targets, targets.c.kind == "hit")
-    assert (row.state, row.tries) == ("stored", 1)
+    assert hit_targets(world) == [("stored", 1)]
 
 
 def test_a_failure_inside_leaves_nothing(world):
-    lease, hits = world.found("甲", [hit("1")])
     with pytest.raises(Unstorable):
-        world.save(lease, hits.todo[0], [review("a", "很好"), review("a", "一样的编号")])
+        world.stored_page("甲", [review("a", "很好"), review("a", "一样的编号")])
     assert [world.rows(t) for t in (page_table, reviews, page_products)] == [[], [], []]
-    (row,) = world.rows(targets, targets.c.kind == "hit")
-    assert (row.state, row.tries) == ("todo", 0)
+    assert hit_targets(world) == [("todo", 0)]
 
 
 def test_two_products_one_page_two_links(world):
@@ -62,35 +65,16 @@ def test_two_products_one_page_two_links(world):
     assert world.targets(other.subtask_id)[hit("1")] == "stored"
 
 
-def test_a_known_page_adds_a_link_and_no_fetch(world):
-    lease, first = world.found("甲", [hit("1")])
-    world.save(lease, first.todo[0])
-    _, hits = world.found("乙", [hit("1"), hit("2")])
-    assert ([t.url for t in hits.todo], len(hits.known)) == ([hit("2")], 1)
-    assert [row.product_id for row in world.rows(page_products)] == [1, 2]
-
-
 def test_equal_texts_are_linked_to_the_first_and_never_dropped(world):
     lease, hits = world.found("甲", [hit("1"), hit("2")])
     one, two = hits.todo
-    world.save(lease, one, [review("a", "质量太差"), review("b", "质量太差"), review("c", "还行")])
-    world.save(lease, two, [review("a", "质量太差"), review("b", "还行"), review("c", "新的")])
-    stored = world.rows(reviews)
-    by_id = {row.id: row for row in stored}
-    originals = {(row.url, row.key) for row in stored if row.same_as is None}
-    assert len(stored) == 6
-    assert originals == {(hit("1"), "a"), (hit("1"), "c"), (hit("2"), "c")}
-    copies = [(row, by_id[row.same_as]) for row in stored if row.same_as is not None]
-    assert all(first.same_as is None and first.body == row.body for row, first in copies)
-
-
-def test_a_refused_record_is_no_original_in_its_own_batch(world):
-    lease, hits = world.found("甲", [hit("1")])
     refused = [("empty", review("x", "质量太差"))]
-    world.save(lease, hits.todo[0], [review("a", "质量太差"), review("b", "质量太差")], refused=refused)
-    by_key = {row.key: row for row in world.rows(reviews)}
-    assert by_key["b"].same_as == by_key["a"].id
-    assert [by_key[key].same_as for key in "ax"] == [None, None]
+    first = [review("a", "质量太差"), review("b", "质量太差"), review("c", "还行")]
+    world.save(lease, one, first, refused=refused)
+    world.save(lease, two, [review("d", "质量太差"), review("e", "还行"), review("f", "新的")])
+    key_of = {row.id: row.key for row in world.rows(reviews)}
+    originals = {row.key: key_of.get(row.same_as) for row in world.rows(reviews)}
+    assert originals == {"a": None, "b": "a", "c": None, "x": None, "d": "a", "e": "c", "f": None}
 
 
 def test_a_target_without_a_page(world):
@@ -98,6 +82,45 @@ def test_a_target_without_a_page(world):
     ends = [("todo", False), ("todo", True), ("refused", True), ("given_up", True)]
     for target, (state, counts) in zip(hits.todo, ends, strict=True):
         world.end_target(lease, target, state, "timeout", counts=counts)
-    rows = world.rows(targets, targets.c.kind == "hit")
-    assert [(r.state, r.tries) for r in rows] == [("todo", 0), ("todo", 1), ("refused", 1), ("given_up", 1)]
+    assert hit_targets(world) == [("todo", 0), ("todo", 1), ("refused", 1), ("given_up", 1)]
     assert world.close(lease, Counters(offered=4, tried=4))
+
+
+# --- keys of stored pages, and the log of result pages --------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5, 100])
+def test_keys_of_pages_come_once_in_batches_of_any_size(world, batch):
+    assert (page_count(world.store), list(page_keys(world.store))) == (0, [])
+    world.crawled(names="12345")
+    found = list(page_keys(world.store, batch))
+    assert sorted(key for some in found for key in some) == sorted(page_key(hit(name)) for name in "12345")
+    assert all(len(some) <= batch for some in found)
+    assert page_count(world.store) == 5
+
+
+def test_a_result_page_is_logged_once_with_its_hits_known_ones_too(world):
+    lease = world.crawled("甲", "12", saved=1)
+    world.pass_s(5)
+    again, more = world.begin(world.waiting("乙"), "n2")
+    urls = [hit("1"), hit("2"), hit("3")]
+    read = world.result_page(again, more.targets[0], urls)
+    for _ in range(2):  # a COMMIT whose answer was lost is done twice
+        world.do(save_result_pages, [read])
+    first, second = world.rows(result_pages)
+    assert (first.site, first.engine, first.node, first.at) == (SITE, "baidu", "n1", START)
+    assert (second.node, second.at) == ("n2", START + timedelta(seconds=5))
+    for row, its in ((first, lease), (second, again)):
+        subtask = world.subtask(its.subtask_id)
+        assert (row.product_id, row.part_id) == (subtask.product_id, subtask.part_id)
+    assert second.hits == b"".join(page_key(url)[:8] for url in urls)
+
+
+def test_old_result_pages_go_with_the_log(world):
+    world.found("甲", [hit("1")])
+    world.pass_s(100)
+    world.found("乙", [hit("2")])
+    world.do(upkeep.drop_batch, upkeep.RESULT_PAGES, timedelta(days=1))
+    assert len(world.rows(result_pages)) == 2
+    assert upkeep.drop_old(world.do, timedelta(seconds=50))
+    assert [row.at for row in world.rows(result_pages)] == [world.now]

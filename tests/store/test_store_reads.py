@@ -1,31 +1,31 @@
-"""What people read of the attempts, and of the course of queues and storing."""
+"""What people read of the attempts, of queues and storing over time, and of the time left."""
 
 from datetime import timedelta
 
 import pytest
 from world import SILENT, SITE, hit
 
+from app.views.loop_state import Ending, TimeLeft, read_state
 from tasks.domain.attempt_end import Counters
+from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
+from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.queries import pairs, queues
 from tasks.store.queries.pairs import AttemptGroup
-from tasks.store.queue import leases
+from tasks.store.queue import attempts, hosts, leases
 from tasks.store.queue.leases import Grant
 
-SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0, requests=6)
-FAILED = Counters(offered=3, tried=1, requests=1)
+FIVE = [hit(str(n)) for n in range(5)]
 
 
 @pytest.fixture
 def crawled(world):
     """An attempt that stored a page, one that failed a minute later, and one that runs by the prices of a plan."""
-    lease, work = world.begin(world.waiting("甲"))
-    todo = world.read_results(lease, work.targets[0], [hit(str(n)) for n in range(5)]).todo
-    world.save(lease, todo[0])
-    world.close(lease, SEEN)
+    lease, hits = world.found("甲", FIVE)
+    world.save(lease, hits.todo[0])
+    world.close(lease, Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0, requests=6))
     world.pass_s(60)
-    lease, _ = world.begin(world.waiting("乙"))
-    world.close(lease, FAILED, reason=FailureReason.BLOCKED)
+    world.close(world.begun("乙"), Counters(offered=3, tried=1, requests=1), reason=FailureReason.BLOCKED)
     decided = {"prices": {"permit": 0.5, "slot": 0.25}}
     world.do(leases.grant, [Grant(world.waiting("丙"), "n1", 20, 30.0, decided)], SILENT)
     return world
@@ -58,3 +58,48 @@ def test_queues_and_storing_over_time(crawled):
     mark = crawled.look(queues.get_mark)
     assert (mark.page_id, mark.attempt_id) == (1, 3)
     assert crawled.look(queues.count_stored_since, mark) == mark
+
+
+# --- the time left --------------------------------------------------------------------------------------------
+
+
+def left(world):
+    return world.look(lambda tx: read_state(tx, world.context.hosts.of_site, SILENT).left)
+
+
+@pytest.fixture
+def answered(world):
+    """A subtask that waits, 5 s after one of its five hits was stored."""
+    world.node("n1")
+    lease, hits = world.found("特仑苏", FIVE)
+    world.save(lease, hits.todo[0])
+    world.pass_s(5)
+    world.interrupt(lease, Counters(offered=5, tried=1, collected=1), "drained")
+    return lease.subtask_id
+
+
+def test_hits_left_come_at_the_rate_of_the_pages_of_the_last_five_minutes(world, answered):
+    assert left(world) == TimeLeft(Ending.DONE_IN, pytest.approx(4 * 5.0))
+    world.now += timedelta(minutes=5)
+    assert left(world) == TimeLeft(Ending.UNKNOWN)
+
+
+def test_a_rest_of_all_that_is_left_is_the_least(world, answered):
+    world.do(hosts.rest_host, "n1", Rest(SITE, "forbidden", lambda _: 300.0))
+    assert left(world) == TimeLeft(Ending.DONE_IN, pytest.approx(300.0), waiting=1, next_s=300.0)
+    world.now += timedelta(seconds=299)
+    assert left(world) == TimeLeft(Ending.HOSTS, pytest.approx(1.0), waiting=1, next_s=pytest.approx(1.0))
+
+
+def test_hits_of_a_host_that_does_not_answer_are_in_no_estimate(world, answered):
+    world.do(hosts.rest_host, "n1", Rest(SITE, UNREACHABLE, lambda _: 9.0))
+    assert left(world) == TimeLeft(Ending.HOSTS, 9.0, waiting=1, silent=1, next_s=9.0)
+    world.begun("金领冠")
+    assert left(world) == TimeLeft(Ending.DONE_IN, pytest.approx(10 * 5.0), waiting=1, silent=1)
+
+
+def test_nothing_is_left_when_all_is_settled(world, answered):
+    world.do(attempts.cancel, answered, "not wanted")
+    assert left(world) == TimeLeft(Ending.NOTHING_LEFT)
+    world.add_product("金领冠")
+    assert left(world) == TimeLeft(Ending.NO_WORK)

@@ -3,55 +3,56 @@
 from datetime import timedelta
 
 import pytest
-from world import SITE, hit, review
+from world import SITE, World, hit, review
 
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import page_key
 from tasks.jobs import sweeps
-from tasks.store.content import pages, products
+from tasks.store.content import pages
 from tasks.store.queue import schedules, tasks
 from tasks.store.sql.tables import page_products, reviews, subtasks
 from tasks.store.sql.tables import pages as page_table
 
 REFRESH = timedelta(hours=6)
+REFRESH_S = REFRESH.total_seconds()
 PAGE = hit("1")
 
 
-def _first_crawl(world, read, **page):
-    lease, hits = world.found("甲", [PAGE], refresh=REFRESH)
-    assert world.save(lease, hits.todo[0], read, **{"etag": '"v1"', **page})
+def crawl(world: World, *bodies, **page):
+    """Store the page with these reviews for a first product, and close the attempt."""
+    read = [review(key, body) for key, body in bodies]
+    lease, _ = world.stored_page("甲", read, refresh=REFRESH, **{"etag": '"v1"', **page})
     assert world.close(lease, Counters(offered=1, tried=1, collected=1))
 
 
-def _recrawl(world, after_s, product="甲又一轮"):
-    """The result page of a later crawl, which lists the page again."""
+def crawl_again(world: World, after_s=REFRESH_S, product="甲又一轮"):
+    """Return the lease and the hits of a later crawl, whose result page lists the page again."""
     world.pass_s(after_s)
     return world.found(product, [PAGE], refresh=REFRESH)
 
 
-def _wanted_again(world):
-    """A lease of a later crawl that asks for the page again."""
-    lease, hits = _recrawl(world, REFRESH.total_seconds())
-    (target,) = hits.todo
-    return lease, target
-
-
-def _asked_again(world, read):
-    lease, target = _wanted_again(world)
-    assert not world.save(lease, target, read, content_hash="1"), "it is no new page"
+def save_again(world: World, *bodies, product="甲又一轮", content_hash="1"):
+    """Store the page as a later crawl reads it."""
+    lease, hits = crawl_again(world, product=product)
+    read = [review(key, body) for key, body in bodies]
+    assert not world.save(lease, hits.todo[0], read, content_hash=content_hash), "it is no new page"
     assert world.close(lease, Counters(known=1))
 
 
-def _stored(world):
+def stored(world: World):
     return [(row.key, row.body) for row in world.rows(reviews)]
 
 
+def products_of_page(world: World):
+    return [row.product_id for row in world.rows(page_products)]
+
+
 def test_a_page_is_asked_again_on_the_second_and_not_before(world):
-    _first_crawl(world, [review("a", "x")])
-    early, hits = _recrawl(world, REFRESH.total_seconds() - 1, "乙")
+    crawl(world, ("a", "x"))
+    early, hits = crawl_again(world, REFRESH_S - 1, "乙")
     assert (hits.todo, hits.known) == ((), {page_key(PAGE)})
-    _, hits = _recrawl(world, 1, "丙")
+    _, hits = crawl_again(world, 1, "丙")
     (target,) = hits.todo
     assert (target.url, target.etag, target.last_modified) == (PAGE, '"v1"', None)
     assert hits.known == frozenset(), "a hit is to be fetched or known, not both"
@@ -60,11 +61,10 @@ def test_a_page_is_asked_again_on_the_second_and_not_before(world):
 
 def test_the_next_round_of_a_product_asks_again(world):
     every = timedelta(days=1)
-    assert world.do(products.add, products.NewProduct(name="特仑苏", keywords=("蒙牛",), recrawl_every=every))
+    world.add_product("特仑苏", recrawl_every=every)
+    planned = [tasks.NewTask(SITE, "baidu", "meta", (NewPartition(("特仑苏",), 1, 1),))]
     for number in (1, 2):
         (wanted,) = world.look(tasks.list_unplanned, 10)
-        partition = NewPartition(("蒙牛",), 1, 1)
-        planned = [tasks.NewTask(SITE, "baidu", "meta", (partition,))]
         assert world.do(tasks.plan, wanted, planned, lambda *_, n=number: [f"http://search/{n}"]) == 1
         world.sweep(sweeps.admit)
         lease, work = world.begin(world.rows(subtasks)[-1].id)
@@ -77,21 +77,21 @@ def test_the_next_round_of_a_product_asks_again(world):
 
 
 def test_unchanged_by_its_own_word_it_counts_as_asked_now(world):
-    _first_crawl(world, [review("a", "x")])
-    lease, target = _wanted_again(world)
-    world.end_target(lease, target, "stored", "unchanged", counts=False)
+    crawl(world, ("a", "x"))
+    lease, hits = crawl_again(world)
+    world.end_target(lease, hits.todo[0], "stored", "unchanged", counts=False)
     assert world.targets(lease.subtask_id)[PAGE] == "stored"
     (page,) = world.rows(page_table)
     assert (page.checked_at, page.etag) == (world.now, '"v1"')
-    assert _recrawl(world, REFRESH.total_seconds() - 1, "乙")[1].todo == ()
-    assert len(_recrawl(world, 1, "丙")[1].todo) == 1
+    assert crawl_again(world, REFRESH_S - 1, "乙")[1].todo == ()
+    assert len(crawl_again(world, 1, "丙")[1].todo) == 1
 
 
 def test_a_page_has_the_confidence_of_its_last_reading(world):
-    _first_crawl(world, [], confidence=0.25)
+    crawl(world, confidence=0.25)
+    lease, hits = crawl_again(world)
     assert world.rows(page_table)[0].confidence == 0.25
-    lease, target = _wanted_again(world)
-    assert not world.save(lease, target, [], confidence=0.75)
+    assert not world.save(lease, hits.todo[0], [], confidence=0.75)
     assert world.rows(page_table)[0].confidence == 0.75
 
 
@@ -100,50 +100,45 @@ def test_unchanged_it_is_linked_to_the_product_that_asked(world):
     (first, one), (second, other) = world.found("甲", [PAGE]), world.found("乙", [PAGE])
     assert world.save(first, one.todo[0], [review("a", "x")], etag='"v1"')
     world.end_target(second, other.todo[0], "stored", "unchanged", counts=False)
-    assert [row.product_id for row in world.rows(page_products)] == [1, 2]
+    assert products_of_page(world) == [1, 2]
 
 
 def test_unchanged_is_not_believed_once_the_lease_is_over(world):
-    _first_crawl(world, [review("a", "x")])
-    lease, target = _wanted_again(world)
+    crawl(world, ("a", "x"))
+    lease, hits = crawl_again(world)
     assert world.close(lease)
-    world.end_target(lease, target, "stored", "unchanged", counts=False)
+    world.end_target(lease, hits.todo[0], "stored", "unchanged", counts=False)
     assert world.rows(page_table)[0].checked_at is None
     assert world.targets(lease.subtask_id)[PAGE] == "todo"
 
 
 def test_reviews_with_ids_are_known_by_them(world):
-    _first_crawl(world, [review("a", "x"), review("b", "y")])
-    _asked_again(world, [review("c", "z"), review("a", "x, edited"), review("b", "y")])
-    assert _stored(world) == [("a", "x"), ("b", "y"), ("c", "z")]
+    crawl(world, ("a", "x"), ("b", "y"))
+    save_again(world, ("c", "z"), ("a", "x, edited"), ("b", "y"))
+    assert stored(world) == [("a", "x"), ("b", "y"), ("c", "z")]
     assert world.rows(page_table)[0].reviews == 3
 
 
 def test_reviews_without_ids_are_known_by_their_text_wherever_they_stand_now(world):
-    _first_crawl(world, [review("#0", "x"), review("#1", "y")])
-    _asked_again(world, [review("#0", "new"), review("#1", "x"), review("#2", "y"), review("#3", "new")])
-    assert [body for _, body in _stored(world)] == ["x", "y", "new"]
-    lease, hits = _recrawl(world, REFRESH.total_seconds(), "乙")
-    later = [review("#0", "newer"), review("#1", "new"), review("#2", "x")]
-    assert not world.save(lease, hits.todo[0], later, content_hash="2")
-    assert [body for _, body in _stored(world)] == ["x", "y", "new", "newer"]
+    crawl(world, ("#0", "x"), ("#1", "y"))
+    save_again(world, ("#0", "new"), ("#1", "x"), ("#2", "y"), ("#3", "new"))
+    assert [body for _, body in stored(world)] == ["x", "y", "new"]
+    save_again(world, ("#0", "newer"), ("#1", "new"), ("#2", "x"), product="乙", content_hash="2")
+    assert [body for _, body in stored(world)] == ["x", "y", "new", "newer"]
     assert world.rows(page_table)[0].reviews == 4
 
 
 def test_new_reviews_are_linked_to_equal_texts_there_and_elsewhere(world):
-    _first_crawl(world, [review("a", "x")])
-    _asked_again(world, [review("b", "x"), review("c", "好评"), review("d", "好评")])
-    stored = world.rows(reviews)
-    by_id = {row.id: row for row in stored}
-    originals = {row.key for row in stored if row.same_as is None}
-    assert len(stored) == 4
-    assert originals == {"a", "c"}
-    assert all(by_id[row.same_as].body == row.body for row in stored if row.same_as is not None)
+    crawl(world, ("a", "x"))
+    save_again(world, ("b", "x"), ("c", "好评"), ("d", "好评"))
+    key_of = {row.id: row.key for row in world.rows(reviews)}
+    originals = {row.key: key_of.get(row.same_as) for row in world.rows(reviews)}
+    assert originals == {"a": None, "b": "a", "c": None, "d": "c"}
 
 
-def test_what_is_new_tells_who_brought_it_and_the_page_who_brought_it_first(world):
-    _first_crawl(world, [review("a", "x")])
-    _asked_again(world, [review("a", "x"), review("b", "y")])
+def test_what_is_new_names_who_brought_it_and_the_page_who_brought_it_first(world):
+    crawl(world, ("a", "x"))
+    save_again(world, ("a", "x"), ("b", "y"))
     first, second = world.rows(reviews)
     assert first.attempt_id != second.attempt_id
     assert world.rows(page_table)[0].attempt_id == first.attempt_id
@@ -152,17 +147,13 @@ def test_what_is_new_tells_who_brought_it_and_the_page_who_brought_it_first(worl
 
 
 def test_two_products_that_ask_again_at_once_store_what_is_new_once(world):
-    _first_crawl(world, [review("a", "x")])
-    one, first = _recrawl(world, REFRESH.total_seconds(), "乙")
-    other, second = _recrawl(world, 0, "丙")
+    crawl(world, ("a", "x"))
+    asked = [crawl_again(world, product="乙"), crawl_again(world, 0, "丙")]
     read = [review("a", "x"), review("b", "y"), review("#2", "z")]
-    saved = [
-        world.page(lease, hits.todo[0], read, content_hash="1")
-        for lease, hits in ((one, first), (other, second))
-    ]
+    saved = [world.page(lease, hits.todo[0], read, content_hash="1") for lease, hits in asked]
     assert world.do(pages.save_pages, saved) == [False, False]
-    assert [body for _, body in _stored(world)] == ["x", "y", "z"]
-    assert [row.product_id for row in world.rows(page_products)] == [1, 2, 3]
+    assert [body for _, body in stored(world)] == ["x", "y", "z"]
+    assert products_of_page(world) == [1, 2, 3]
 
 
 CROSSED_S = -0.006

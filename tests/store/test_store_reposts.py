@@ -23,16 +23,11 @@ TWICE = EDITED.replace("客服一直推脱", "客服和经理都在推脱")
 OTHER = "包装很好，物流也快，味道不错，孩子很喜欢喝，下次还会再来买的。"
 
 
-def crawled(world, *bodies):
-    """Store these reviews, one after the other, on one page."""
-    lease, work = world.begin(world.waiting("甲"))
-    (target,) = world.read_results(lease, work.targets[0], [hit("1")]).todo
-    for n, body in enumerate(bodies):
-        if n == 0:
-            world.save(lease, target, [review("0", body)])
-        else:
-            (more,) = world.read_results(lease, work.targets[0], [hit(f"{n}-more")]).todo
-            world.save(lease, more, [review("0", body)])
+def crawl(world, *bodies):
+    """Store these reviews, one after the other, on a page each."""
+    lease, hits = world.found("甲", [hit(str(n)) for n in range(len(bodies))])
+    for target, body in zip(hits.todo, bodies, strict=True):
+        world.save(lease, target, [review("0", body)])
     world.pass_s(reposts.SETTLED.total_seconds())
 
 
@@ -48,7 +43,7 @@ def linked(world):
 
 
 def test_a_repost_is_linked_to_the_first_and_nothing_is_dropped(world):
-    crawled(world, FIRST, OTHER, FORWARD, EDITED, "好评！", "好评。")
+    crawl(world, FIRST, OTHER, FORWARD, EDITED, "好评！", "好评。")
     assert step(world, 100) == 6
     found = linked(world)
     assert {body: original for body, (original, _) in found.items()} == {FORWARD: FIRST, EDITED: FIRST}
@@ -58,7 +53,7 @@ def test_a_repost_is_linked_to_the_first_and_nothing_is_dropped(world):
 
 
 def test_links_never_chain(world):
-    crawled(world, FIRST, EDITED, TWICE, OTHER, TWICE + "！！", OTHER + "~")
+    crawl(world, FIRST, EDITED, TWICE, OTHER, TWICE + "！！", OTHER + "~")
     step(world, 100)
     rows = world.rows(review_links)
     assert rows
@@ -67,7 +62,7 @@ def test_links_never_chain(world):
 
 
 def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world):
-    crawled(world, FIRST, EDITED, FIRST, EDITED)
+    crawl(world, FIRST, EDITED, FIRST, EDITED)
     step(world, 100)
     assert [(row.review_id, row.original_id) for row in world.rows(review_links)] == [(2, 1)]
     with world.store.read() as tx:
@@ -79,7 +74,7 @@ def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world):
 
 
 def test_what_may_still_be_preceded_waits_on_postgresql_only(world):
-    crawled(world, FIRST, EDITED)
+    crawl(world, FIRST, EDITED)
     world.now -= timedelta(microseconds=1)
     assert step(world, 100) == (2 if world.store.is_sqlite else 0)
     world.now += timedelta(microseconds=1)
@@ -90,7 +85,7 @@ def test_what_may_still_be_preceded_waits_on_postgresql_only(world):
 def test_a_crowded_band_takes_no_more(world, monkeypatch):
     monkeypatch.setattr(repost_linking, "_MOST_IN_BAND", 2)
     monkeypatch.setattr(repost_linking, "bands", lambda of: [1] if of else [])
-    crawled(world, FIRST, OTHER, "电池续航还可以，屏幕显示细腻，拍照也清楚，手感很好。", EDITED)
+    crawl(world, FIRST, OTHER, "电池续航还可以，屏幕显示细腻，拍照也清楚，手感很好。", EDITED)
     step(world, 3)
     step(world, 3)
     assert [row.review_id for row in world.rows(review_bands)] == [1, 2]
@@ -102,7 +97,7 @@ def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(world, monk
     monkeypatch.setattr(repost_linking, "COMPARED_AT_ONCE", 2)
     monkeypatch.setattr(repost_linking, "SHARE_S", 3.0)
     monkeypatch.setattr(Transaction, "now", property(lambda _tx: world.now))
-    crawled(world, FIRST, OTHER, FORWARD, EDITED, OTHER + "~")
+    crawl(world, FIRST, OTHER, FORWARD, EDITED, OTHER + "~")
     assert repost_linking.link_reposts(world.store, world.do, lambda: next(clock)) == looked
     assert len(linked(world)) == looked - 2
 
