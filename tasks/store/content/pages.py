@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from tasks.domain.verdicts import Verdict
@@ -91,44 +92,24 @@ def _link(page_id: int, page: NewPage, product_of: Mapping[int, int]) -> Link:
     return Link(page_id, product_of[page.lease.subtask_id], page.verdict, page.missing)
 
 
-_PAGE = (
-    *(
-        "url",
-        "url_key",
-        "site",
-        "title",
-        "content_hash",
-        "encoding",
-        "bytes",
-        "reviews",
-        "node",
-        "attempt_id",
-    ),
-    *("late", "etag", "last_modified", "confidence"),
-)
+_PAGE = {
+    "url": "url", "url_key": "key", "site": "lease.site", "title": "title", "content_hash": "content_hash",
+    "encoding": "encoding", "bytes": "size", "node": "lease.node", "attempt_id": "lease.attempt_id", "etag": "etag",
+    "last_modified": "last_modified", "confidence": "confidence",
+}  # fmt: skip
+"""Columns of a page that a `NewPage` has, and where."""
+_VALUES = attrgetter(*_PAGE.values())
 
 
 def _insert_pages(tx: Transaction, items: Sequence[NewPage], late: Collection[str]) -> dict[bytes, int]:
     """Insert pages that are not there yet; return their ids by key."""
-    rows = []
-    for page in items:
-        lease, n_reviews = page.lease, [one.refused for one in page.records].count(None)
-        content = (page.title, page.content_hash, page.encoding, page.size, n_reviews)
-        came_by = (lease.node, lease.attempt_id, lease.token in late)
-        rows.append(
-            (
-                page.url,
-                page.key,
-                lease.site,
-                *content,
-                *came_by,
-                page.etag,
-                page.last_modified,
-                page.confidence,
-            )
-        )
+    rows = [
+        (*_VALUES(page), [one.refused for one in page.records].count(None), page.lease.token in late)
+        for page in items
+    ]
+    columns, shared = (*_PAGE, "reviews", "late"), {"fetched_at": tx.now}
     added = tx.insert_returning(
-        "pages", _PAGE, rows, returning="url_key, id", shared={"fetched_at": tx.now}, skip_known=True
+        "pages", columns, rows, returning="url_key, id", shared=shared, skip_known=True
     )
     return {bytes(key): number for key, number in added}
 
