@@ -146,7 +146,7 @@ class Hosts:
         self._permits.push_back(host, node, rest_s(ErrorClass.FORBIDDEN, 1, None, self._rng), now_s)
 
     def refused(self, host: str, node: str, now_s: float) -> float:
-        """It refused a node: its breaker opens (`tasks.store.queue.hosts.rest_host`). Returns when the rest ends."""
+        """It refused a node: its breaker opens (`tasks.store.queue.hosts.rest_hosts`). Returns when the rest ends."""
         rest = self._rests.setdefault(host, {}).setdefault(node, _Rest(now_s, 0))
         if rest.until_s <= now_s:
             rest.times += 1

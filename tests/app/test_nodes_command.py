@@ -33,7 +33,7 @@ def refused(sqlite_url):
             nodes.register(tx, Node(f"node{number}", frozenset(Kind), 4, f"127.0.0.{number + 1}"))
     for earlier_s, host in ((900, "open.cn"), (0, "open.cn"), (900, "half.cn")):
         with store.begin(now=now - timedelta(seconds=earlier_s)) as tx:
-            hosts.rest_host(tx, "node1", Rest(host, "captcha", lambda times: 600.0 * times))
+            hosts.rest_hosts(tx, [("node1", Rest(host, "captcha", lambda times: 600.0 * times))])
     store.close()
     return sqlite_url
 

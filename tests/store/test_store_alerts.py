@@ -10,7 +10,7 @@ from tasks.domain.breaker import Rest
 from tasks.jobs.alerting import Alerting, SendOutcome, find_facts
 from tasks.scheduling.alerting import AlertRules, Completion
 from tasks.store.queue import nodes, notices
-from tasks.store.queue.hosts import rest_host
+from tasks.store.queue.hosts import rest_hosts
 from tasks.store.queue.notices import CLAIMED, QUIET
 
 RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=1)
@@ -173,7 +173,7 @@ def test_the_facts_are_those_of_the_store(world):
     world.do(nodes.set_drained, "drained", True)
     world.do(nodes.leave, "ended")
     rest = Rest("www.baidu.com", "captcha", lambda times: 600.0 * times)
-    world.do(rest_host, "n1", rest)
+    world.do(rest_hosts, [("n1", rest)])
     world.waiting()
     collect_one(world)
     found = world.look(lambda tx: find_facts(tx, RULES, START, {"www.baidu.com": "baidu"}))

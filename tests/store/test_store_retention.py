@@ -45,8 +45,8 @@ def test_old_details_go_and_transitions_stay(world):
 
 
 def test_rests_that_nobody_probed_go(world):
-    world.do(hosts.rest_host, "n1", Rest("a.cn", "captcha", lambda _times: 60.0))
-    world.now = START + timedelta(seconds=60) + upkeep.KEEP_BREAKER - timedelta(seconds=1)
+    world.do(hosts.rest_hosts, [("n1", Rest("a.cn", "captcha", lambda _times: 60.0))])
+    world.now = START + timedelta(seconds=60) + upkeep.KEEP_BREAKER
     assert drop_old(world.do, None) == 0
     world.pass_s(1)
     assert drop_old(world.do, None) == 1

@@ -26,7 +26,7 @@ from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import attempts as queue_attempts
 from tasks.store.queue import leases, nodes, tasks, transitions
-from tasks.store.queue.hosts import rest_host
+from tasks.store.queue.hosts import rest_hosts
 from tasks.store.queue.leases import Grant
 from tasks.store.queue.nodes import Node
 from tasks.store.queue.tasks import NewTask
@@ -256,7 +256,7 @@ def test_hosts_that_give_pages_after_a_rest_refuse_the_node_no_more(world):
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
     with world.store.begin(now=long_ago) as tx:
         for host in ("www.baidu.com", SITE, "elsewhere.cn"):
-            rest_host(tx, "n1", Rest(host, "captcha", lambda _times: 600.0))
+            rest_hosts(tx, [("n1", Rest(host, "captcha", lambda _times: 600.0))])
     world.web.answers[SEARCH] = result_page(hit(1), found=1)
     world.web.answers[hit(1)] = complaint("一")
     assert world.run()

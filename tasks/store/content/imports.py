@@ -65,8 +65,7 @@ def are_known(tx: Transaction, came: Sequence[ImportedReview]) -> list[bool]:
     given = {"pages": {one.page for one in came}, "keys": {one.review.key for one in came}}
     seen = {(bytes(page), key) for page, key in tx.rows(_STORED, **given)}
     repeated = []
-    for one in came:
-        pair = one.page, one.review.key
+    for pair in [(one.page, one.review.key) for one in came]:
         repeated.append(pair in seen)
         seen.add(pair)
     return repeated
@@ -107,17 +106,11 @@ def save(
     at = max(tx.now, *(page.changed_at for page in pages.values()))
     repeated = are_known(tx, came)
     fresh = [(pages[one.page], one) for one, is_known in zip(came, repeated, strict=True) if not is_known]
-    reviews.insert(
-        tx,
-        [(page.id, [record_of(PageOrigin(one.url, one.site, "", None), one.review)]) for page, one in fresh],
-        at=at,
-    )
+    origins = [PageOrigin(one.url, one.site, "", None) for _, one in fresh]
+    records = [[record_of(origin, one.review)] for origin, (_, one) in zip(origins, fresh, strict=True)]
+    reviews.insert(tx, zip([page.id for page, _ in fresh], records, strict=True), at=at)
     more = Counter(page for page, _ in fresh)
-    new = {page_id for _, page_id in made}
-    counts = [
-        {"id": page.id, "reviews": page.reviews + n, "checked_at": None if page.id in new else at}
-        for page, n in more.items()
-    ]
+    counts = [{"id": page.id, "reviews": page.reviews + n, "checked_at": at} for page, n in more.items()]
     tx.update("pages", ("id",), counts)
     return repeated
 

@@ -251,9 +251,8 @@ def end_targets(tx: Transaction, items: Sequence[TargetEnd]) -> list[None]:
     for (state, reason, counts), targets in groups.items():
         tx.later(_END, targets=targets, state=state, reason=reason, times=int(counts))
     if unchanged:
-        known = find_pages(tx, {key for key, _ in unchanged}, {product_id for _, product_id in unchanged})
-        pairs = [(known[key], product_id) for key, product_id in sorted(unchanged)]
-        _link_known(tx, [pair for pair in pairs if pair[1] not in pair[0].linked_to])
+        known = find_pages(tx, {key for key, _ in unchanged})
+        _link_known(tx, [(known[key], product_id) for key, product_id in unchanged])
         tx.later(_CHECK, pages=[page.id for page in known.values()], now=tx.now)
     return [None] * len(items)
 

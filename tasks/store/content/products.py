@@ -7,9 +7,9 @@ like an imported one.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from splitter.errors import InputError
 from splitter.normalize import name_key
@@ -114,18 +114,8 @@ def add(tx: Transaction, product: NewProduct) -> bool:
 
     An imported product can be added by its name a second time: from then on it is crawled.
     """
-    product_id = tx.value(
-        _ADD,
-        name=product.name,
-        name_key=name_key(product.name),
-        now=tx.now,
-        keywords=product.own_keywords,
-        aliases=product.aliases,
-        sites=product.sites,
-        priority=product.priority,
-        pages=product.pages,
-        category=product.category,
-    )
+    values = {**asdict(product), "keywords": product.own_keywords, "name_key": name_key(product.name)}
+    product_id = tx.value(_ADD, now=tx.now, **values)
     if product_id is None:
         return False
     restore_links(tx, product_id)
@@ -212,17 +202,12 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
     key = None if change.name is None else name_key(change.name)
     if (other := tx.value(_SAME_NAME, key=key, id=product_id)) is not None:
         raise InputError(f"there is a product {other!r} already; give another name")
-    changes: dict[str, Any] = {
-        "name": change.name,
-        "name_key": key,
-        "category": change.category,
-        "priority": change.priority,
-        "pages": change.pages,
-        "sites": change.sites,
-        "keywords": None if again is None else again.own_keywords,
-        "aliases": None if again is None else again.aliases,
-    }
-    given = {column: value for column, value in changes.items() if value is not None}
+    names = ("name", "category", "priority", "pages", "sites")
+    given = {name: value for name in names if (value := getattr(change, name)) is not None}
+    if key is not None:
+        given["name_key"] = key
+    if again is not None:
+        given |= {"keywords": again.own_keywords, "aliases": again.aliases}
     if change.all_sites:
         given["sites"] = None
     if given:
@@ -230,22 +215,19 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
     if change.sites is not None or change.all_sites:
         restore_links(tx, product_id)
     if change.priority is not None:
-        own = {"product_id": product_id, "priority": change.priority}
-        tx.update("subtasks", ("product_id",), [own])
+        tx.update("subtasks", ("product_id",), [{"product_id": product_id, "priority": change.priority}])
     cancelled = 0
     if again is not None:
         cancelled = _end_work(tx, product_id, "the product was changed")
         _begin_round(tx, product_id, again)
         schedules.restart_interval(tx, product_id)
     if (every := change.recrawl_every) is not None:
-        last = (
-            tx.time("SELECT max(created_at) FROM virtual_tasks WHERE product_id = :id", id=product_id)
-            or tx.now
-        )
+        last = tx.time(_LAST_ROUND, id=product_id) or tx.now
         schedules.recrawl(tx, product_id, Recurrence(every=every) if every else None, last + every)
     return cancelled
 
 
+_LAST_ROUND = "SELECT max(created_at) FROM virtual_tasks WHERE product_id = :id"
 _SAME_NAME = "SELECT name FROM products WHERE name_key = :key AND id <> :id LIMIT 1"
 
 

@@ -39,13 +39,8 @@ def remove_reviews(tx: Transaction, product_id: int) -> Removed:
         for statement in _PROMOTE:
             tx.later(statement, old=old, new=new)
     alone = [one for (one,) in tx.rows(_ALONE, product=product_id)]
-    imported = [one for (one,) in tx.rows(_IMPORTED, product=product_id)]
     for statement in _REMOVE:
         tx.later(statement, product=product_id)
-    for start in range(0, len(imported), _AT_ONCE):
-        some = imported[start : start + _AT_ONCE]
-        tx.later("DELETE FROM page_products WHERE page_id IN :pages", pages=some)
-        tx.later("DELETE FROM pages WHERE id IN :pages", pages=some)
     reposts.pull_back(tx)
     return Removed(deleted, kept, alone)
 
@@ -80,8 +75,6 @@ _ALONE = f"""
     SELECT review_id FROM review_links WHERE original_id IN ({_DOOMED}) AND review_id NOT IN ({_DOOMED})
     ORDER BY review_id
 """
-_AT_ONCE = 500
-_IMPORTED = f"SELECT id FROM pages WHERE id IN ({_OWN}) AND source IS NOT NULL"
 _REMOVE = (
     f"DELETE FROM review_links WHERE review_id IN ({_DOOMED}) OR original_id IN ({_DOOMED})",
     f"DELETE FROM review_bands WHERE review_id IN ({_DOOMED})",
@@ -90,6 +83,11 @@ _REMOVE = (
     UPDATE pages SET reviews = 0, title = '', content_hash = '', etag = NULL, last_modified = NULL
     WHERE id IN ({_OWN}) AND source IS NULL
     """,
+    f"""
+    DELETE FROM page_products
+    WHERE page_id IN (SELECT id FROM pages WHERE id IN ({_OWN}) AND source IS NOT NULL)
+    """,
+    "DELETE FROM pages WHERE source IS NOT NULL AND NOT EXISTS (SELECT 1 FROM page_products WHERE page_id = pages.id)",
     # Near products that lost these pages to the removed one may have them now.
     f"""
     UPDATE page_products SET verdict = '{Verdict.UNJUDGED}'

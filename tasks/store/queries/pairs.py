@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import Transition
 from tasks.store.queue.attempts import ATTEMPT_COUNTS, ATTEMPT_SUMS
+from tasks.store.queue.nodes import list_nodes
 from tasks.store.sql.transaction import Transaction
 
 K = TypeVar("K")
@@ -256,20 +257,19 @@ class Decision:
 
     subtask_id: int
     at: datetime
-    detail: Mapping[str, Any] | None
+    detail: Mapping[str, Any]
 
 
 def get_last_decision(tx: Transaction, site: str, node: str) -> Decision | None:
-    """Return the last decision that gave a node work of a site; `None` if there is none."""
-    found = tx.record(Decision, _DECISION, site=site, node=node)
-    return found if found is not None and found.detail else None
+    """Return the last decision that gave a node work of a site; `None` if there is none with its reasons."""
+    return tx.record(Decision, _DECISION, site=site, node=node)
 
 
 _DECISION = f"""
     SELECT e.subtask_id, e.at, e.detail
     FROM (SELECT id, subtask_id FROM attempts WHERE site = :site AND node = :node ORDER BY id DESC LIMIT 1) a
     JOIN events e ON e.subtask_id = a.subtask_id AND e.attempt_id = a.id AND e.transition = '{Transition.ALLOCATE}'
-    ORDER BY e.id DESC LIMIT 1
+    WHERE e.detail IS NOT NULL
 """
 
 
@@ -316,12 +316,6 @@ _RECORDED = """
 """
 
 
-class _Machine(NamedTuple):
-    name: str
-    parameters: Mapping[str, float | None] | None
-
-
 def list_node_parameters(tx: Transaction) -> dict[str, Mapping[str, float | None]]:
     """Return the parameters of each node's machine, if the node reported them."""
-    found = tx.records(_Machine, "SELECT name, parameters FROM nodes ORDER BY name")
-    return {one.name: one.parameters for one in found if one.parameters}
+    return {row.name: row.parameters for row in list_nodes(tx) if row.parameters}

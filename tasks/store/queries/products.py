@@ -6,7 +6,7 @@ Reads only. Coverage is the share of a search's hits that is stored: stored / mi
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -187,13 +187,9 @@ class Coverage:
 
     def __add__(self, other: Coverage) -> Coverage:
         """Return the coverage of the tasks of both."""
-        return Coverage(
-            self.stored + other.stored,
-            self.reachable + other.reachable,
-            self.tasks + other.tasks,
-            self.known + other.known,
-            dict(Counter(self.rests_on) + Counter(other.rests_on)),
-        )
+        names = ("stored", "reachable", "tasks", "known")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Coverage(**sums, rests_on=dict(Counter(self.rests_on) + Counter(other.rests_on)))
 
 
 class _Task(NamedTuple):
@@ -214,28 +210,22 @@ def get_coverages(tx: Transaction, cap_of: Callable[[str], int]) -> dict[int, Co
     Args:
         cap_of: the most hits an engine lists for one query, by the engine's name.
     """
-    divided: dict[int, list[int | None]] = {}  # found of each partition of the tasks that have several
+    divided: dict[int, list[int | None]] = defaultdict(
+        list
+    )  # found of each partition of tasks that have several
     for task_id, n in tx.rows(_DIVIDED):
-        divided.setdefault(task_id, []).append(n)
-    covered: dict[int, Coverage] = {}
+        divided[task_id].append(n)
+    covered: dict[int, Coverage] = defaultdict(Coverage)
     for task in tx.records(_Task, _COVERED):
-        reachable = 0
+        one = Coverage(tasks=1, rests_on={task.found_provenance: 1})
         if task.found is not None:
             inside = divided.get(task.id, [task.found])
             # While a partition's found is unknown, partitioning goes on, and all hits may be reached.
             whole = task.found_provenance == Provenance.COUNTED or None in inside
-            reachable = (
-                task.found if whole else sum(min(n, cap_of(task.engine)) for n in inside if n is not None)
-            )
-        one = Coverage(
-            task.stored - task.removed if task.found is not None else 0,
-            reachable,
-            1,
-            int(task.found is not None),
-            {task.found_provenance: 1},
-        )
-        covered[task.product_id] = covered.get(task.product_id, Coverage()) + one
-    return covered
+            listed = [task.found] if whole else [min(n or 0, cap_of(task.engine)) for n in inside]
+            one = replace(one, stored=task.stored - task.removed, reachable=sum(listed), known=1)
+        covered[task.product_id] += one
+    return dict(covered)
 
 
 _COVERED = f"""

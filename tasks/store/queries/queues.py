@@ -5,6 +5,7 @@ Queries about what happened lately are bounded: they look at the newest rows, ho
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from tasks.domain.breaker import Breaker
-from tasks.domain.host_wait import UNREACHABLE, HostWait
+from tasks.domain.host_wait import UNREACHABLE
 from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
 from tasks.store.queue import nodes, transitions
@@ -132,14 +133,14 @@ class _Waiting(NamedTuple):
     """Subtasks in WAIT of one site and kind.
 
     Attributes:
-        host, cause: as of `HostWait`, if they were released with a time that has not come.
+        host, cause: as of `HostWait`, if they were released with a time that has not come; else empty.
         until: that time, of the first of them.
     """
 
     site: str
     kind: str
-    host: str | None
-    cause: str | None
+    host: str
+    cause: str
     until: datetime | None
     subtasks: int
     left: int
@@ -156,27 +157,18 @@ def list_host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta)
     """
     rests = {(one.host, one.node): one for one in list_rests(tx) if one.until > tx.now or one.unanswered}
     able = nodes.list_live(tx, silent_after) or [row for row in nodes.list_nodes(tx) if not row.drained]
-    found: dict[HostWait, list[tuple[datetime, _Waiting]]] = {}
+    found: dict[tuple[str, str], list[tuple[datetime, _Waiting]]] = defaultdict(list)
     for group in tx.records(_Waiting, _HELD, now=tx.now):
         names = [node.name for node in able if group.kind in node.kinds]
         rest = _find_rest(hosts_of(group.site), names, rests)
-        resting = HostWait(rest.host, rest.cause) if rest is not None else None
-        wait = HostWait(group.host, group.cause) if group.host and group.cause else resting
-        ends = [group.until] if group.until is not None and group.host and group.cause else []
-        if rest is not None and wait == resting:
-            ends.append(rest.until)
-        if wait is not None:
-            found.setdefault(wait, []).append((max(ends), group))
-    rows = [
-        HostQueue(
-            host=wait.host,
-            cause=wait.cause,
-            until=min(until for until, _ in groups),
-            subtasks=sum(group.subtasks for _, group in groups),
-            left=sum(group.left for _, group in groups),
-        )
-        for wait, groups in found.items()
-    ]
+        if wait := group if group.host else rest:
+            ends = [one.until for one in (group, rest) if one is not None and one.until is not None]
+            found[wait.host, wait.cause].append((max(ends), group))
+    rows = []
+    for (host, cause), groups in found.items():
+        until, left = min(until for until, _ in groups), sum(group.left for _, group in groups)
+        subtasks = sum(group.subtasks for _, group in groups)
+        rows.append(HostQueue(host=host, cause=cause, until=until, subtasks=subtasks, left=left))
     return sorted(rows, key=lambda one: (-one.subtasks, one.host, one.cause))
 
 
@@ -191,10 +183,11 @@ def _find_rest(
     return None
 
 
+_IS_HELD = "not_before > :now AND wait_host IS NOT NULL"
 _HELD = f"""
-    SELECT site, kind, CASE WHEN not_before > :now THEN wait_host END AS host,
-        CASE WHEN not_before > :now THEN wait_reason END AS cause,
-        min(CASE WHEN not_before > :now THEN not_before END) AS until, count(*) AS subtasks, sum("left") AS "left"
+    SELECT site, kind, CASE WHEN {_IS_HELD} THEN wait_host ELSE '' END AS host,
+        CASE WHEN {_IS_HELD} THEN wait_reason ELSE '' END AS cause,
+        min(not_before) FILTER (WHERE {_IS_HELD}) AS until, count(*) AS subtasks, sum("left") AS "left"
     FROM subtasks WHERE state = '{State.WAIT}' GROUP BY 1, 2, 3, 4
 """
 

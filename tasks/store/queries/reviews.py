@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from splitter.errors import InputError
 from splitter.spans import CHINA
@@ -98,9 +98,16 @@ class ReviewRow:
         return self.near_of if self.same_as is None else self.same_as
 
 
+_IS_NEWEST = """
+    r.id >= (SELECT min(id) FROM (SELECT id FROM reviews WHERE refused IS NULL ORDER BY id DESC LIMIT :newest) newest)
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFilter:
     """A filter of reviews: every field must match; empty and `None` match all.
+
+    A field's annotation holds its condition in SQL.
 
     Attributes:
         words: each is somewhere in title or body, whatever its case.
@@ -117,44 +124,27 @@ class ReviewFilter:
     """
 
     words: tuple[str, ...] = ()
-    product: int | None = None
-    products: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ()
-    since: datetime | None = None
-    written_from: datetime | None = None
-    written_before: datetime | None = None
-    dated_from: datetime | None = None
-    dated_before: datetime | None = None
-    voices: tuple[Voice, ...] = ()
-    newest: int | None = None
-    after: int | None = None
-    upto: int | None = None
-    linked_after: int | None = None
-    linked_upto: int | None = None
+    product: Annotated[int | None, "p.id = :product"] = None
+    products: Annotated[tuple[str, ...], "p.name IN :products"] = ()
+    sites: Annotated[tuple[str, ...], "r.site IN :sites"] = ()
+    since: Annotated[datetime | None, "r.collected_at >= :since"] = None
+    written_from: Annotated[datetime | None, "r.published_at >= :written_from"] = None
+    written_before: Annotated[datetime | None, "r.published_at < :written_before"] = None
+    dated_from: Annotated[datetime | None, "coalesce(r.published_at, r.collected_at) >= :dated_from"] = None
+    dated_before: Annotated[datetime | None, "coalesce(r.published_at, r.collected_at) < :dated_before"] = (
+        None
+    )
+    voices: Annotated[tuple[Voice, ...], "r.voice IN :voices"] = ()
+    newest: Annotated[int | None, _IS_NEWEST] = None
+    after: Annotated[int | None, "r.id > :after"] = None
+    upto: Annotated[int | None, "r.id <= :upto"] = None
+    linked_after: Annotated[int | None, "l.serial > 0 AND l.serial > :linked_after"] = None
+    linked_upto: Annotated[int | None, "l.serial <= :linked_upto"] = None
 
 
 ALL = ReviewFilter()
-
-_NEWEST = "SELECT id FROM reviews WHERE refused IS NULL ORDER BY id DESC LIMIT :newest"
-_DATED = "coalesce(r.published_at, r.collected_at)"
-_CONDITIONS = {
-    "product": "p.id = :product",
-    "products": "p.name IN :products",
-    "sites": "r.site IN :sites",
-    "since": "r.collected_at >= :since",
-    "written_from": "r.published_at >= :written_from",
-    "written_before": "r.published_at < :written_before",
-    "dated_from": f"{_DATED} >= :dated_from",
-    "dated_before": f"{_DATED} < :dated_before",
-    "voices": "r.voice IN :voices",
-    "newest": f"r.id >= (SELECT min(id) FROM ({_NEWEST}) newest)",
-    "after": "r.id > :after",
-    "upto": "r.id <= :upto",
-    "linked_after": "l.serial > 0 AND l.serial > :linked_after",
-    "linked_upto": "l.serial <= :linked_upto",
-}
-"""The condition of each field of a filter."""
-
+_HINTS = get_type_hints(ReviewFilter, include_extras=True)
+_CONDITIONS = {name: hint.__metadata__[0] for name, hint in _HINTS.items() if name != "words"}
 _HAS_WORD = (
     "(lower(r.body) LIKE lower(:word_{0}) ESCAPE '/' OR lower(r.title) LIKE lower(:word_{0}) ESCAPE '/')"
 )

@@ -5,9 +5,10 @@ Each attempt ends once. The same transaction moves its subtask and adds it to th
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tasks.domain.attempt_end import AttemptEnd, AttemptFacts, AttemptReport, Decide
@@ -49,35 +50,20 @@ def close_many(tx: Transaction, items: Sequence[Close]) -> list[bool]:
             closed.setdefault(item.lease, item)
     gave_pages = {(host, lease.node) for lease, item in closed.items() for host in item.report.page_hosts}
     hosts.close_breakers(tx, gave_pages)
-    unasked = {item.report.unasked.host for item in closed.values() if item.report.unasked is not None}
-    if unasked:
-        # All their rests in one order, before those of single nodes: other nodes close attempts there as well.
-        hosts.lock_rests(tx, unasked)
-    for lease, item in closed.items():
-        for rest in item.report.rests:
-            hosts.rest_host(tx, lease.node, rest)
-    _end_all(tx, _decide_all(tx, [(locked[lease], item) for lease, item in closed.items()]))
-    return [closed.get(item.lease) is item for item in items]
-
-
-CLOSE_ATTEMPTS: BatchOperation[Close, bool] = BatchOperation(6, close_many)
-
-
-def _decide_all(tx: Transaction, closed: Sequence[tuple[LockedSubtask, Close]]) -> list[_Ended]:
-    """Decide about each attempt, by the nodes that are alive now and the rests of the host it could not ask."""
-    unasked = [item.report.unasked for _, item in closed if item.report.unasked is not None]
+    refusals = [(lease.node, rest) for lease, item in closed.items() for rest in item.report.rests]
+    unasked = [item.report.unasked for item in closed.values() if item.report.unasked is not None]
+    rests = hosts.rest_hosts(tx, refusals, {one.host for one in unasked})
     live: list[nodes.Node] = []
-    rests: dict[tuple[str, str], Breaker] = {}
     if unasked:
         live = nodes.list_live(tx, timedelta(seconds=max(one.silent_after_s for one in unasked)))
-        rests = {(one.host, one.node): one for one in hosts.lock_rests(tx, {one.host for one in unasked})}
     ended: list[_Ended] = []
     changed: dict[tuple[str, str], Breaker] = {}
-    for row, item in closed:
+    for lease, item in closed.items():
+        row = locked[lease]
         able = [one for one in live if row.kind in one.kinds and row.assigned_node in (None, one.name)]
         facts = AttemptFacts(
             at=tx.now,
-            node=item.lease.node,
+            node=lease.node,
             unanswered=row.idle_releases,
             is_assigned=row.assigned_node is not None,
             addresses={one.name: one.permit_address for one in able},
@@ -87,27 +73,23 @@ def _decide_all(tx: Transaction, closed: Sequence[tuple[LockedSubtask, Close]]) 
         changed |= {(one.host, one.node): one for one in end.rests}
         ended.append((row, end, item.report))
     hosts.prolong_rests(tx, changed.values())
-    return ended
+    _end_all(tx, ended)
+    return [closed.get(item.lease) is item for item in items]
 
 
-def release(tx: Transaction, given_back: Mapping[Lease, str], *, skip_locked: bool = False) -> list[Lease]:
-    """Move leases that have not begun back to WAIT without a recall.
+CLOSE_ATTEMPTS: BatchOperation[Close, bool] = BatchOperation(6, close_many)
+
+
+def release(tx: Transaction, given_back: Mapping[Lease, str], *, skip_locked: bool = False) -> int:
+    """Move leases that have not begun, and are not over, back to WAIT without a recall; return how many.
 
     Args:
         given_back: each lease with the reason, for the event log.
         skip_locked: pass over those that another transaction has locked.
-
-    Returns:
-        Those that were released: not the ones that are over or have begun.
     """
     locked = lock_leased(tx, given_back, skip_locked=skip_locked)
-    released = {lease: row for lease, row in locked.items() if not row.lease_started}
-    _end_all(tx, [(row, _released(given_back[lease]), None) for lease, row in released.items()])
-    return list(released)
-
-
-def _released(why: str) -> AttemptEnd:
-    return AttemptEnd(AttemptOutcome.RELEASED, why=why)
+    ends = {lease: AttemptEnd(AttemptOutcome.RELEASED, why=why) for lease, why in given_back.items()}
+    return _end_all(tx, [(row, ends[lease], None) for lease, row in locked.items() if not row.lease_started])
 
 
 def release_leases(tx: Transaction, node: str | None, why: str) -> int:
@@ -118,8 +100,7 @@ def release_leases(tx: Transaction, node: str | None, why: str) -> int:
         why: for the event log.
     """
     gone = tx.records(LockedSubtask, _OF_NODE, node=node)
-    _end_all(tx, [(row, _released(why), None) for row in gone])
-    return len(gone)
+    return _end_all(tx, [(row, AttemptEnd(AttemptOutcome.RELEASED, why=why), None) for row in gone])
 
 
 _OF_NODE = f"""
@@ -128,20 +109,19 @@ _OF_NODE = f"""
 """
 
 
-def silence(tx: Transaction, overdue: Mapping[Lease, FailureReason]) -> list[Lease]:
+def silence(tx: Transaction, overdue: Mapping[Lease, FailureReason]) -> int:
     """Take back leases that ran out, each with its reason: CRAWL to FAILED, attempts closed as silent.
 
+    Leases that are over, or were renewed since `leases.list_overdue` read them, are left as they are, and so are those
+    that another transaction has locked: it may be renewing or closing them.
+
     Returns:
-        Those that were taken back: not the ones that are over, nor those renewed since `leases.list_overdue` read them,
-        nor those that another transaction has locked: it may be renewing or closing them.
+        How many were taken back.
     """
     locked = lock_leased(tx, overdue, skip_locked=True)
-    silent = {
-        lease: row for lease, row in locked.items() if row.lease_deadline and row.lease_deadline <= tx.now
-    }
-    ends = {lease: AttemptEnd(AttemptOutcome.SILENT, overdue[lease]) for lease in silent}
-    _end_all(tx, [(row, ends[lease], None) for lease, row in silent.items()])
-    return list(silent)
+    ends = {lease: AttemptEnd(AttemptOutcome.SILENT, reason) for lease, reason in overdue.items()}
+    silent = [(lease, row) for lease, row in locked.items() if (row.lease_deadline or tx.now) <= tx.now]
+    return _end_all(tx, [(row, ends[lease], None) for lease, row in silent])
 
 
 def cancel(tx: Transaction, subtask_id: int, why: str) -> None:
@@ -172,36 +152,36 @@ TRANSITIONS = {
 """The transition of a subtask whose attempt ends so."""
 
 
-def _end_all(tx: Transaction, ended: Sequence[_Ended]) -> None:
-    """End attempts: move their subtasks, close their rows if they are open, add them to their pairs' sums."""
+def _end_all(tx: Transaction, ended: Sequence[_Ended]) -> int:
+    """End attempts: move their subtasks, close their rows, add them to the sums of their pairs; return how many."""
     if not ended:
-        return
+        return 0
     left = count_left(tx, [row.id for row, _, _ in ended])
-    open_ones = tx.records(_OpenAttempt, _OPEN, ids=[row.attempt_id for row, _, _ in ended])
-    attempts = {one.id: one for one in open_ones}
-    moves: dict[Transition, list[Move]] = {}
+    numbers = [row.attempt_id for row, _, _ in ended]
+    attempts = {one.id: one for one in tx.records(_OpenAttempt, _OPEN, ids=numbers)}
+    moves: dict[Transition, list[Move]] = defaultdict(list)
     closed, results = [], []
     for row, end, report in ended:
-        counters = report.counters.columns() if report is not None else {}
-        lost_s = 0.0
-        if (attempt := attempts.get(row.attempt_id or 0)) is not None:
-            result = _result(tx.now, attempt, end, report)
-            results.append(result)
-            lost_s = result.lost_s
-            columns = {"id": attempt.id, "reason": end.reason, **counters}
-            columns |= {name: getattr(result, name) for name in _CLOSED}
-            if report is not None:
-                columns["last_response"] = report.last_response
-            closed.append(columns)
-        move = _move(tx.now, row, end, left[row.id], counters, lost_s)
-        moves.setdefault(TRANSITIONS[end.outcome], []).append(move)
+        attempt, counters, told = attempts[row.attempt_id or 0], {}, {}
+        if report is not None:
+            counters, told = report.counters.columns(), {"last_response": report.last_response}
+            counted = {name: counters[name] for name in _COUNTED}  # as stored: the sums are those of the rows
+            attempt = replace(attempt, round_trip=report.round_trip, **counted)
+        result = _close(tx.now, attempt, end)
+        results.append(result)
+        columns = {name: getattr(result, name) for name in _CLOSED}
+        closed.append({"reason": end.reason, **told, **counters, **columns})
+        move = _move(tx.now, row, end, left[row.id], counters, result.lost_s)
+        moves[TRANSITIONS[end.outcome]].append(move)
     for transition, its in moves.items():
         transitions.move(tx, transition, its, State.CRAWL)
     tx.update("attempts", ("id",), closed, shared={"ended_at": tx.now})
     _add_to_pairs(tx, results)
+    return len(ended)
 
 
-_CLOSED = ("offered", "tried", "collected", "lost_s", "outcome")
+_COUNTED = ("offered", "tried", "active_s", "wait_s", "requests")
+_CLOSED = ("id", "offered", "tried", "collected", "lost_s", "outcome")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,16 +200,8 @@ _OPEN = f"""
 """
 
 
-_COUNTED = ("offered", "tried", "active_s", "wait_s", "requests")
-
-
-def _result(
-    now: datetime, attempt: _OpenAttempt, end: AttemptEnd, report: AttemptReport | None
-) -> AttemptResult:
-    """Return what an attempt adds to its pair. Stored pages count, even if its node had no time to report them."""
-    if report is not None:
-        told = report.counters.columns()  # as they are stored, so that the sums are those of the rows
-        attempt = replace(attempt, round_trip=report.round_trip, **{name: told[name] for name in _COUNTED})
+def _close(now: datetime, attempt: _OpenAttempt, end: AttemptEnd) -> _OpenAttempt:
+    """Return an attempt as it ends. Stored pages count, even if its node had no time to report them."""
     is_silent = end.outcome is AttemptOutcome.SILENT
     return replace(
         attempt,
@@ -267,9 +239,9 @@ def _move(
 
 def _add_to_pairs(tx: Transaction, results: Sequence[AttemptResult]) -> None:
     """Add closed attempts to the sums of their pairs, plain and faded."""
-    of: dict[tuple[str, str], list[AttemptResult]] = {}
+    of: dict[tuple[str, str], list[AttemptResult]] = defaultdict(list)
     for one in results:
-        of.setdefault((one.site, one.node), []).append(one)
+        of[one.site, one.node].append(one)
     tx.insert("pair_stats", ("site", "node"), sorted(of), shared={"faded_at": tx.now}, skip_known=True)
     pairs = [f"{site} {node}" for site, node in of]
     rows: list[Any] = tx.records(_StoredPair, _LOCK_PAIRS, sites=list({site for site, _ in of}), pairs=pairs)
@@ -331,16 +303,14 @@ class ChangedPair(PairStats):
 
 def list_changed(tx: Transaction, since: datetime | None) -> list[ChangedPair]:
     """Return the pairs that an attempt was added to after `since`; `None`: all there are."""
-    if since is None:
-        return tx.records(ChangedPair, _ALL)
-    return tx.records(ChangedPair, _CHANGED, since=since)
+    return tx.records(ChangedPair, _CHANGED, since=since or _EVER)
 
 
-_ALL = f"""
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+_CHANGED = f"""
     SELECT site, node, faded_at, tried AS all_tried, wait_s, {", ".join(f"f_{name} AS {name}" for name in SUMS)}
-    FROM pair_stats
+    FROM pair_stats WHERE faded_at > :since
 """
-_CHANGED = f"{_ALL} WHERE faded_at > :since"
 
 
 def list_running(tx: Transaction) -> list[AttemptResult]:

@@ -5,7 +5,7 @@ A breaker without a row is closed. With one it is open until the row's time, the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
@@ -53,53 +53,53 @@ _ROBOTS = """
 """
 
 
-def rest_host(tx: Transaction, node: str, rest: Rest) -> float:
-    """Open the breaker of a host that refused a node's address, for longer with each refusal in a row.
+def rest_hosts(
+    tx: Transaction, refusals: Sequence[tuple[str, Rest]], names: Collection[str] = ()
+) -> dict[tuple[str, str], Breaker]:
+    """Open the breakers of hosts that refused the addresses of nodes, for longer with each refusal in a row.
 
     A refusal while the breaker is open belongs to a request that was in flight: it does not count again and never
     shortens the rest.
 
+    Args:
+        refusals: in their order, each with the node that was refused.
+        names: further hosts.
+
     Returns:
-        Seconds until the host may get a request again.
+        The breakers of all these hosts that are not closed, locked, by host and node.
     """
-    key = {"host": rest.host, "node": node}
-    tx.later(_NEW_REST, cause=rest.cause, now=tx.now, **key)
-    (row,) = tx.records(Breaker, _LOCK_PAIR, now=tx.now, **key)
-    times = row.times if row.until > tx.now else row.times + 1
-    until = tx.now + timedelta(seconds=rest.seconds(times))
-    if until > row.until:
-        prolong_rests(tx, [replace(row, cause=rest.cause, until=until, times=times)])
-    return (max(until, row.until) - tx.now).total_seconds()
+    hosts = {rest.host for _, rest in refusals}.union(names)
+    if not hosts:
+        return {}
+    new = {(rest.host, node): rest.cause for node, rest in refusals}
+    rows = [(*pair, cause) for pair, cause in sorted(new.items())]
+    tx.insert("host_rests", _PAIR, rows, shared={"until": tx.now, "times": 0}, skip_known=True)
+    rests = {(one.host, one.node): one for one in tx.records(Breaker, _LOCK, now=tx.now, names=hosts)}
+    longer = {}
+    for node, rest in refusals:
+        row = rests[rest.host, node]
+        times = row.times if row.until > tx.now else row.times + 1
+        until = tx.now + timedelta(seconds=rest.seconds(times))
+        if until > row.until:
+            row = replace(row, cause=rest.cause, state=BreakerState.OPEN, until=until, times=times)
+            longer[rest.host, node] = rests[rest.host, node] = row
+    prolong_rests(tx, longer.values())
+    return rests
 
 
-_PAIR = "WHERE host = :host AND node = :node"
-_NEW_REST = """
-    INSERT INTO host_rests (host, node, cause, until, times) VALUES (:host, :node, :cause, :now, 0)
-    ON CONFLICT DO NOTHING
-"""
+_PAIR = ("host", "node", "cause")
 _RESTS = f"""
     SELECT host, node, cause, until, times,
         CASE WHEN until > :now THEN '{BreakerState.OPEN}' ELSE '{BreakerState.HALF_OPEN}' END AS state
     FROM host_rests
 """
-_LOCK_PAIR = f"{_RESTS} {_PAIR} FOR UPDATE"
-
-
-def lock_rests(tx: Transaction, names: Collection[str]) -> list[Breaker]:
-    """Lock the breakers of these hosts that are not closed, and return them by host and node."""
-    return tx.records(Breaker, _LOCK, now=tx.now, names=names)
-
-
 _LOCK = f"{_RESTS} WHERE host IN :names ORDER BY host, node FOR UPDATE"
 
 
 def prolong_rests(tx: Transaction, breakers: Iterable[Breaker]) -> None:
     """Store how long hosts rest, by breakers that are locked."""
-    rows = [{name: getattr(one, name) for name in _STORED} for one in breakers]
-    tx.update("host_rests", ("host", "node"), rows)
-
-
-_STORED = ("host", "node", "cause", "until", "times")
+    rows = [{name: getattr(one, name) for name in (*_PAIR, "until", "times")} for one in breakers]
+    tx.update("host_rests", _PAIR[:2], rows)
 
 
 def close_breakers(tx: Transaction, pairs: Collection[tuple[str, str]]) -> None:
@@ -120,7 +120,7 @@ _MAY_BE_PROBED = f"""
         WHERE back.host = :host AND back.node = :node AND back.until <= :now AND back.cause = '{UNREACHABLE}'
     )
 """
-_CLOSE = f"DELETE FROM host_rests {_PAIR} AND until <= :now"
+_CLOSE = "DELETE FROM host_rests WHERE host = :host AND node = :node AND until <= :now"
 
 
 def list_rests(tx: Transaction) -> list[Breaker]:

@@ -162,17 +162,11 @@ def grant(tx: Transaction, grants: Iterable[Grant], start_within: timedelta) -> 
         shared={"allocated_at": tx.now, "errors": {}},
     )
     leases = sorted((Lease(*row) for row in made), key=lambda lease: lease.attempt_id)
-    moves = [
-        Move(
-            lease.subtask_id,
-            {"attempts": waiting[lease.subtask_id].attempts + 1, **transitions.NO_WAIT},
-            lease.token,
-            lease.attempt_id,
-            lease.node,
-            detail=wanted[lease.subtask_id].detail,
-        )
-        for lease in leases
-    ]
+    moves = []
+    for lease in leases:
+        values = {"attempts": waiting[lease.subtask_id].attempts + 1, **transitions.NO_WAIT}
+        number, detail = lease.subtask_id, wanted[lease.subtask_id].detail
+        moves.append(Move(number, values, lease.token, lease.attempt_id, lease.node, detail=detail))
     transitions.move(tx, Transition.ALLOCATE, moves, until=tx.now + start_within)
     return leases
 
@@ -265,8 +259,7 @@ def list_overdue(tx: Transaction, limit: int) -> list[tuple[Lease, bool]]:
 
 def list_unstarted(tx: Transaction, node: str | None) -> list[Lease]:
     """Return the leases that a node has not begun; `None`: those of nodes that stopped in order and are not back."""
-    rows = tx.rows(_OF_GONE) if node is None else tx.rows(_UNSTARTED, node=node)
-    return [Lease(*lease) for _, *lease in rows]
+    return [Lease(*lease) for _, *lease in tx.rows(_UNSTARTED, node=node)]
 
 
 _OPEN = f"""
@@ -274,7 +267,5 @@ _OPEN = f"""
     FROM subtasks s JOIN attempts a ON a.id = s.attempt_id WHERE s.state = '{State.CRAWL}'
 """
 _OVERDUE = f"{_OPEN} AND s.lease_deadline <= :now ORDER BY s.id LIMIT :limit"
-_UNSTARTED = f"{_OPEN} AND NOT s.lease_started AND s.lease_node = :node ORDER BY s.id"
-_OF_GONE = f"""
-    {_OPEN} AND NOT s.lease_started AND s.lease_node IN (SELECT name FROM nodes WHERE seen_at IS NULL) ORDER BY s.id
-"""
+_STOPPED = "CAST(:node AS text) IS NULL AND s.lease_node IN (SELECT name FROM nodes WHERE seen_at IS NULL)"
+_UNSTARTED = f"{_OPEN} AND NOT s.lease_started AND (s.lease_node = :node OR {_STOPPED}) ORDER BY s.id"

@@ -100,21 +100,19 @@ def register(tx: Transaction, node: Node, entries: Mapping[str, str] = MappingPr
 
 
 def _columns(node: Node) -> dict[str, object]:
-    return {
-        "name": node.name,
-        "kinds": sorted(node.kinds),
-        "slots": node.slots,
-        "address": node.address,
-        "machine": node.machine,
-    }
+    proxy = node.proxy.url if node.proxy is not None else None
+    return {**asdict(node), "kinds": sorted(node.kinds), "proxy": proxy}
 
 
-_REGISTER = """
-    INSERT INTO nodes (name, kinds, slots, address, machine, catalog, entries, seen_at, registered_at)
-    VALUES (:name, :kinds, :slots, :address, :machine, :catalog, :entries, :now, :now)
+_CHANGED = """
     ON CONFLICT (name) DO UPDATE SET kinds = excluded.kinds, slots = excluded.slots, address = excluded.address,
-        machine = excluded.machine, catalog = excluded.catalog, entries = excluded.entries,
-        seen_at = excluded.seen_at, registered_at = excluded.registered_at
+        machine = excluded.machine
+"""
+_REGISTER = f"""
+    INSERT INTO nodes (name, kinds, slots, address, machine, catalog, entries, seen_at, registered_at)
+    VALUES (:name, :kinds, :slots, :address, :machine, :catalog, :entries, :now, :now) {_CHANGED},
+        catalog = excluded.catalog, entries = excluded.entries, seen_at = excluded.seen_at,
+        registered_at = excluded.registered_at
 """
 
 
@@ -138,19 +136,16 @@ def add(tx: Transaction, node: Node, slots: int | None) -> None:
     Raises:
         InputError: a node of that name was added already.
     """
-    proxy = node.proxy.url if node.proxy is not None else None
-    if not tx.run(_ADD, chosen_slots=slots, proxy=proxy, now=tx.now, **_columns(node)):
+    if not tx.run(_ADD, chosen_slots=slots, now=tx.now, **_columns(node)):
         raise InputError(
             f"node {node.name!r} was added already: name another, or `reviewloop nodes remove {node.name}` first"
         )
 
 
-_ADD = """
+_ADD = f"""
     INSERT INTO nodes (name, kinds, slots, address, machine, registered_at, added_at, chosen_slots, proxy)
-    VALUES (:name, :kinds, :slots, :address, :machine, :now, :now, :chosen_slots, :proxy)
-    ON CONFLICT (name) DO UPDATE SET kinds = excluded.kinds, slots = excluded.slots, address = excluded.address,
-        machine = excluded.machine, added_at = excluded.added_at, chosen_slots = excluded.chosen_slots,
-        proxy = excluded.proxy
+    VALUES (:name, :kinds, :slots, :address, :machine, :now, :now, :chosen_slots, :proxy) {_CHANGED},
+        added_at = excluded.added_at, chosen_slots = excluded.chosen_slots, proxy = excluded.proxy
     WHERE nodes.added_at IS NULL
 """
 
@@ -263,10 +258,10 @@ def find(tx: Transaction, name: str) -> Node | None:
 
 def get(tx: Transaction, name: str) -> Node:
     """Return the node of that name. Raises UnknownNode."""
-    if (node := find(tx, name)) is not None:
-        return node
-    known = ", ".join(known for (known,) in tx.rows("SELECT name FROM nodes ORDER BY name")) or "none yet"
-    raise UnknownNode(f"there is no node {name!r}; registered: {known}")
+    if (node := find(tx, name)) is None:
+        known = ", ".join(one.name for one in list_nodes(tx)) or "none yet"
+        raise UnknownNode(f"there is no node {name!r}; registered: {known}")
+    return node
 
 
 def list_nodes(tx: Transaction) -> list[NodeRow]:
@@ -280,10 +275,9 @@ _LISTED = f"""
         coalesce(leases.waiting, 0) AS waiting,
         CASE WHEN leases.last_start > leases.since THEN leases.last_start ELSE leases.since END AS waits_since
     FROM nodes n LEFT JOIN (
-        SELECT s.lease_node, count(CASE WHEN s.lease_started THEN 1 END) AS running,
-            count(CASE WHEN NOT s.lease_started THEN 1 END) AS waiting,
-            min(CASE WHEN NOT s.lease_started THEN a.allocated_at END) AS since,
-            max(CASE WHEN s.lease_started THEN a.started_at END) AS last_start
+        SELECT s.lease_node, count(*) FILTER (WHERE s.lease_started) AS running, max(a.started_at) AS last_start,
+            count(*) FILTER (WHERE NOT s.lease_started) AS waiting,
+            min(a.allocated_at) FILTER (WHERE NOT s.lease_started) AS since
         FROM subtasks s JOIN attempts a ON a.id = s.attempt_id WHERE s.state = '{State.CRAWL}' GROUP BY s.lease_node
     ) leases ON leases.lease_node = n.name
     ORDER BY n.name
@@ -292,22 +286,23 @@ _LISTED = f"""
 
 class _NodeEntries(NamedTuple):
     name: str
-    entries: Mapping[str, str] | None
+    entries: Mapping[str, str]
 
 
 def get_entries(tx: Transaction, name: str) -> Mapping[str, str]:
     """Return the entries of a node's catalog, as hashes by site; empty if it reported none."""
-    found = tx.record(_NodeEntries, "SELECT name, entries FROM nodes WHERE name = :name", name=name)
-    return (found.entries if found is not None else None) or {}
+    found = tx.record(_NodeEntries, f"{_ENTRIES} AND name = :name", name=name)
+    return found.entries if found is not None else {}
 
 
 def count_unrendered(tx: Transaction) -> dict[str, int]:
     """Return how many sites of its catalog need a browser, by node without one."""
     found = tx.records(_NodeEntries, _WITHOUT_BROWSER, pattern=as_pattern(NO_BROWSER))
-    return {row.name: list((row.entries or {}).values()).count(NO_BROWSER) for row in found}
+    return {row.name: list(row.entries.values()).count(NO_BROWSER) for row in found}
 
 
-_WITHOUT_BROWSER = "SELECT name, entries FROM nodes WHERE CAST(entries AS text) LIKE :pattern ESCAPE '/'"
+_ENTRIES = "SELECT name, entries FROM nodes WHERE entries IS NOT NULL"
+_WITHOUT_BROWSER = f"{_ENTRIES} AND CAST(entries AS text) LIKE :pattern ESCAPE '/'"
 
 
 def count_browsers(tx: Transaction, silent_after: timedelta) -> tuple[int, int]:

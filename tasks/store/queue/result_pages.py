@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from tasks.domain.hit_count import EngineLimits, hit_count
 from tasks.domain.pages import ResultPage
-from tasks.domain.verdicts import Verdict
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.queue.tasks import lock_partitions, recount
 from tasks.store.sql.transaction import Transaction
@@ -68,16 +68,13 @@ class StoredHits:
     known: frozenset[bytes] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class KnownPage:
+class KnownPage(NamedTuple):
     """A page that is stored.
 
     Attributes:
-        content_hash: empty if its texts were deleted: it is read again if it is found for another product.
+        content_hash: empty if its texts were deleted: it is read again if it is found again.
         checked_at: when it was asked for last.
         etag, last_modified: as answered then.
-        linked: one of the products asked about that it is linked to; None: it is linked to none of them.
-        linked_to: all of these.
     """
 
     key: bytes
@@ -86,39 +83,20 @@ class KnownPage:
     checked_at: datetime
     etag: str | None
     last_modified: str | None
-    linked: int | None
-    linked_to: set[int | None] = field(default_factory=set)
-
-    def is_unread(self, product_id: int) -> bool:
-        """Return True if its texts were deleted and it is new to the product."""
-        return not self.content_hash and product_id not in self.linked_to
 
 
-def find_pages(
-    tx: Transaction, keys: Collection[bytes], product_ids: Collection[int] = ()
-) -> dict[bytes, KnownPage]:
-    """Return the pages that are stored, by key.
-
-    Args:
-        product_ids: products to check for links to the pages.
-    """
-    found: dict[bytes, KnownPage] = {}
-    for row in tx.records(KnownPage, _KNOWN, keys=keys, products=product_ids) if keys else ():
-        found.setdefault(row.key, row).linked_to.add(row.linked)
-    return found
+def find_pages(tx: Transaction, keys: Collection[bytes]) -> dict[bytes, KnownPage]:
+    """Return the pages that are stored, by key."""
+    return {page.key: page for page in tx.records(KnownPage, _KNOWN, keys=keys)} if keys else {}
 
 
-_KNOWN = f"""
-    SELECT p.url_key AS key, p.id, p.content_hash, coalesce(p.checked_at, p.fetched_at) AS checked_at, p.etag,
-        p.last_modified, l.product_id AS linked
-    FROM pages p LEFT JOIN page_products l ON l.page_id = p.id AND l.product_id IN :products
-        AND l.verdict <> '{Verdict.REMOVED}'
-    WHERE p.url_key IN :keys
+_KNOWN = """
+    SELECT url_key AS key, id, content_hash, coalesce(checked_at, fetched_at) AS checked_at, etag, last_modified
+    FROM pages WHERE url_key IN :keys
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Leased:
+class _Leased(NamedTuple):
     """The subtask of a lease in force, with one of its unread result pages."""
 
     id: int
@@ -157,8 +135,7 @@ def save_result_pages(
     valid = [(item, leases[item.lease.token]) for item in items if item.lease.token in leases]
     if not valid:
         return [None] * len(items), ()
-    asked = {hit.key for item, _ in valid for hit in item.hits if not hit.new}
-    known = find_pages(tx, asked, {subtask.product_id for _, subtask in valid})
+    known = find_pages(tx, {hit.key for item, _ in valid for hit in item.hits if not hit.new})
     new = _insert_hits(tx, valid, known)
     tx.later(_READ, ids=[item.target.id for item, _ in valid])
     if past_end := [target_id for item, _ in valid for target_id in item.past_end]:
@@ -171,14 +148,8 @@ def save_result_pages(
         todo = tuple(target for target, is_todo in new.get(item.target.id, ()) if is_todo)
         hits = {hit.key for hit in item.hits if hit.key in known} - {target.key for target in todo}
         stored.append(StoredHits(todo, frozenset(hits)) if item.lease.token in leases else None)
-    # Without the pages that are fetched again.
-    to_link = dict.fromkeys(
-        (known[hit.key], subtask.product_id)
-        for item, subtask in valid
-        for hit in item.hits
-        if hit.key in known and known[hit.key].content_hash
-    )
-    return stored, [(page, product_id) for page, product_id in to_link if product_id not in page.linked_to]
+    found = [(known.get(hit.key), subtask.product_id) for item, subtask in valid for hit in item.hits]
+    return stored, {(page, product_id) for page, product_id in found if page and page.content_hash}
 
 
 _READ = "UPDATE targets SET state = 'stored', reason = 'read' WHERE id IN :ids"
@@ -199,11 +170,9 @@ def _insert_hits(
     for item, subtask in items:
         for hit in item.hits:
             page = known.get(hit.key)
-            is_todo = (
-                page is None
-                or page.is_unread(subtask.product_id)
-                or (item.refresh is not None and page.checked_at <= tx.now - item.refresh)
-            )
+            is_todo = page is None or not page.content_hash
+            if page is not None and item.refresh is not None:
+                is_todo |= page.checked_at <= tx.now - item.refresh
             end = ("todo", None) if is_todo else ("stored", "known")
             pages.setdefault((subtask.task_id, hit.key), item.target.id)
             rows.append((subtask.task_id, subtask.id, "hit", hit.url, hit.key, *end))
@@ -237,7 +206,6 @@ def _count_hits(
     changed, found, log = set(), {}, []
     for item, subtask in items:
         lease, one = item.lease, partitions[subtask.part_id]
-        new_hits = made.pop(item.target.id, 0)
         if item.target.id in unread:
             unread.discard(item.target.id)
             keys = b"".join(hit.key[:_KEY_BYTES] for hit in item.hits)
@@ -249,12 +217,8 @@ def _count_hits(
                 pages_read=one.pages_read + 1,
                 ended=not item.page.more,
             )
-        elif not new_hits:
-            continue
-        hits = hit_count(one, item.limits)
-        partitions[one.id] = replace(
-            one, new_hits=one.new_hits + new_hits, found=hits.found, provenance=hits.provenance
-        )
+        hits, n = hit_count(one, item.limits), one.new_hits + made.pop(item.target.id, 0)
+        partitions[one.id] = replace(one, new_hits=n, found=hits.found, provenance=hits.provenance)
         changed.add(one.id)
         if hits.found is not None:
             counted = {"found": hits.found, "found_provenance": hits.provenance}

@@ -75,14 +75,12 @@ _COLUMNS = """
     id, what AS kind, (SELECT name FROM products WHERE products.id = product_id) AS product, cron, zone, every_s,
     options, paused, next_at, last_at, taken_until, tries, problem
 """
+_SCHEDULES = f"SELECT {_COLUMNS} FROM schedules"
 
 
 def list_schedules(tx: Transaction) -> list[Schedule]:
     """Return every schedule, the next one first, paused ones last."""
-    return tx.records(Schedule, _LIST)
-
-
-_LIST = f"SELECT {_COLUMNS} FROM schedules ORDER BY next_at IS NULL, next_at, id"
+    return tx.records(Schedule, f"{_SCHEDULES} ORDER BY next_at IS NULL, next_at, id")
 
 
 def find(tx: Transaction, which: str) -> Schedule:
@@ -94,10 +92,7 @@ def find(tx: Transaction, which: str) -> Schedule:
     return found
 
 
-_FIND = f"""
-    SELECT {_COLUMNS} FROM schedules
-    WHERE id = :number OR product_id = (SELECT id FROM products WHERE name = :name)
-"""
+_FIND = f"{_SCHEDULES} WHERE id = :number OR product_id = (SELECT id FROM products WHERE name = :name)"
 
 
 def add(tx: Transaction, kind: ScheduleKind, rule: Recurrence, options: Mapping[str, Any]) -> Schedule:
@@ -121,16 +116,14 @@ def recrawl(tx: Transaction, product_id: int, rule: Recurrence | None, next_at: 
 
 
 def _columns(rule: Recurrence) -> dict[str, Any]:
-    return {
-        "cron": rule.cron or None,
-        "zone": rule.zone if rule.cron else None,
-        "every_s": None if rule.cron else rule.every.total_seconds(),
-    }
+    if rule.cron:
+        return {"cron": rule.cron, "zone": rule.zone, "every_s": None}
+    return {"cron": None, "zone": None, "every_s": rule.every.total_seconds()}
 
 
 _CHANGED = """
     SET cron = :cron, zone = :zone, every_s = :every_s, tries = 0, problem = NULL,
-        next_at = CASE WHEN schedules.paused THEN NULL ELSE coalesce(:next_at, schedules.next_at) END
+        next_at = CASE WHEN schedules.paused THEN NULL ELSE :next_at END
 """
 _CHANGE = f"UPDATE schedules {_CHANGED} WHERE id = :id"
 _ADD = f"""
@@ -142,12 +135,11 @@ _ADD = f"""
 
 def restart_interval(tx: Transaction, product_id: int) -> None:
     """Count a product's interval from now on, after a person began its round."""
-    found = tx.record(Schedule, _OF_PRODUCT, product_id=product_id)
-    if found is not None and found.next_at is not None and not found.cron:
+    if (found := tx.record(Schedule, _OF_PRODUCT, product_id=product_id)) is not None:
         change(tx, found, found.rule)
 
 
-_OF_PRODUCT = f"SELECT {_COLUMNS} FROM schedules WHERE product_id = :product_id"
+_OF_PRODUCT = f"{_SCHEDULES} WHERE product_id = :product_id"
 
 
 def remove(tx: Transaction, schedule: Schedule) -> None:

@@ -7,9 +7,9 @@ as a whole, with the last event of a subtask that is DONE or CANCELLED; its row 
 `verify` knows what it can no longer prove. The rows of subtasks, attempts, targets and pages stay.
 
 Silence counts only while a scheduler looks. If the database, Redis or the scheduler was away, or a clock was set, the
-time between two looks is long or negative. At most a quarter of a lease counts: each deadline moves by the rest, or by
-all of it if the clock was set back, but never beyond the deadline of a lease that is renewed now. So a scheduler that
-only looks late, again and again, does not keep leases of dead nodes for ever.
+time between two looks is long or negative. At most a quarter of a lease counts: each deadline moves by the rest. No
+deadline is later than that of a lease that is renewed now, also if the clock was set back. So a scheduler that only
+looks late, again and again, does not keep leases of dead nodes for ever.
 
 The module also stores single values by name: marks of sweeps, measurements of a scheduler, a trained model.
 """
@@ -55,23 +55,14 @@ def drop_old(
     Returns:
         How many rows were looked at.
     """
-    looked = 0
-    for step in retention_steps(keep_log):
-        while go_on() and (n := write(step)):
-            looked += n
-    return looked
-
-
-def retention_steps(keep_log: timedelta | None) -> list[Operation[int]]:
-    """Return the operations that drop old rows, each to be repeated until it returns 0.
-
-    Args:
-        keep_log: see `drop_old`.
-    """
-    parts = [(DETAILS, KEEP_DETAIL), (RESPONSES, KEEP_DETAIL), (REFUSED, KEEP_DETAIL)]
+    parts = [(RESTS, KEEP_BREAKER), *((part, KEEP_DETAIL) for part in (DETAILS, RESPONSES, REFUSED))]
     if keep_log is not None:
         parts += [(LOGS, keep_log), (RESULT_PAGES, keep_log)]
-    return [drop_rests, *(partial(drop_batch, part=part, keep=keep) for part, keep in parts)]
+    looked = 0
+    for part, keep in parts:
+        while go_on() and (n := write(partial(drop_batch, part=part, keep=keep))):
+            looked += n
+    return looked
 
 
 class Aging(NamedTuple):
@@ -97,6 +88,13 @@ def _walk(table: str, at: str) -> str:
     """
 
 
+# Breakers of hosts that no attempt probed; there are few, at most one a host and node.
+RESTS = Aging(
+    "rests",
+    "SELECT 0 AS id, until AS at FROM host_rests ORDER BY until LIMIT :most",
+    ("DELETE FROM host_rests WHERE until < :before",),
+    is_walked=False,
+)
 DETAILS = Aging(
     "details",
     _walk("events", "at"),
@@ -108,7 +106,7 @@ RESPONSES = Aging(
     ("UPDATE attempts SET last_response = NULL WHERE id IN :ids AND last_response IS NOT NULL",),
 )
 # Their rows stay, as they are counted. A page whose reviews were those of no product that it was found for is read
-# again if another product finds it.
+# again if it is found again.
 REFUSED = Aging(
     "refused",
     """
@@ -153,8 +151,8 @@ class _Aged(NamedTuple):
 
 def drop_batch(tx: Transaction, part: Aging, keep: timedelta) -> int:
     """Drop the next rows of a part that are older than `keep`, up to the first that is not; return their number."""
-    if not _is_free(tx):
-        return 0
+    if not try_lock(tx, "retention", _LOCK_S):
+        return 0  # another process drops at this moment: two would wait for each other's rows
     before, after = tx.now - keep, get_mark(tx, part.name) if part.is_walked else 0
     rows = tx.records(_Aged, part.following, after=after, most=BATCH)
     ids = [row.id for row in takewhile(lambda row: row.at is not None and row.at < before, rows)]
@@ -164,18 +162,6 @@ def drop_batch(tx: Transaction, part: Aging, keep: timedelta) -> int:
         if part.is_walked:
             set_mark(tx, part.name, ids[-1])
     return len(ids)
-
-
-def drop_rests(tx: Transaction) -> int:
-    """Drop breakers of hosts that no attempt probed; there are few, at most one a host and node."""
-    if not _is_free(tx):
-        return 0
-    return tx.run("DELETE FROM host_rests WHERE until <= :before", before=tx.now - KEEP_BREAKER)
-
-
-def _is_free(tx: Transaction) -> bool:
-    """Return True if no other process is dropping at this moment: two would wait for each other's rows."""
-    return try_lock(tx, "retention", _LOCK_S)
 
 
 _LEAST = timedelta(seconds=5)
@@ -199,19 +185,13 @@ def bridge_lapse(tx: Transaction, silent_after: timedelta, *, is_new: bool) -> N
     limit = max(_LEAST, silent_after / _SHARE)
     if -_SET_BACK <= gap <= limit:
         return
-    move = gap if gap < timedelta() else gap - limit
-    said = (
-        "no scheduler looked for %.0f s, or the database's clock was set: deadlines of leases move by %.0f s"
-    )
+    move = max(gap - limit, timedelta())
+    said = "no scheduler looked for %.0f s, or the database's clock was set: leases last %.0f s longer"
     log.log(logging.INFO if is_new else logging.WARNING, said, gap.total_seconds(), move.total_seconds())
     latest = tx.now + silent_after  # of a lease that was renewed at this moment
-    moved = [
-        (lease, min(lease.lease_deadline + move, latest)) for lease in tx.records(_OpenLease, _OPEN_LEASES)
-    ]
     changes = [
-        {"id": lease.id, "lease_deadline": deadline}
-        for lease, deadline in moved
-        if deadline > lease.lease_deadline or lease.lease_deadline > latest
+        {"id": lease.id, "lease_deadline": min(lease.lease_deadline + move, latest)}
+        for lease in tx.records(_OpenLease, _OPEN_LEASES)
     ]
     tx.update("subtasks", ("id",), changes)
 
