@@ -211,14 +211,15 @@ _TODO = """
 
 
 def progress_many(tx: Transaction, items: Sequence[Renewal]) -> list[bool]:
-    """Record signs of life; False if the lease is over: the attempt must stop.
+    """Record signs of life, of an attempt the last one; False if the lease is over: the attempt must stop.
 
     A renewal that comes after the deadline counts unless the lease was taken back: the database may have been away
     meanwhile. A lease is begun before its deadline only.
     """
     kept = {token for (token,) in tx.rows(_KEEP, **_renewal(tx, items))}
     renewed = [i for i in items if i.lease.token in kept]
-    rows = [{"id": i.lease.attempt_id, **i.counters.columns()} for i in renewed if i.counters is not None]
+    told = {i.lease.attempt_id: i.counters.columns() for i in renewed if i.counters is not None}
+    rows = [{"id": attempt_id, **counters} for attempt_id, counters in told.items()]
     tx.update("attempts", ("id",), rows, shared={"progress_at": tx.now})
     close_breakers(tx, {(host, i.lease.node) for i in renewed for host in i.page_hosts})
     return [i.lease.token in kept for i in items]

@@ -196,7 +196,7 @@ class Transaction:
 
         Args:
             key: columns that a row is found by.
-            rows: the key of each, and the columns to set, the same ones in every row.
+            rows: the key of each, once, and the columns to set, the same ones in every row.
             shared: columns that get the same value in every row; a column of the key may be one.
         """
         if not rows:
