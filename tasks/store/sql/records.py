@@ -17,10 +17,12 @@ def reader_of(row_type: Any, columns: tuple[str, ...], *, sqlite: bool) -> Calla
     """Return the function that makes a `row_type` of a row.
 
     Args:
-        row_type: a dataclass or a named tuple; `dict`: the columns by name, as the driver has them. A field that is
+        row_type: a dataclass or a named tuple; `dict`, `tuple`: the columns as the driver has them. A field that is
             `Annotated[T, function]` has the function's value for the JSON in its column.
         columns: names of the row's columns, in order; each is a field of `row_type`.
     """
+    if row_type is tuple:
+        return row_type
     if row_type is dict:
         return lambda row: dict(zip(columns, row, strict=True))
     hints = get_type_hints(row_type, include_extras=True)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tasks.domain.states import State
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.invariants import Violation, invariants_of, row_violations
+from tasks.store.verify.invariants import Violation, row_violations
 
 BOUNDS: Mapping[str, timedelta] = MappingProxyType(
     {
@@ -97,14 +97,13 @@ def overdue_violations(
         if one.longest_s > bounds[kind].total_seconds():
             by = f"one by {one.longest_s:.0f} s: the bound is {bounds[kind]}"
             yield Violation("overdue", None, f"{kind}: {one.n} are overdue at {as_of}, {by}")
-    yield from row_violations(tx, _LEASES, ahead=as_of + bounds["lease_ahead"])
+    yield from row_violations(tx, [_LEASES], ahead=as_of + bounds["lease_ahead"])
 
 
 # After a lapse of the scheduler the deadlines of leases move (`tasks.store.queue.upkeep`).
-_LEASES = invariants_of("""
--- lease: its lease runs until {lease_deadline}, the last sign of life was at {sign}
-SELECT subtask_id, lease_deadline, sign FROM (
-    SELECT s.id AS subtask_id, s.lease_deadline, coalesce(a.progress_at, a.started_at, a.allocated_at) AS sign
-    FROM subtasks s JOIN attempts a ON a.id = s.attempt_id WHERE s.state = 'CRAWL'
-) running WHERE lease_deadline < sign OR lease_deadline > :ahead
-""")
+_LEASES = """
+    SELECT subtask_id, lease_deadline, sign, CASE WHEN lease_deadline < sign OR lease_deadline > :ahead
+    THEN 'lease: its lease runs until {lease_deadline}, the last sign of life was at {sign}' END AS wrong
+    FROM (SELECT s.id AS subtask_id, s.lease_deadline, coalesce(a.progress_at, a.started_at, a.allocated_at) AS sign
+        FROM subtasks s JOIN attempts a ON a.id = s.attempt_id WHERE s.state = 'CRAWL') running
+"""
