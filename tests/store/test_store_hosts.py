@@ -54,9 +54,8 @@ def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world):
     world.do(hosts.rest_hosts, [("n1", refusal(host=SITE))])
     world.do(hosts.rest_hosts, [("n2", refusal(host=SITE))])
     world.pass_s(600)
-    lease, _ = world.begin(world.waiting())
     again = refusal("forbidden", 60.0)
-    assert world.close(lease, Counters(offered=1), page_hosts=frozenset({SITE}), rests=(again,))
+    assert world.close(world.begun(), Counters(offered=1), page_hosts=frozenset({SITE}), rests=(again,))
     assert rests(world) == [
         ("h.cn", "n1", "forbidden", OPEN, 60.0, 1),
         (SITE, "n2", "captcha", HALF_OPEN, 0.0, 1),
@@ -66,7 +65,7 @@ def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world):
 def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world):
     world.do(hosts.rest_hosts, [("n1", refusal(host=SITE))])
     world.pass_s(600)
-    lease, _ = world.begin(world.waiting())
+    lease = world.begun()
     told = Renewal(lease, SILENT, Counters(tried=6), page_hosts=frozenset({SITE}))
     for one, is_kept in (
         (replace(told, page_hosts=frozenset()), True),
@@ -74,25 +73,18 @@ def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world):
     ):
         assert world.do(leases.progress_many, [one]) == [is_kept]
         assert [state for *_, state, _, _ in rests(world)] == [HALF_OPEN]
-    view = seen(world)[SITE]
+    view = views(world)[SITE]
     assert (view.probing, view.resting, view.held) == ({"n1"}, frozenset(), {"n1": 1})
     assert world.do(leases.progress_many, [told]) == [True]
     assert rests(world) == []
 
 
-def seen(world, request_s=0.2):
+def views(world, request_s=0.2):
     """The hosts of sites whose engine's host is engine.cn."""
     limits = {"engine.cn": Limits(per_address_per_s=4, total_per_s=16)}
     of_site = Limits(per_address_per_s=2, total_per_s=8)
-    return world.look(
-        host_views,
-        lambda site: ("engine.cn", site),
-        lambda host: limits.get(host, of_site),
-        {SITE: request_s},
-        4,
-        [SITE],
-        {},
-    )
+    hosts_of, limits_of = lambda site: ("engine.cn", site), lambda host: limits.get(host, of_site)
+    return world.look(host_views, hosts_of, limits_of, {SITE: request_s}, 4, [SITE], {})
 
 
 @pytest.mark.parametrize(
@@ -104,32 +96,29 @@ def seen(world, request_s=0.2):
 )
 def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(world, request_s, room):
     pace = min(2.0, 4 / request_s)
-    before = seen(world, request_s)
+    before = views(world, request_s)
     assert (before[SITE].room, before[SITE].address_limit) == (room, room // 4)
     assert before["engine.cn"].room == 16 / (pace / 11)  # one result page in so many pages
     assert before["engine.cn"].address_limit == 4 / (pace / 11)  # more would wait for each other's pages
     assert (before[SITE].pages_per_s, before[SITE].address_pages_per_s) == (8, 2)
     assert (before["engine.cn"].pages_per_s, before["engine.cn"].address_pages_per_s) == (16 * 11, 4 * 11)
-    world.begin(world.waiting())
-    after = seen(world, request_s)
+    world.begun()
+    after = views(world, request_s)
     assert after[SITE].room == room - 1
     assert after["engine.cn"].room == before["engine.cn"].room - 1
     world.pass_s(2)  # it is well under way, and still permits go unused: one more may try
-    assert seen(world, request_s)[SITE].address_limit == room // 4 + 1
+    assert views(world, request_s)[SITE].address_limit == room // 4 + 1
 
 
 def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world):
     def held():
-        views = seen(world)
-        return sum(views["engine.cn"].held.values()), sum(views[SITE].held.values())
+        return [sum(views(world)[host].held.values()) for host in ("engine.cn", SITE)]
 
-    lease, work = world.begin(world.waiting())
-    assert held() == (1, 1)
-    world.read_results(lease, work.targets[0], [hit("1"), hit("2")])
-    assert held() == (1, 1)  # over its whole time it asks for a result page
+    lease, _ = world.found("特仑苏", [hit("1"), hit("2")])
+    assert held() == [1, 1]  # over its whole time it asks for a result page
     world.close(lease)
     world.sweep(sweeps.wake)
     world.sweep(sweeps.admit)
     (follow_up,) = world.rows(subtasks, subtasks.c.state == State.WAIT)
     world.begin(follow_up.id)
-    assert held() == (0, 1)
+    assert held() == [0, 1]

@@ -28,145 +28,97 @@ class Actors:
         for name in ("n1", "n2"):
             self.world.node(name)
         self.one = self.world.waiting()
-        self.leases = {}
-        self.read = {}
+        self.began = self.world.now
+        self.begin_again()
 
-    def begin_anew(self, now):
+    def begin_again(self):
         """Forget what was done; the store is put back by others."""
-        self.world.now = now
+        self.world.now = self.began
         self.leases, self.read = {}, {}
 
     def play(self, step):
-        """A step of a worker is its name and what it does; one that has nothing to do it with does nothing."""
+        """Play "ACTOR STEP": a step of the sweeper, or of a worker that has a lease (or none, but a hit to fetch)."""
         actor, _, does = step.partition(" ")
-        _STEPS[does](self, actor)
+        if does in SWEEPS:
+            SWEEPS[does](self)
+        elif does == "allocate":
+            self.allocate(actor)
+        elif actor in self.leases:
+            STEPS[does](self, actor, self.leases[actor])
 
     def allocate(self, node):
         lease = self.world.grant(self.one, node) if self.world.state(self.one) is State.WAIT else None
         if lease is not None:
             self.leases[node] = lease
 
-    def begin(self, node):
-        if node in self.leases and (work := self.world.start(self.leases[node])) is not None:
-            results = [one for one in work.targets if one.kind == "result"]
+    def begin(self, node, lease):
+        if (work := self.world.start(lease)) is not None:
             hits = [one for one in work.targets if one.kind == "hit"]
+            for one in work.targets:
+                if one.kind == "result" and (
+                    read := self.world.read_results(lease, one, [hit("1"), hit("2")])
+                ):
+                    hits.extend(read.todo)
             self.read[node] = hits
-            if results and (
-                read := self.world.read_results(self.leases[node], results[0], [hit("1"), hit("2")])
-            ):
-                self.read[node] = (*hits, *read.todo)
 
-    def page(self, node):
-        """The first page it was to fetch; it comes late where the lease is lost."""
+    def page(self, node, lease):
+        """Store the first page it was to fetch; it comes late if the lease is lost."""
         if self.read.get(node):
-            first, *rest = self.read[node]
-            self.world.save(self.leases[node], first)
-            self.read[node] = rest
+            self.world.save(lease, self.read[node].pop(0))
 
-    def refuse(self, node):
+    def refuse(self, node, lease):
         if self.read.get(node):
-            first, *rest = self.read[node]
-            self.world.end_target(self.leases[node], first, "refused", "not_found")
-            self.read[node] = rest
+            self.world.end_target(lease, self.read[node].pop(0), "refused", "not_found")
 
-    def progress(self, node):
-        if node in self.leases:
-            self.world.progress(self.leases[node], Counters(offered=2, tried=1, requests=2))
-
-    def close(self, node):
-        if node in self.leases:
-            self.world.close(self.leases[node], Counters(offered=2, tried=2, requests=3, active_s=0.5))
-
-    def fail(self, node):
-        if node in self.leases:
-            self.world.close(self.leases[node], Counters(offered=2), reason=FailureReason.BLOCKED)
-
-    def give_back(self, node):
-        if node in self.leases:
-            self.world.interrupt(self.leases[node], Counters(offered=1, tried=1), "shutdown")
-
-    def release(self, node):
-        if node in self.leases:
-            self.world.do(attempts.release, {self.leases[node]: "drained"})
-
-    def lose(self, _):
+    def lose(self):
         """A minute passes without a sign of life, and the sweep takes back what ran out."""
         self.world.pass_s(61)
         self.world.sweep(recalling.recall)
 
-    def recall(self, _):
-        self.world.sweep(recalling.recall)
-
-    def wake(self, _):
-        self.world.sweep(sweeps.wake)
-
-    def cancel(self, _):
+    def cancel(self):
         if self.world.state(self.one) not in (State.DONE, State.CANCELLED):
             self.world.do(attempts.cancel, self.one, "not wanted")
 
 
-_STEPS = {
-    "allocate": Actors.allocate,
+STEPS = {
     "begin": Actors.begin,
     "page": Actors.page,
     "refuse": Actors.refuse,
-    "progress": Actors.progress,
-    "close": Actors.close,
-    "fail": Actors.fail,
-    "give_back": Actors.give_back,
-    "release": Actors.release,
-    "lose": Actors.lose,
-    "recall": Actors.recall,
-    "wake": Actors.wake,
-    "cancel": Actors.cancel,
+    "progress": lambda its, _, lease: its.world.progress(lease, Counters(offered=2, tried=1, requests=2)),
+    "close": lambda its, _, lease: its.world.close(
+        lease, Counters(offered=2, tried=2, requests=3, active_s=0.5)
+    ),
+    "fail": lambda its, _, lease: its.world.close(lease, Counters(offered=2), reason=FailureReason.BLOCKED),
+    "give_back": lambda its, _, lease: its.world.interrupt(lease, Counters(offered=1, tried=1), "shutdown"),
+    "release": lambda its, _, lease: its.world.do(attempts.release, {lease: "drained"}),
 }
-
+SWEEPS = {
+    "lose": Actors.lose,
+    "cancel": Actors.cancel,
+    "recall": lambda its: its.world.sweep(recalling.recall),
+    "wake": lambda its: its.world.sweep(sweeps.wake),
+}
 STORIES = {
-    "a lost lease and a late page": (
-        ("allocate", "begin", "page", "close"),
-        ("allocate", "close"),
-        ("lose", "wake"),
-    ),
-    "a failure, given back": (
-        ("allocate", "begin", "fail"),
-        ("allocate", "begin", "give_back"),
-        ("recall", "wake"),
-    ),
-    "released and cancelled": (
-        ("allocate", "release", "begin"),
-        ("allocate", "begin"),
-        ("cancel", "wake"),
-    ),
-    "progress of a lost lease": (
-        ("allocate", "begin", "progress", "refuse"),
-        ("allocate", "begin"),
-        ("lose", "recall"),
-    ),
+    "a lost lease and a late page": ("allocate begin page close", "allocate close", "lose wake"),
+    "a failure, given back": ("allocate begin fail", "allocate begin give_back", "recall wake"),
+    "released and cancelled": ("allocate release begin", "allocate begin", "cancel wake"),
+    "progress of a lost lease": ("allocate begin progress refuse", "allocate begin", "lose recall"),
 }
 """By name: the steps of the first worker, of the second, and of the sweeper."""
 
 
-def interleavings(first, second, third):
-    """Every order of the steps of all, each keeping its own order."""
-    if not (first or second or third):
+def interleavings(*histories):
+    """Yield every order of the steps of all, each keeping its own order."""
+    if not any(histories):
         yield ()
-        return
-    for at, its in enumerate((first, second, third)):
-        if its:
-            rest = [
-                (*one[1:],) if place == at else tuple(one) for place, one in enumerate((first, second, third))
-            ]
-            for behind in interleavings(*rest):
-                yield (its[0], *behind)
-
-
-def _named(story):
-    actors = zip(("n1", "n2", "sweep"), STORIES[story], strict=True)
-    return list(interleavings(*([f"{name} {step}" for step in steps] for name, steps in actors)))
+    for place, history in enumerate(histories):
+        if history:
+            rest = (*histories[:place], history[1:], *histories[place + 1 :])
+            yield from ((history[0], *behind) for behind in interleavings(*rest))
 
 
 def test_every_order_comes_once():
-    found = list(interleavings(("a", "b"), ("c",), ("d",)))
+    found = list(interleavings("ab", "c", "d"))
     assert len(found) == len(set(found)) == 12
     assert all(one.index("a") < one.index("b") for one in found)
 
@@ -174,14 +126,14 @@ def test_every_order_comes_once():
 @pytest.mark.parametrize("story", STORIES)
 @pytest.mark.slow
 def test_every_interleaving_keeps_every_invariant(story, store):
-    every = _named(story)
-    plays = every if store.is_sqlite else every[:: -(-len(every) // POSTGRES_PLAYS)]
     actors = Actors(store)
-    scene, began = Snapshot(store), actors.world.now
-    ends = Counter()
+    names = zip(("n1", "n2", "sweep"), STORIES[story], strict=True)
+    every = list(interleavings(*([f"{name} {step}" for step in steps.split()] for name, steps in names)))
+    plays = every if store.is_sqlite else every[:: -(-len(every) // POSTGRES_PLAYS)]
+    scene, ends = Snapshot(store), Counter()
     for history in plays:
         scene.restore(store)
-        actors.begin_anew(began)
+        actors.begin_again()
         for step in history:
             actors.play(step)
         violations = actors.world.verification().violations

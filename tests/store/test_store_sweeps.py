@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from world import START, hit
+from world import hit
 
 from app.run.cluster import node_process
 from app.run.setting_fields import Settings
@@ -14,50 +14,51 @@ from tasks.jobs import recalling, sweeps
 from tasks.store.sql.tables import events, subtasks
 
 
-def _events(world, subtask_id):
-    return [row.transition for row in world.rows(events, events.c.subtask_id == subtask_id)]
+def recall_after(world, seconds):
+    world.pass_s(seconds)
+    world.sweep(recalling.recall)
 
 
 def test_silence_is_recalled_to_another_node(world):
-    lease, _ = world.begin(world.waiting())
-    world.pass_s(59.999999)
-    world.sweep(recalling.recall)
+    lease = world.begun()
+    recall_after(world, 59.999999)
     assert world.state(lease.subtask_id) == State.CRAWL
-    world.pass_s(0.000001)
-    world.sweep(recalling.recall)
+    recall_after(world, 0.000001)
     row = world.subtask(lease.subtask_id)
-    assert (row.state, row.recalls, row.failed_on, row.reason) == (
-        State.WAIT,
-        1,
-        ["n1"],
-        FailureReason.SILENT,
-    )
-    assert (row.lease_token, row.attempt_id) == (None, None)
-    assert _events(world, lease.subtask_id)[-3:] == ["allocate", "silent", "recall"]
+    assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 1, ["n1"])
+    assert (row.reason, row.lease_token, row.attempt_id) == (FailureReason.SILENT, None, None)
+    logged = [row.transition for row in world.rows(events, events.c.subtask_id == lease.subtask_id)]
+    assert logged[-3:] == ["allocate", "silent", "recall"]
 
 
 def test_five_recalls_then_a_person(world):
     subtask_id = world.waiting()
-    for n in range(1, MAX_RECALLS + 1):
-        world.begin(subtask_id, f"n{n}")
-        world.pass_s(60)
-        world.sweep(recalling.recall)
-    world.begin(subtask_id, "n2")
-    world.pass_s(60)
-    world.sweep(recalling.recall)
+    for node in ("n1", "n2", "n3", "n4", "n5", "n2"):
+        assert world.state(subtask_id) is State.WAIT
+        world.begin(subtask_id, node)
+        recall_after(world, 60)
     row = world.subtask(subtask_id)
-    assert (row.state, row.recalls) == (State.MANUAL, 5)
+    assert (row.state, row.recalls) == (State.MANUAL, MAX_RECALLS)
     assert row.failed_on == ["n1", "n3", "n4", "n5", "n2"], "the oldest failure first"
 
 
 def test_a_lease_that_a_live_node_did_not_start_is_given_back_without_a_recall(world):
-    lease = world.grant(world.waiting())
+    lease = world.granted()
     world.pass_s(30)
     world.node("n1")
-    world.pass_s(30)
-    world.sweep(recalling.recall)
+    recall_after(world, 30)
     row = world.subtask(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world, known):
+    if known:
+        world.node("n1")
+    lease = world.granted()
+    recall_after(world, 60)
+    row = world.subtask(lease.subtask_id)
+    assert (row.reason, row.recalls) == (FailureReason.NOT_STARTED, 1)
 
 
 class Stuck:
@@ -79,35 +80,23 @@ class WorldWriter:
 
 def test_a_node_that_does_not_stop_in_time_loses_its_leases_at_once_and_nothing_else(world, monkeypatch):
     monkeypatch.setattr(node_process, "STOP_S", 0.01)
-    lease, _ = world.begin(world.waiting())
+    lease = world.begun()
     process = node_process.NodeProcess(Settings(), "n1", 1)
     asyncio.run(process._stop(Stuck(), WorldWriter(world)))
     row = world.subtask(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_a_lease_that_a_silent_node_did_not_start_is_recalled(world, known):
-    if known:
-        world.node("n1")
-    lease = world.grant(world.waiting())
-    world.pass_s(60)
-    world.sweep(recalling.recall)
-    row = world.subtask(lease.subtask_id)
-    assert (row.reason, row.recalls) == (FailureReason.NOT_STARTED, 1)
-
-
 def test_a_hosts_failure_waits_before_it_is_tried_again(world):
-    lease, _ = world.begin(world.waiting())
-    world.close(lease, reason=FailureReason.HOST_UNREACHABLE)
+    subtask_id = world.failed(FailureReason.HOST_UNREACHABLE)
     world.sweep(recalling.recall)
-    assert world.subtask(lease.subtask_id).not_before > world.now
+    assert world.subtask(subtask_id).not_before > world.now
     world.node("n2")
     assert world.sweep(sweeps.allocate) == []
     world.pass_s(2)
     world.node("n2")
     (given,) = world.sweep(sweeps.allocate)
-    assert (given.subtask_id, given.node) == (lease.subtask_id, "n2")
+    assert (given.subtask_id, given.node) == (subtask_id, "n2")
 
 
 def test_targets_left_over_become_a_follow_up(world):
@@ -115,8 +104,7 @@ def test_targets_left_over_become_a_follow_up(world):
     one, *_ = world.read_results(lease, work.targets[0], [hit("1"), hit("2"), hit("3")], more=True).todo
     world.save(lease, one)
     world.close(lease, Counters(offered=1, tried=1, collected=1))
-    assert world.sweep(sweeps.wake) == 1
-    assert world.sweep(sweeps.wake) == 0
+    assert [world.sweep(sweeps.wake) for _ in range(2)] == [1, 0]
     done, follow_up, chunk = world.rows(subtasks)
     assert (done.state, follow_up.state, chunk.state) == (State.DONE, State.PRIORITY, State.PRIORITY)
     assert (follow_up.parent_id, follow_up.chunk, follow_up.left) == (done.id, 1, 2)
@@ -124,8 +112,8 @@ def test_targets_left_over_become_a_follow_up(world):
     assert world.targets(follow_up.id) == {hit("2"): "todo", hit("3"): "todo"}
     assert "todo" not in world.targets(done.id).values()
     (woken,) = world.rows(events, events.c.transition == Transition.WAKE)
-    assert (woken.detail["left"], woken.detail["follow_up"]) == (2, follow_up.id)
-    assert woken.detail["next_chunk"] == chunk.id
+    expected = {"left": 2, "follow_up": follow_up.id, "next_chunk": chunk.id}
+    assert {name: woken.detail[name] for name in expected} == expected
 
 
 def test_allocation_gives_work_to_live_nodes_only(world):
@@ -134,17 +122,11 @@ def test_allocation_gives_work_to_live_nodes_only(world):
     subtask_id = world.waiting()
     assert world.sweep(sweeps.allocate) == []
     world.node("n1")
-    before = sweeps_preview(world)
+    preview = world.sweep(sweeps.preview).assignments
+    allocated = events.c.transition == Transition.ALLOCATE
+    assert world.rows(events, allocated) == [], "a preview changes nothing"
     (lease,) = world.sweep(sweeps.allocate)
+    assert [(one.subtask.id, one.node) for one in preview] == [(subtask_id, "n1")]
     assert (lease.subtask_id, lease.node) == (subtask_id, "n1")
-    assert before == [(subtask_id, "n1")]
-    (event,) = world.rows(events, events.c.transition == Transition.ALLOCATE)
+    (event,) = world.rows(events, allocated)
     assert {"strategy", "score", "candidates", "modification"} <= event.detail.keys()
-    assert world.now > START
-
-
-def sweeps_preview(world):
-    """What allocation would do now; looking changes nothing."""
-    decision = world.sweep(sweeps.preview)
-    assert world.rows(events, events.c.transition == Transition.ALLOCATE) == []
-    return [(a.subtask.id, a.node) for a in decision.assignments]
