@@ -4,12 +4,10 @@ from datetime import timedelta
 from random import Random
 
 import pytest
-from sqlalchemy import update
 from world import CATALOG, SITE
 
 from splitter.catalog.entries import entries_of, entries_without_browser
 from splitter.catalog.names import Kind
-from tasks.domain.attempt_end import Counters
 from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import sweeps
@@ -17,9 +15,7 @@ from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
 from tasks.store.queue import manual, nodes
-from tasks.store.queue.attempts import release_leases
 from tasks.store.sql.tables import attempts, subtasks
-from tasks.store.sql.tables import nodes as node_rows
 
 OTHER = "315ok.com"
 WITHOUT_SITE = CATALOG.model_copy(update={"sites": {n: s for n, s in CATALOG.sites.items() if n != SITE}})
@@ -43,13 +39,20 @@ def register(world, name, entries):
     world.do(nodes.register, nodes.Node(name, frozenset(Kind), 4), entries)
 
 
+def shows_more(world, **named):
+    """A subtask whose result page showed that there is more; its attempt has ended."""
+    lease, work = world.begin(world.waiting(**named))
+    world.read_results(lease, work.targets[0], [], more=True)
+    world.close(lease)
+    return lease.subtask_id
+
+
 def test_work_of_a_site_that_left_the_catalog_waits_for_a_person_who_is_told_what_to_do(world):
     gone, *_ = world.add("特仑苏", sites=(SITE, OTHER))
     world.node("n1")
     world.context = context_of(WITHOUT_SITE)
     world.sweep(sweeps.admit)
-    with world.store.begin(now=world.now) as tx:
-        assert OTHER in {one.subtask.site for one in sweeps.preview(tx, world.context).assignments}
+    assert OTHER in {one.subtask.site for one in world.sweep(sweeps.preview).assignments}
     assert world.state(gone) is State.WAIT, "`explain` changes nothing"
     assert turn(world) == [OTHER]
     (row,) = world.look(manual.list_manual)
@@ -59,11 +62,7 @@ def test_work_of_a_site_that_left_the_catalog_waits_for_a_person_who_is_told_wha
 
 
 def test_the_next_chunk_waits_for_the_site_to_come_back(world):
-    first, *_ = world.add("特仑苏", chunks=(True, False))
-    world.sweep(sweeps.admit)
-    lease, work = world.begin(first)
-    world.read_results(lease, work.targets[0], [], more=True)
-    world.close(lease)
+    first = shows_more(world, chunks=(True, False))
     before, world.context = world.context, context_of(WITHOUT_SITE)
     world.sweep(sweeps.wake)
     assert world.state(first) is State.MANUAL
@@ -75,16 +74,13 @@ def test_the_next_chunk_waits_for_the_site_to_come_back(world):
     world.close(lease)
     world.sweep(sweeps.wake)
     assert world.state(first) is State.DONE
-    (second,) = [row.id for row in world.rows(subtasks) if row.chunk == 2]
-    (url,) = world.targets(second)
+    (second,) = world.rows(subtasks, subtasks.c.chunk == 2)
+    (url,) = world.targets(second.id)
     assert "pn=10" in url
 
 
 def test_what_has_no_next_chunk_is_done_all_the_same(world):
-    first = world.waiting()
-    lease, work = world.begin(first)
-    world.read_results(lease, work.targets[0], [], more=True)
-    world.close(lease)
+    first = shows_more(world)
     world.context = context_of(WITHOUT_SITE)
     world.sweep(sweeps.wake)
     assert world.state(first) is State.DONE
@@ -104,22 +100,12 @@ def test_a_node_is_given_only_sites_that_its_catalog_has_as_the_scheduler_has_th
     world.add("特仑苏", sites=(SITE, OTHER))
     register(world, "n1", of_n1)
     assert turn(world) == [OTHER]
-    register(world, "n2", entries_of(catalog))
+    register(world, "n1", entries_of(catalog))
     world.pass_s(1)
-    assert turn(world) == [SITE]
-    assert {row.site: row.node for row in world.rows(attempts)} == {SITE: "n2", OTHER: "n1"}
+    assert turn(world) == [SITE], "it was updated"
     assert {row.entry for row in world.rows(attempts)} == {
         entries_of(catalog)[site] for site in (SITE, OTHER)
     }
-
-
-def test_a_node_that_was_updated_is_given_the_site_again(world):
-    world.waiting()
-    register(world, "n1", {SITE: "0" * 16})
-    assert turn(world) == []
-    register(world, "n1", entries_of(CATALOG))
-    world.pass_s(1)
-    assert turn(world) == [SITE]
 
 
 def test_the_run_is_told_if_no_live_node_has_a_browser(world):
@@ -134,27 +120,12 @@ def test_the_run_is_told_if_no_live_node_has_a_browser(world):
     assert world.do(nodes.count_browsers, SILENT) == (1, 0), "the only node with one is silent"
 
 
-def test_what_a_killed_process_had_under_way_goes_back_without_a_recall(world):
-    one, two, three = (world.waiting(name) for name in ("特仑苏", "早餐奶", "纯牛奶"))
-    begun, _ = world.begin(one)
-    world.progress(begun, Counters(offered=4, tried=2))
-    world.grant(two)
-    others, _ = world.begin(three, "n2")
-    assert world.do(release_leases, "n1", "its process was killed") == 2
-    assert [world.state(i) for i in (one, two, three)] == [State.WAIT, State.WAIT, State.CRAWL]
-    assert {(row.recalls, *row.failed_on) for row in world.rows(subtasks)} == {(0,)}
-    assert [row.outcome for row in world.rows(attempts)] == ["released", "released", None]
-    assert not world.progress(begun, Counters())
-    assert world.do(release_leases, None, "its run was killed") == 1
-    assert not world.progress(others, Counters())
-
-
 def test_a_node_of_another_version_ends_no_turn(world):
     world.waiting()
     world.node("n1")
     world.node("n2")
-    with world.store.begin() as tx:
-        newer = {"kinds": ["meta", "video"], "parameters": {"new": 1}}
-        tx.engine_connection.execute(update(node_rows).where(node_rows.c.name == "n1").values(newer))
+    kinds, parameters = ["meta", "video"], {"new": 1}
+    change = "UPDATE nodes SET kinds = :kinds, parameters = :parameters WHERE name = 'n1'"
+    world.run(change, kinds=kinds, parameters=parameters)
     assert turn(world) == [SITE]
     assert {row.name: row.kinds for row in world.look(nodes.list_nodes)}["n1"] == {Kind.META}

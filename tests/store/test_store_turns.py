@@ -1,4 +1,4 @@
-"""A turn does what there is to do; where nothing has changed it neither loads nor decides, and the store stays."""
+"""A turn does what there is to do; if nothing has changed it neither loads nor decides, and the store stays."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,10 +23,9 @@ CLOSED = {SITE: HostGrants(next_s=100.0)}
 
 
 @contextmanager
-def decisions(world, monkeypatch):
+def decisions(monkeypatch):
     """The times a turn loaded what waits and decided."""
-    made = []
-    give = sweeps.allocate_to
+    made, give = [], sweeps.allocate_to
 
     def counted(*arguments):
         made.append(1)
@@ -37,26 +36,26 @@ def decisions(world, monkeypatch):
         yield made
 
 
-def turn(world):
-    return world.do(tick, world.context, ("turn",))
+def turn(world, after_s=0.0):
+    """The subtasks and nodes that a turn gives leases to."""
+    world.pass_s(after_s)
+    return [(lease.subtask_id, lease.node) for lease in world.do(tick, world.context, ("turn",))]
 
 
 def test_one_turn_leads_from_an_ended_attempt_to_its_follow_up_at_a_node(world):
-    lease, work = world.begin(world.waiting())
     world.node("n1")
-    world.read_results(lease, work.targets[0], [hit("1")])
+    lease, _ = world.found("特仑苏", [hit("1")])
     world.close(lease)
-    (given,) = turn(world)
-    assert world.subtask(given.subtask_id).parent_id == lease.subtask_id
+    ((given, _),) = turn(world)
+    assert world.subtask(given).parent_id == lease.subtask_id
     assert world.state(lease.subtask_id) is State.DONE
 
 
 def test_one_turn_recalls_what_failed(world):
-    lease, _ = world.begin(world.waiting())
-    world.close(lease, reason=FailureReason.NOTHING_STORED)
+    subtask_id = world.failed(FailureReason.NOTHING_STORED)
     world.node("n2")
     turn(world)
-    assert world.state(lease.subtask_id) is not State.FAILED
+    assert world.state(subtask_id) is not State.FAILED
 
 
 def test_a_turn_that_finds_nothing_only_looks(world):
@@ -68,12 +67,15 @@ def test_a_turn_that_finds_nothing_only_looks(world):
     assert not [one for one in sent if one.startswith(("INSERT", "UPDATE", "DELETE"))]
 
 
-def test_where_wait_is_full_admission_is_tried_again_only_after_a_transition(world):
+def test_if_wait_is_full_admission_is_tried_again_only_after_a_transition(world):
+    def queued():
+        return len(world.rows(subtasks, subtasks.c.state == State.PRIORITY))
+
     world.context = replace(world.context, settings=LoopSettings(wait_limit=1))
     for name in "甲乙丙丁戊己庚辛壬癸":
         world.add(name)
     turn(world)
-    left = [row.state for row in world.rows(subtasks)].count(State.PRIORITY)
+    left = queued()
     assert left > 0
     with statements(world.store) as sent:
         turn(world)
@@ -81,19 +83,17 @@ def test_where_wait_is_full_admission_is_tried_again_only_after_a_transition(wor
     world.node("n1")
     assert turn(world)
     turn(world)
-    assert [row.state for row in world.rows(subtasks)].count(State.PRIORITY) < left
+    assert queued() < left
 
 
 def test_what_no_host_takes_is_decided_on_seldom_and_the_store_does_not_grow(world, monkeypatch):
     world.node("n1")
     world.waiting()
     world.context.state.grants = CLOSED
-    with decisions(world, monkeypatch) as made:
+    with decisions(monkeypatch) as made:
         assert turn(world) == []
         before = len(world.rows(events)), len(world.rows(attempts))
-        for _ in range(400):
-            world.pass_s(0.1)
-            assert turn(world) == []
+        assert [turn(world, 0.1) for _ in range(400)] == [[]] * 400
         assert len(made) == 1 + len([0.5, 1.5, 3.5, 7.5, 15.5, 23.5, 31.5, 39.5])
     assert (len(world.rows(events)), len(world.rows(attempts))) == before
 
@@ -103,35 +103,31 @@ def test_what_changes_is_decided_on_with_the_next_turn(world, monkeypatch):
     for name in ("甲", "乙"):
         world.waiting(name)
     world.context.state.grants = CLOSED
-    for _ in range(3):
-        assert turn(world) == []
+    assert [turn(world) for _ in range(3)] == [[]] * 3
     world.pass_s(-3600)  # the database's clock is set back
     world.node("n1", slots=1)
-    with decisions(world, monkeypatch) as made:
+    with decisions(monkeypatch) as made:
         assert turn(world) == []
     assert made
     world.pass_s(3600)
     world.node("n1", slots=1)
     world.context.state.grants = {SITE: HostGrants(next_s=4.0)}
-    assert [lease.node for lease in turn(world)] == ["n1"]
+    assert [node for _, node in turn(world)] == ["n1"]
     world.node("n1", slots=0)
     assert turn(world) == []
     world.node("n2")
-    assert [lease.node for lease in turn(world)] == ["n2"]
+    assert [node for _, node in turn(world)] == ["n2"]
 
 
 def test_what_is_delayed_goes_when_it_is_due_and_the_turn_says_when(world):
-    subtask_id = world.waiting()
-    world.close(world.begin(subtask_id)[0], reason=FailureReason.HOST_UNREACHABLE)
+    subtask_id = world.failed(FailureReason.HOST_UNREACHABLE)
     world.sweep(recalling.recall)
     due = world.subtask(subtask_id).not_before
     world.node("n2")
     assert turn(world) == []
     assert world.context.state.next_turn_at == due
-    world.pass_s((due - world.now).total_seconds() - 0.001)
-    assert turn(world) == []
-    world.pass_s(0.001)
-    assert [lease.subtask_id for lease in turn(world)] == [subtask_id]
+    assert turn(world, (due - world.now).total_seconds() - 0.001) == []
+    assert turn(world, 0.001) == [(subtask_id, "n2")]
     assert world.context.state.next_turn_at is None
 
 
@@ -141,8 +137,7 @@ def test_a_rest_that_ends_is_a_time_for_a_turn(world):
     world.node("n1")
     assert turn(world) == []
     assert world.context.state.next_turn_at == world.now + timedelta(seconds=40)
-    world.pass_s(40)
-    assert [lease.subtask_id for lease in turn(world)] == [subtask_id]
+    assert turn(world, 40) == [(subtask_id, "n1")]
 
 
 def test_turns_follow_each_other_the_later_the_longer_they_take():
@@ -153,7 +148,5 @@ def test_turns_follow_each_other_the_later_the_longer_they_take():
     pace.ended(10.0, 0.1)
     assert pace.pause_s(10.25, out_of_work=False) == pytest.approx(PAUSE * 0.1 - 0.25)
     assert pace.pause_s(10.0 + PAUSE * 0.1, out_of_work=False) == 0.0
-    assert pace.pause_s(10.25, out_of_work=True) == 0.0, (
-        "a node that has nothing left to do waits for no pause"
-    )
+    assert pace.pause_s(10.25, out_of_work=True) == 0.0, "a node without work waits for no pause"
     assert pace.pause_s(10.0, out_of_work=True) == pytest.approx(OUT_OF_WORK_S)
