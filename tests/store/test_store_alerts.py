@@ -9,7 +9,6 @@ from tasks.domain.breaker import Rest
 from tasks.jobs.alerting import Alerting, SendOutcome, find_facts
 from tasks.scheduling.alerting import AlertRules, Completion
 from tasks.store.queue import nodes, notices
-from tasks.store.queue.hosts import rest_host
 from tasks.store.queue.notices import CLAIMED, QUIET
 
 RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=1)
@@ -161,6 +160,7 @@ def test_work_that_waits_and_gives_no_page_is_reported_until_there_is_a_page(wat
     lease, work = watch.world.begin(one)
     (target,) = watch.world.read_results(lease, work.targets[0], [hit("1")]).todo
     watch.world.save(lease, target)
+    watch.world.close(lease)
     watch.look()
     assert watch.got[1:] == [(False, "idle", "")]
 
@@ -171,7 +171,7 @@ def test_the_facts_are_those_of_the_store(watch):
         world.node(name)
     world.do(nodes.set_drained, "drained", True)
     world.do(nodes.leave, "ended")
-    world.do(rest_host, "n1", Rest("www.baidu.com", "captcha", lambda times: 600.0 * times))
+    world.rest("n1", Rest("www.baidu.com", "captcha", lambda times: 600.0 * times))
     world.crawled()
     found = world.look(find_facts, RULES, START, ENGINES)
     (refusal,) = found.refusals

@@ -32,27 +32,27 @@ def test_a_breaker_opens_rests_longer_with_each_refusal_and_is_closed_by_a_page(
     page = [("h.cn", "n1")]
     rested_s = 600.0
     for times in (1, 2, 3):
-        world.do(hosts.rest_hosts, [("n1", refusal())])
+        world.rest("n1", refusal())
         world.do(hosts.close_breakers, page)  # a page that was in flight
         assert rests(world) == [("h.cn", "n1", "captcha", OPEN, rested_s, times)]
         world.pass_s(20)
-        world.do(hosts.rest_hosts, [("n1", refusal())])  # so was this one: not counted again
+        world.rest("n1", refusal())  # so was this one: not counted again
         world.pass_s(rested_s - 1)
         assert rests(world) == [("h.cn", "n1", "captcha", OPEN, 1.0, times)]
         shorter = refusal("forbidden", 0.1)  # it does not end the longer one
-        world.do(hosts.rest_hosts, [("n1", shorter)])
+        world.rest("n1", shorter)
         world.pass_s(1)
         assert rests(world) == [("h.cn", "n1", "captcha", HALF_OPEN, 0.0, times)]
         rested_s *= 2
     world.do(hosts.close_breakers, page)
     assert rests(world) == []
-    world.do(hosts.rest_hosts, [("n1", refusal())])
+    world.rest("n1", refusal())
     assert rests(world) == [("h.cn", "n1", "captcha", OPEN, 600.0, 1)]
 
 
 def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world):
-    world.do(hosts.rest_hosts, [("n1", refusal(host=SITE))])
-    world.do(hosts.rest_hosts, [("n2", refusal(host=SITE))])
+    world.rest("n1", refusal(host=SITE))
+    world.rest("n2", refusal(host=SITE))
     world.pass_s(600)
     again = refusal("forbidden", 60.0)
     assert world.close(world.begun(), Counters(offered=1), page_hosts=frozenset({SITE}), rests=(again,))
@@ -63,7 +63,7 @@ def test_an_attempt_that_got_pages_closes_the_breakers_of_their_hosts(world):
 
 
 def test_the_first_pages_of_an_attempt_close_a_breaker_before_it_ends(world):
-    world.do(hosts.rest_hosts, [("n1", refusal(host=SITE))])
+    world.rest("n1", refusal(host=SITE))
     world.pass_s(600)
     lease = world.begun()
     told = Renewal(lease, SILENT, Counters(tried=6), page_hosts=frozenset({SITE}))

@@ -12,7 +12,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.queries import pairs, queues
 from tasks.store.queries.pairs import AttemptGroup
-from tasks.store.queue import attempts, hosts, leases
+from tasks.store.queue import attempts, leases
 from tasks.store.queue.leases import Grant
 
 FIVE = [hit(str(n)) for n in range(5)]
@@ -85,14 +85,14 @@ def test_hits_left_come_at_the_rate_of_the_pages_of_the_last_five_minutes(world,
 
 
 def test_a_rest_of_all_that_is_left_is_the_least(world, answered):
-    world.do(hosts.rest_hosts, [("n1", Rest(SITE, "forbidden", lambda _: 300.0))])
+    world.rest("n1", Rest(SITE, "forbidden", lambda _: 300.0))
     assert left(world) == TimeLeft(Ending.DONE_IN, pytest.approx(300.0), waiting=1, next_s=300.0)
     world.now += timedelta(seconds=299)
     assert left(world) == TimeLeft(Ending.HOSTS, pytest.approx(1.0), waiting=1, next_s=pytest.approx(1.0))
 
 
 def test_hits_of_a_host_that_does_not_answer_are_in_no_estimate(world, answered):
-    world.do(hosts.rest_hosts, [("n1", Rest(SITE, UNREACHABLE, lambda _: 9.0))])
+    world.rest("n1", Rest(SITE, UNREACHABLE, lambda _: 9.0))
     assert left(world) == TimeLeft(Ending.HOSTS, 9.0, waiting=1, silent=1, next_s=9.0)
     world.begun("金领冠")
     assert left(world) == TimeLeft(Ending.DONE_IN, pytest.approx(10 * 5.0), waiting=1, silent=1)

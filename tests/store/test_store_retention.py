@@ -8,7 +8,7 @@ from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
-from tasks.store.queue import hosts, upkeep
+from tasks.store.queue import upkeep
 from tasks.store.queue.attempts import silence
 from tasks.store.queue.upkeep import drop_old
 from tasks.store.sql.tables import attempts, events, host_rests, subtasks
@@ -45,7 +45,7 @@ def test_old_details_go_and_transitions_stay(world):
 
 
 def test_rests_that_nobody_probed_go(world):
-    world.do(hosts.rest_hosts, [("n1", Rest("a.cn", "captcha", lambda _times: 60.0))])
+    world.rest("n1", Rest("a.cn", "captcha", lambda _times: 60.0))
     world.now = START + timedelta(seconds=60) + upkeep.KEEP_BREAKER
     assert drop_old(world.do, None) == 0
     world.pass_s(1)

@@ -15,7 +15,6 @@ from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import OUT_OF_WORK_S, PAUSE, SHORTEST_S, TurnPace
-from tasks.store.queue.hosts import rest_hosts
 from tasks.store.sql.tables import attempts, events, subtasks
 
 CLOSED = {SITE: HostGrants(next_s=100.0)}
@@ -133,7 +132,7 @@ def test_what_is_delayed_goes_when_it_is_due_and_the_turn_says_when(world):
 
 def test_a_rest_that_ends_is_a_time_for_a_turn(world):
     subtask_id = world.waiting()
-    world.do(rest_hosts, [("n1", Rest(SITE, "captcha", lambda _times: 40.0))])
+    world.rest("n1", Rest(SITE, "captcha", lambda _times: 40.0))
     world.node("n1")
     assert turn(world) == []
     assert world.context.state.next_turn_at == world.now + timedelta(seconds=40)

@@ -145,7 +145,7 @@ def test_a_release_carries_the_time_before_which_no_address_is_granted_a_permit(
 def test_a_host_that_answers_nobody_is_probed_from_one_address_after_the_other(two):
     two.node("n3")
     for node in ("n1", "n2"):
-        two.do(hosts.rest_host, node, no_answer())
+        two.rest(node, no_answer())
     two.pass_s(4)
     one, node, asked = two.waiting(), "n3", []
     for times in range(1, 6):
@@ -161,10 +161,10 @@ def test_a_host_that_answers_nobody_is_probed_from_one_address_after_the_other(t
 
 def test_a_page_lets_every_other_address_probe_the_host_at_once(two):
     for node in ("n1", "n2", "n3"):
-        two.do(hosts.rest_host, node, no_answer())
-    two.do(hosts.rest_host, "n3", Rest("h.cn", "captcha", lambda _: 600.0))
+        two.rest(node, no_answer())
+    two.rest("n3", Rest("h.cn", "captcha", lambda _: 600.0))
     two.pass_s(3)
-    two.do(hosts.rest_host, "n2", no_answer())
+    two.rest("n2", no_answer())
     before = two.rows(host_rests)
     two.do(hosts.close_breakers, [(SITE, "n4")])  # it was always answered
     assert two.rows(host_rests) == before
@@ -177,8 +177,8 @@ def test_a_page_lets_every_other_address_probe_the_host_at_once(two):
 
 
 def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two):
-    two.do(hosts.rest_host, "n1", no_answer())
-    two.do(hosts.rest_host, "n2", Rest(SITE, "captcha", lambda _: 600.0))
+    two.rest("n1", no_answer())
+    two.rest("n2", Rest(SITE, "captcha", lambda _: 600.0))
     of = two.context.hosts_of, two.context.hosts.limits
     view = two.look(host_views, *of, {}, 4, [SITE], {})[SITE]
     assert (view.resting, view.unanswered) == ({"n1", "n2"}, {"n1"})
@@ -192,14 +192,14 @@ def test_waits_are_grouped_by_host(two):
     two.add("b", sites=(SITE,))
     two.sweep(sweeps.admit)
     assert waits(two) == []
-    two.do(hosts.rest_host, "n1", Rest("12315.com", "forbidden", lambda _: 300.0))
+    two.rest("n1", Rest("12315.com", "forbidden", lambda _: 300.0))
     assert waits(two) == []  # n2 may ask
-    two.do(hosts.rest_host, "n2", Rest("12315.com", "forbidden", lambda _: 200.0))
+    two.rest("n2", Rest("12315.com", "forbidden", lambda _: 200.0))
     (one,) = waits(two)
     assert (one.host, one.cause, one.subtasks) == ("12315.com", "forbidden", 1)
     assert one.until == START + timedelta(seconds=200)  # the first of them
     for node in ("n1", "n2"):
-        two.do(hosts.rest_host, node, no_answer("engine.cn"))
+        two.rest(node, no_answer("engine.cn"))
     (engine,) = waits(two)
     assert (engine.host, engine.cause, engine.subtasks) == ("engine.cn", UNREACHABLE, 3)
     assert engine.left == 3 * two.subtask(first).left
@@ -212,7 +212,7 @@ def test_what_waits_for_itself_does_not_prolong_the_wait_for_a_host(alone):
     for name in ("甲", "乙"):
         one = alone.waiting(name)
     alone.run("UPDATE subtasks SET not_before = :at WHERE id = :id", id=one, at=START + timedelta(days=1))
-    alone.do(hosts.rest_host, "n1", no_answer())
+    alone.rest("n1", no_answer())
     (wait,) = waits(alone)
     assert (wait.host, wait.until, wait.subtasks) == (SITE, START + timedelta(seconds=3), 2)
     alone.run("UPDATE subtasks SET not_before = NULL")  # for `verify`

@@ -18,6 +18,7 @@ from splitter.catalog.load import builtin
 from splitter.catalog.model import Limits
 from splitter.catalog.names import Kind
 from tasks.domain.attempt_end import AttemptReport, Counters
+from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import Grants
 from tasks.domain.hit_count import NewPartition
@@ -41,7 +42,7 @@ from tasks.store.content.pages import NewPage, TargetEnd
 from tasks.store.content.products import NewProduct
 from tasks.store.content.reviews import PageOrigin, records_of
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
-from tasks.store.queue import leases, nodes, snapshot, tasks
+from tasks.store.queue import hosts, leases, nodes, snapshot, tasks
 from tasks.store.queue.attempts import Close, close_many
 from tasks.store.queue.leases import Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
@@ -218,6 +219,9 @@ class World:
 
     def node(self, name: str, slots: int = 4) -> None:
         self.do(nodes.register, nodes.Node(name, frozenset({Kind.META, Kind.MICROBLOG}), slots))
+
+    def rest(self, node: str, rest: Rest) -> None:
+        self.do(hosts.rest_hosts, [(node, rest)])
 
     # --- the life of an attempt -----------------------------------------------------------------------------
 
