@@ -24,7 +24,7 @@ from tasks.scheduling.recall import RecallSettings
 from tasks.store.queue import attempts, leases, nodes
 from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close
 from tasks.store.queue.leases import Lease
-from tasks.store.queue.nodes import CLOCK_S, Node
+from tasks.store.queue.nodes import CLOCK_S, Heartbeat, Node
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.attempt import Attempt
@@ -261,15 +261,8 @@ class CrawlNode:
         backlog, idle = len(self._waiting), len(waiting)
 
         def beat(tx: Transaction) -> tuple[bool, list[Lease]]:
-            drained = nodes.heartbeat(
-                tx,
-                self.node.name,
-                attempts_per_s=rate,
-                backlog=backlog,
-                idle=idle,
-                storing=storing,
-                clock_s=self._clock_off(tx.now),
-            )
+            load = Heartbeat(rate, backlog, idle, storing, self._clock_off(tx.now))
+            drained = nodes.record_heartbeat(tx, self.node.name, load)
             return drained, leases.list_unstarted(tx, self.node.name)
 
         asked = set(self._waiting)

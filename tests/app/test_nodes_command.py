@@ -65,7 +65,7 @@ def test_how_soon_a_node_begins_what_it_holds(sqlite_url, reviewloop):
         nodes.register(tx, Node("node1", frozenset(Kind), 3))
         nodes.register(tx, Node("node2", frozenset(Kind), 3))
         nodes.leave(tx, "node2")
-        nodes.heartbeat(tx, "node1", attempts_per_s=0.5, backlog=6, idle=1)
+        nodes.record_heartbeat(tx, "node1", nodes.Heartbeat(attempts_per_s=0.5, backlog=6, idle=1))
         _lease(tx, "node1", started=4, held=6)
     store.close()
     one, two = json.loads(reviewloop("nodes", "list", "--db", sqlite_url, "--json").stdout)["nodes"]

@@ -50,7 +50,7 @@ class Watch:
         self.look()
 
     def beat(self):
-        self.world.do(nodes.heartbeat, "n1")
+        self.world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat())
 
     def alerts(self):
         return self.world.look(notices.list_alerts)

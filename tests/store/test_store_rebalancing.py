@@ -38,7 +38,7 @@ def room(world):
 def held(world):
     """n1 has got these 20 leases, has begun 4 of them and then nothing for 11 s; n2, with 16 slots, has none."""
     world.node("n1")
-    world.do(nodes.heartbeat, "n1", attempts_per_s=1.0)
+    world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat(attempts_per_s=1.0))
     world.add("特仑苏", sites=META_SITES)
     world.sweep(sweeps.admit)
     given = allocate(world)
@@ -46,7 +46,7 @@ def held(world):
     for lease in given[:4]:
         assert world.start(lease) is not None
     world.pass_s(11)
-    world.do(nodes.heartbeat, "n1", attempts_per_s=0.8, backlog=16)
+    world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat(attempts_per_s=0.8, backlog=16))
     world.node("n2", 16)
     return given
 
@@ -135,19 +135,19 @@ class TestBuffer:
     def test_slots_and_what_is_begun_within_the_horizon(self, world, attempts_per_s, may_hold):
         """Of a node with 4 slots; one that begins 16 leases in less than 5 s gets 5 s of work."""
         world.node("n1")
-        world.do(nodes.heartbeat, "n1", attempts_per_s=attempts_per_s)
+        world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat(attempts_per_s=attempts_per_s))
         assert room(world) == may_hold
 
     def test_attempts_that_only_wait_keep_it_from_nothing(self, world):
         world.node("n1", 2)
-        world.do(nodes.heartbeat, "n1", idle=50)
+        world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat(idle=50))
         assert room(world) == 4, "more that wait than run are of yesterday"
         for subtask_id in world.add("特仑苏", sites=META_SITES[:3]):
             world.sweep(sweeps.admit)
             world.begin(subtask_id)
-        world.do(nodes.heartbeat, "n1")
+        world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat())
         assert room(world) == 1, "3 run, 2 slots and 2 in reserve"
-        world.do(nodes.heartbeat, "n1", idle=3)
+        world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat(idle=3))
         assert room(world) == 4
 
     def test_a_node_that_begins_nothing_gets_less_and_less(self, world):
@@ -155,7 +155,7 @@ class TestBuffer:
         world.granted()
         free = []
         for _ in range(4):
-            world.do(nodes.heartbeat, "n1", attempts_per_s=1.0)
+            world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat(attempts_per_s=1.0))
             free.append(room(world))
             world.pass_s(10)
         assert free == [19, 6, 5, 4]

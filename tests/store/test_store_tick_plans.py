@@ -183,7 +183,7 @@ def test_no_sweep_reads_a_large_table_whole(filled, name):
             begin_s = time.monotonic()
             with filled.begin() as conn, lift_limits(conn):
                 for n in range(4):
-                    nodes.heartbeat(conn, f"n{n}", attempts_per_s=1.0)
+                    nodes.record_heartbeat(conn, f"n{n}", nodes.Heartbeat(attempts_per_s=1.0))
                 tick(conn, context, (name,))
             print(f"{name}: {time.monotonic() - begin_s:.3f} s")
     assert not found, _told(found)

@@ -57,7 +57,7 @@ def waits(world):
 
 def stay_alive(world):
     for row in world.rows(node_rows):
-        world.do(nodes.heartbeat, row.name)
+        world.do(nodes.record_heartbeat, row.name, nodes.Heartbeat())
 
 
 def attempt(world, subtask_id, node="n1"):
@@ -120,7 +120,7 @@ def test_a_person_is_asked_after_twenty_attempts_in_a_row(alone):
     one = alone.waiting()
     for _ in range(19):
         alone.now = attempt(alone, one).not_before
-        alone.do(nodes.heartbeat, "n1")
+        alone.do(nodes.record_heartbeat, "n1", nodes.Heartbeat())
     assert attempt(alone, one).state == State.FAILED
     alone.sweep(recalling.recall)
     assert (alone.state(one), alone.subtask(one).recalls) == (State.MANUAL, 0)

@@ -218,10 +218,10 @@ def test_a_run_that_was_stopped_is_not_overdue_and_one_that_goes_on_is(filled: W
     filled.node("n1")
     assert told(filled) == [], "a node has just come back"
     filled.pass_s(BOUNDS["lease"].total_seconds() - 1)
-    filled.do(nodes.heartbeat, "n1")
+    filled.do(nodes.record_heartbeat, "n1", nodes.Heartbeat())
     assert told(filled) == []
     filled.pass_s(2)
-    filled.do(nodes.heartbeat, "n1")
+    filled.do(nodes.record_heartbeat, "n1", nodes.Heartbeat())
     (message,) = told(filled)
     assert message.startswith("lease: 1 are overdue"), message
     found = filled.verification()

@@ -7,7 +7,6 @@ Links never chain: each points at an original that is no repost itself. Equal te
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
@@ -30,8 +29,7 @@ class Link(NamedTuple):
     similarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """The comparison of the next reviews, to be saved.
 
     Attributes:

@@ -9,7 +9,7 @@ attempts and targets count it, and it is read again if a search finds it again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tasks.domain.verdicts import Verdict
 from tasks.store.content import reposts
@@ -17,8 +17,7 @@ from tasks.store.content.links import next_serial
 from tasks.store.sql.transaction import Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(NamedTuple):
     """Result of deleting the reviews of a product.
 
     Attributes:

@@ -52,21 +52,15 @@ def read_cursor(text: str, origin: str) -> Cursor:
     """Read the content of a cursor's file. Raises InputError, which names `origin`."""
     try:
         values = json.loads(text)
-        if values["reviewloop_cursor"] != _VERSION:
-            raise InputError(
-                f"{origin}: is a cursor of another version of reviewloop; begin a new one: name another file, and its "
-                "first export holds every review"
-            )
-        return Cursor(
-            wanted=str(values["wanted"]),
-            review=int(values["review"]),
-            hash=str(values["hash"]),
-            serial=int(values["serial"]),
-        )
-    except (ValueError, LookupError, TypeError) as error:
-        raise InputError(
-            f"{origin}: is no cursor of an export: name the file that --cursor has written, or a new one"
-        ) from error
+        if values["reviewloop_cursor"] == _VERSION:
+            wanted, review, digest = str(values["wanted"]), int(values["review"]), str(values["hash"])
+            return Cursor(wanted=wanted, review=review, hash=digest, serial=int(values["serial"]))
+    except (ValueError, LookupError, TypeError):
+        pass
+    raise InputError(
+        f"{origin}: is no cursor that --cursor has written, or one of another version of reviewloop; begin a new one: "
+        "name another file, and its first export holds every review"
+    )
 
 
 def get_next_cursor(tx: Transaction, wanted: ReviewFilter, before: Cursor | None, origin: str) -> Cursor:

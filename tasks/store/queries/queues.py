@@ -419,8 +419,7 @@ def get_storing_trend(tx: Transaction) -> Trend:
 _NEWEST_PAGES = "SELECT fetched_at, reviews FROM pages ORDER BY id DESC LIMIT :newest"
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(NamedTuple):
     """Pages and reviews stored a second lately.
 
     Attributes:

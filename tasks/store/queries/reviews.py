@@ -220,8 +220,7 @@ def stream_reviews(tx: Transaction, wanted: ReviewFilter) -> Iterator[ReviewRow]
     return tx.stream(ReviewRow, f"{_SELECT} {where} {_IN_ORDER}", **values)
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(NamedTuple):
     """A search's result.
 
     Attributes:

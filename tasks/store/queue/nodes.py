@@ -58,7 +58,7 @@ class NodeRow(Node):
     """A node with its state, as `nodes list` shows it.
 
     Attributes:
-        attempts_per_s, backlog, idle, storing, clock_s: as of its last heartbeat (`heartbeat`).
+        attempts_per_s, backlog, idle, storing, clock_s: as of its last `Heartbeat`.
         running, waiting: leases it has begun, and has not begun.
         waits_since: since when it has had unbegun leases and begun none; `None` if it has none.
         parameters: of its machine, as it reported them (2019 balance paper); None: not reported.
@@ -198,37 +198,34 @@ _ADDED = """
 """
 
 
-def heartbeat(
-    tx: Transaction,
-    name: str,
-    *,
-    attempts_per_s: float = 0.0,
-    backlog: int = 0,
-    idle: int = 0,
-    storing: int = 0,
-    clock_s: float = 0.0,
-) -> bool:
-    """Record that a node lives, and its load; True if it is drained. Raises UnknownNode.
+class Heartbeat(NamedTuple):
+    """The load of a node.
 
-    Args:
+    Attributes:
         attempts_per_s: ended, mean over a fixed window (2022 buffering paper: throughput).
         backlog: leases it has not begun.
         idle: attempts it has begun that hold no slot: they wait for a permit or for the database.
         storing: those of them that wait for the database.
         clock_s: how far its clock is ahead of the database's.
     """
-    load = {"attempts_per_s": attempts_per_s, "backlog": backlog, "idle": idle, "storing": storing}
-    drained = tx.value(_BEAT, name=name, now=tx.now, clock_s=clock_s, **load)
+
+    attempts_per_s: float = 0.0
+    backlog: int = 0
+    idle: int = 0
+    storing: int = 0
+    clock_s: float = 0.0
+
+
+def record_heartbeat(tx: Transaction, name: str, load: Heartbeat) -> bool:
+    """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
+    drained = tx.value(_BEAT, name=name, now=tx.now, **load._asdict())
     if drained is None:
         raise UnknownNode(f"node {name!r} is not registered")
     return bool(drained)
 
 
-_BEAT = """
-    UPDATE nodes SET seen_at = :now, attempts_per_s = :attempts_per_s, backlog = :backlog, idle = :idle,
-        storing = :storing, clock_s = :clock_s
-    WHERE name = :name RETURNING drained
-"""
+_LOAD = ", ".join(f"{column} = :{column}" for column in Heartbeat._fields)
+_BEAT = f"UPDATE nodes SET seen_at = :now, {_LOAD} WHERE name = :name RETURNING drained"
 
 
 def leave(tx: Transaction, name: str) -> None:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
+from tasks.store.queue.transitions import SUBTASKS, LockedSubtask
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
@@ -190,21 +191,14 @@ def bridge_lapse(tx: Transaction, silent_after: timedelta, *, is_new: bool) -> N
     log.log(logging.INFO if is_new else logging.WARNING, said, gap.total_seconds(), move.total_seconds())
     latest = tx.now + silent_after  # of a lease that was renewed at this moment
     changes = [
-        {"id": lease.id, "lease_deadline": min(lease.lease_deadline + move, latest)}
-        for lease in tx.records(_OpenLease, _OPEN_LEASES)
+        {"id": row.id, "lease_deadline": min((row.lease_deadline or latest) + move, latest)}
+        for row in tx.records(LockedSubtask, _OPEN_LEASES)
     ]
     tx.update("subtasks", ("id",), changes)
 
 
-class _OpenLease(NamedTuple):
-    id: int
-    lease_deadline: datetime
-
-
 # A locked lease is being renewed or closed by whoever locked it.
-_OPEN_LEASES = f"""
-    SELECT id, lease_deadline FROM subtasks WHERE state = '{State.CRAWL}' ORDER BY id FOR UPDATE SKIP LOCKED
-"""
+_OPEN_LEASES = f"{SUBTASKS} WHERE state = '{State.CRAWL}' ORDER BY id FOR UPDATE SKIP LOCKED"
 
 
 RUN_TIME_MODEL = "run_time_model"
