@@ -11,17 +11,9 @@ from splitter.errors import InputError
 from tasks.domain.verdicts import Verdict
 from tasks.store.content import links, products
 from tasks.store.content.links import Link
-from tasks.store.content.products import NewProduct
 from tasks.store.queries.exports import get_next_cursor, list_new_rows, read_cursor
 from tasks.store.queries.reviews import ALL, ReviewFilter, list_reviews
-from tasks.store.sql.tables import reviews as table
-
-Exported = tuple[str, int]
-"""Product and review of a row."""
-
-_UNLINKED = (
-    "SELECT id FROM pages WHERE id NOT IN (SELECT page_id FROM page_products WHERE product_id = :other)"
-)
+from tasks.store.sql.tables import page_products, pages, reviews
 
 
 @pytest.fixture
@@ -36,7 +28,7 @@ class Story:
         self.world = world
         self.lease, work = world.begin(world.waiting("甲"))
         self._results = work.targets[0]
-        world.do(products.add, NewProduct(name="乙", keywords=("乙",)))
+        world.add_product("乙")
         self.other = world.do(products.find, "乙").id
         self._pages = 0
 
@@ -46,8 +38,9 @@ class Story:
         self.world.save(self.lease, target, [review(str(n), f"{self._pages}-{n}") for n in (1, 2)])
 
     def unlinked(self):
-        rows = self.world.look(lambda tx: tx.rows(_UNLINKED, other=self.other))
-        return [page for (page,) in rows]
+        linked = self.world.rows(page_products, page_products.c.product_id == self.other)
+        known = {row.page_id for row in linked}
+        return [row.id for row in self.world.rows(pages) if row.id not in known]
 
     def link(self, page, verdict=Verdict.REVIEW):
         found = [Link(page, self.other, Verdict.UNJUDGED)]
@@ -58,17 +51,23 @@ class Story:
         self.world.do(links.set_verdicts, [Link(page, self.other, verdict)])
 
     def every(self, wanted=ALL):
-        return self.world.look(lambda conn: ids(list_reviews(conn, wanted)))
+        return self.world.look(lambda tx: ids(list_reviews(tx, wanted)))
 
-    def export(self, cursor, wanted=ALL, *, later=timedelta(seconds=61)):
+    def export(self, cursor, wanted=ALL, *, later_s=61):
         """Return the rows of an export at a later time, and its cursor, that was in a file."""
-
-        with self.world.store.read(now=self.world.now + later) as tx:
+        with self.world.store.read(now=self.world.now + timedelta(seconds=later_s)) as tx:
             after = get_next_cursor(tx, wanted, cursor, "file")
             return ids(list_new_rows(tx, wanted, cursor, after)), read_cursor(after.text(), "file")
 
+    def add_review(self, **values):
+        """Return a statement that adds a review like the first one."""
+        model = self.world.rows(reviews)[0]._asdict()
+        del model["id"]
+        return insert(reviews).values({**model, "collected_at": self.world.now, **values})
+
 
 def ids(rows):
+    """Product and review of each row."""
     return [(row.product, row.review) for row in rows]
 
 
@@ -118,16 +117,14 @@ def test_transactions_that_commit_in_another_order(postgres_store):
     story.page()
     first, cursor = story.export(None)
     story.world.pass_s(120)
-    model = story.world.rows(table)[0]._asdict() | {"collected_at": story.world.now}
-    del model["id"]
     with postgres_store.engine.connect() as slow, postgres_store.engine.connect() as quick:
-        slow.execute(insert(table).values({**model, "key": "slow"}))
-        quick.execute(insert(table).values({**model, "key": "quick"}))
+        slow.execute(story.add_review(key="slow"))
+        quick.execute(story.add_review(key="quick"))
         quick.commit()
-        second, cursor = story.export(cursor, later=timedelta(seconds=59))
+        second, cursor = story.export(cursor, later_s=59)
         slow.commit()
     story.link(story.unlinked()[0])
-    third, cursor = story.export(cursor, later=timedelta(seconds=59))
+    third, cursor = story.export(cursor, later_s=59)
     fourth, cursor = story.export(cursor)
     assert (second, third) == ([], [])
     assert sorted(first + fourth) == sorted(story.every())
@@ -137,11 +134,10 @@ def test_transactions_that_commit_in_another_order(postgres_store):
 def test_a_refused_record_that_was_deleted_leaves_the_cursor_valid(story):
     """They go whenever their page is read again."""
     story.page()
-    model = story.world.rows(table)[0]._asdict() | {"key": "refused", "refused": "boilerplate"}
-    del model["id"]
-    story.world.do(lambda tx: tx.engine_connection.execute(insert(table).values(model)))
+    refused = story.add_review(key="refused", refused="boilerplate")
+    story.world.do(lambda tx: tx.engine_connection.execute(refused))
     first, cursor = story.export(None)
-    story.world.do(lambda tx: tx.run("DELETE FROM reviews WHERE refused IS NOT NULL"))
+    story.world.run("DELETE FROM reviews WHERE refused IS NOT NULL")
     story.page()
     second, _ = story.export(cursor)
     assert sorted(first + second) == sorted(story.every())
@@ -163,10 +159,8 @@ def test_a_cursor_of_another_store_is_refused(story):
     empty = story.export(None)[1]
     story.page()
     _, cursor = story.export(empty)
-    last = story.world.rows(table)[-1]
-    story.world.do(
-        lambda tx: tx.run("UPDATE reviews SET text_hash = :hash WHERE id = :id", hash=b"x" * 16, id=last.id)
-    )
+    last = story.world.rows(reviews)[-1]
+    story.world.run("UPDATE reviews SET text_hash = :hash WHERE id = :id", hash=b"x" * 16, id=last.id)
     with pytest.raises(InputError, match="another store"):
         story.export(cursor)
 
@@ -176,10 +170,7 @@ def test_a_cursor_of_another_store_is_refused(story):
     [
         *((text, "is no cursor") for text in ("", "{}", "[]", "x\x00")),
         ('{"reviewloop_cursor": 2, "wanted": "{}", "review": "x"}', "is no cursor"),
-        (
-            '{"reviewloop_cursor": 1, "wanted": "{}", "upto": 7}',
-            "another version of reviewloop; begin a new one",
-        ),
+        ('{"reviewloop_cursor": 1, "wanted": "{}", "upto": 7}', "another version of reviewloop; begin a new"),
     ],
 )
 def test_what_is_no_cursor_of_this_version_is_refused(text, why):

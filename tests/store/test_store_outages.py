@@ -1,13 +1,13 @@
 """Frozen processes, lost connections and answers, clocks that step: held against nobody, and nothing is doubled."""
 
+import logging
 import socket
 import sqlite3
 import zlib
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import psycopg2
 import pytest
-from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from world import SILENT, hit
 
@@ -22,7 +22,8 @@ from tasks.domain.errors import (
     WrongRevision,
 )
 from tasks.domain.states import State
-from tasks.jobs import recalling, sweeps
+from tasks.jobs import celery_tasks, recalling, runtime
+from tasks.jobs.runtime import Control, Opened
 from tasks.store.content.pages import STORE_RESULT_PAGES
 from tasks.store.queue.leases import RENEW_LEASES, Renewal
 from tasks.store.sql import postgres
@@ -31,28 +32,29 @@ from tasks.store.sql.outages import own_errors
 from tasks.store.sql.tables import targets, task_parts
 from tasks.store.sql.writer import Writer
 
+LOST = StoreUnavailable("server closed the connection unexpectedly")
+
 
 class LosesAnswers(Store):
     """A store whose next COMMITs are made, or not, and answered by nobody."""
 
     def __init__(self, store, *, made, times=1):
         super().__init__(store.engine)
-        self._made = made
-        self.left = times
+        self._made, self.left = made, times
 
     @contextmanager
     def begin(self, connection=None, *, now=None):
-        with super().begin(connection, now=now) as conn:
-            yield conn
+        with super().begin(connection, now=now) as tx:
+            yield tx
             if self.left and not self._made:
                 self.left -= 1
-                raise _lost()
+                raise LOST
         if self.left:
             self.left -= 1
-            raise _lost()
+            raise LOST
 
 
-class _Refusal(psycopg2.DatabaseError):
+class Refusal(psycopg2.DatabaseError):
     """An error of the driver with the server's code."""
 
     __module__ = "psycopg2.errors"
@@ -66,12 +68,12 @@ class _Refusal(psycopg2.DatabaseError):
 @pytest.mark.parametrize(
     ("error", "own"),
     [
-        (_Refusal("deadlock detected", "40P01"), StoreConflict),
-        (_Refusal("canceling statement due to lock timeout", "55P03"), StoreConflict),
-        (_Refusal("terminating connection due to administrator command", "57P01"), StoreUnavailable),
-        (_Refusal("connection failure", "08006"), StoreUnavailable),
-        (_Refusal("relation does not exist", "42P01"), WrongRevision),
-        (_Refusal("syntax error", "42601"), StoreFailed),
+        (Refusal("deadlock detected", "40P01"), StoreConflict),
+        (Refusal("canceling statement due to lock timeout", "55P03"), StoreConflict),
+        (Refusal("terminating connection due to administrator command", "57P01"), StoreUnavailable),
+        (Refusal("connection failure", "08006"), StoreUnavailable),
+        (Refusal("relation does not exist", "42P01"), WrongRevision),
+        (Refusal("syntax error", "42601"), StoreFailed),
         (psycopg2.OperationalError("server closed the connection\n\tunexpectedly"), StoreUnavailable),
         (psycopg2.OperationalError("FATAL: the database system is starting up"), StoreUnavailable),
         (psycopg2.OperationalError("FATAL: password authentication failed"), StoreFailed),
@@ -88,11 +90,11 @@ class _Refusal(psycopg2.DatabaseError):
 def test_a_driver_error_leaves_as_one_of_the_store(error, own, wrapped):
     driver = sqlite3.Error if isinstance(error, sqlite3.Error) else psycopg2.Error
     raised = DBAPIError.instance("SELECT", {}, error, driver) if wrapped else error
-    with pytest.raises(own) as told, own_errors():
+    with pytest.raises(own) as caught, own_errors():
         raise raised
-    assert type(told.value) is own
-    assert "\n" not in str(told.value)
-    assert told.value.__cause__ is raised
+    assert type(caught.value) is own
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is raised
 
 
 def test_other_errors_stay_as_they_are():
@@ -100,104 +102,87 @@ def test_other_errors_stay_as_they_are():
         raise ValueError("mine")
 
 
-def _lost():
-    return StoreUnavailable("server closed the connection unexpectedly")
-
-
 @pytest.mark.parametrize("made", [True, False], ids=["committed", "rolled back"])
 def test_a_commit_without_an_answer_changes_nothing_twice(postgres_world, made):
     world = postgres_world
     lease, work = world.begin(world.waiting())
     store = LosesAnswers(world.store, made=made)
-    writer = Writer(store)
-    try:
-        page = world.result_page(lease, work.targets[0], [hit("1"), hit("2")])
+    page = world.result_page(lease, work.targets[0], [hit("1"), hit("2")])
+    with closing(Writer(store)) as writer:
         (stored,) = writer.call(lambda tx: STORE_RESULT_PAGES.run(tx, [page]))
-        assert store.left == 0
-    finally:
-        writer.close()
-    assert stored is not None
+    assert store.left == 0
     assert len(stored.todo) == 2
     (part,) = world.rows(task_parts)
     assert (part.pages_read, part.listed) == (1, 2)
     assert sum(row.tries for row in world.rows(targets)) == 0
 
 
-def test_a_transaction_tells_whether_it_was_committed(postgres_store):
-    with postgres_store.begin() as conn:
-        number = conn.number()
+def test_a_transaction_says_whether_it_was_committed(postgres_store):
+    with postgres_store.begin() as tx:
+        number = tx.number()
         assert number is not None
         with postgres_store.begin() as other:
             assert is_committed(other, number) is None
-    with postgres_store.begin() as conn:
-        assert is_committed(conn, number) is True
-        assert is_committed(conn, number + 1_000_000) is False
+    with postgres_store.begin() as tx:
+        assert is_committed(tx, number) is True
+        assert is_committed(tx, number + 1_000_000) is False
 
 
 def test_what_is_written_waits_for_a_database_that_is_away(postgres_world, caplog):
-    world = postgres_world
-    lease, _ = world.begin(world.waiting())
-    writer = Writer(LosesAnswers(world.store, made=False, times=3))
-    try:
-        (kept,) = writer.call(
-            lambda tx: RENEW_LEASES.run(tx, [Renewal(lease, SILENT, Counters(tried=1, offered=1))])
-        )
-    finally:
-        writer.close()
-    assert kept
+    renewal = Renewal(postgres_world.begun(), SILENT, Counters(tried=1, offered=1))
+    with closing(Writer(LosesAnswers(postgres_world.store, made=False, times=3))) as writer:
+        assert writer.call(lambda tx: RENEW_LEASES.run(tx, [renewal])) == [True]
     assert "the database is away" in caplog.text
     assert "the database is back" in caplog.text
 
 
 def test_the_server_ends_a_session_that_is_silent_within_a_transaction(postgres_store):
     """The limits hold in each session; one is set low here, and the frozen holder's row and lock pass on."""
-    with postgres_store.begin() as conn:
-        shown = {
-            name: conn.engine_connection.execute(text(f"SHOW {name}")).scalar_one()
-            for name in ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout")
-        }
-    assert shown == {
+    limits = {
         "idle_in_transaction_session_timeout": "8s",
         "statement_timeout": "10s",
         "lock_timeout": "9s",
     }
-    frozen = postgres_store.connect()
-    try:
-        with pytest.raises(StoreUnavailable):
-            _hold_and_wake(postgres_store, frozen)
-    finally:
-        frozen.close()
+    with postgres_store.begin() as tx:
+        assert {name: tx.value(f"SHOW {name}") for name in limits} == limits
+    with closing(postgres_store.connect()) as frozen, pytest.raises(StoreUnavailable):
+        hold_and_wake(postgres_store, frozen)
 
 
-def _hold_and_wake(store, connection):
+def hold_and_wake(store, connection):
     with store.begin(connection) as frozen:
         frozen.run("SET LOCAL idle_in_transaction_session_timeout = 50")
         assert try_lock(frozen, "scheduler", 2.0)
-        with store.begin() as conn:  # gets the lock by the holder's end
-            conn.engine_connection.execute(_waits_for("scheduler"))
+        with store.begin() as tx:
+            key = zlib.crc32(b"scheduler")
+            tx.value("SELECT pg_advisory_xact_lock(:key)", key=key)  # gets the lock by the holder's end
         frozen.value("SELECT 1")
-
-
-def _waits_for(name):
-    return text("SELECT pg_advisory_xact_lock(:key)").bindparams(key=zlib.crc32(name.encode()))
 
 
 def test_a_connection_without_an_answer_is_closed(postgres_store, monkeypatch):
     """The server is busy with a statement for longer than an answer may take."""
     monkeypatch.setattr(postgres, "ANSWER_S", 0.3)
-    with postgres_store.connect() as conn:
-        driver = conn.connection.driver_connection
-        with pytest.raises(StoreUnavailable, match=r"did not answer for 0\.3 s"), own_errors():
-            conn.execute(text("SELECT pg_sleep(9)"))
+    with postgres_store.connect() as kept:
+        driver = kept.connection.driver_connection
+        with (
+            pytest.raises(StoreUnavailable, match=r"did not answer for 0\.3 s"),
+            postgres_store.begin(kept) as tx,
+        ):
+            tx.value("SELECT pg_sleep(9)")
         assert driver.closed
+
+
+def test_a_patient_connection_waits_for_its_answer(postgres_store, monkeypatch):
+    with postgres_store.begin() as tx, lift_limits(tx):
+        monkeypatch.setattr(postgres, "ANSWER_S", 0.01)
+        assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1
 
 
 def test_an_error_of_connecting_names_the_server(postgres_store):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with pytest.raises(
-        StoreUnavailable, match=f"connection to 127.0.0.1, port {port} failed: Connection refused"
-    ):
+    expected = f"connection to 127.0.0.1, port {port} failed: Connection refused"
+    with pytest.raises(StoreUnavailable, match=expected):
         Store.open(f"postgresql://u@127.0.0.1:{port}/x").connect()
 
 
@@ -213,41 +198,28 @@ def test_who_holds_a_lock_is_logged(postgres_store, monkeypatch, caplog):
     monkeypatch.setattr(postgres, "LOCK_TOLD_S", 0.05)
     with postgres_store.begin() as tx:
         tx.insert("hosts", ("host",), [("a",)])
+        assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1, "slow, but no wait for a lock"
+    assert caplog.messages == []
     with postgres_store.begin() as holder:
         pid = holder.value("SELECT pg_backend_pid() FROM hosts FOR UPDATE")
         with pytest.raises(StoreConflict):
-            _lock_hosts(postgres_store)
+            lock_hosts(postgres_store)
     (line,) = caplog.messages
-    assert f"process {pid}" in line
-    assert "idle in transaction" in line
-    assert "SELECT pg_backend_pid() FROM hosts FOR UPDATE" in line
+    for said in (f"process {pid}", "idle in transaction", "SELECT pg_backend_pid() FROM hosts FOR UPDATE"):
+        assert said in line
 
 
-def _lock_hosts(store):
+def lock_hosts(store):
     with store.begin() as tx:
         assert try_lock(tx, "scheduler", 0.5)
         tx.value("SELECT host FROM hosts FOR UPDATE")
 
 
-def test_a_slow_statement_is_no_wait_for_a_lock(postgres_store, monkeypatch, caplog):
-    monkeypatch.setattr(postgres, "LOCK_TOLD_S", 0.05)
-    with postgres_store.begin() as tx:
-        assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1
-    assert caplog.messages == []
-
-
-def test_a_patient_connection_waits_for_its_answer(postgres_store, monkeypatch):
-    with postgres_store.begin() as tx, lift_limits(tx):
-        monkeypatch.setattr(postgres, "ANSWER_S", 0.01)
-        assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1
-
-
 @pytest.mark.parametrize("started", [True, False])
 def test_recall_passes_over_what_another_transaction_has_locked(postgres_world, started):
     world = postgres_world
-    first, second = world.add("特仑苏")[0], world.add("早餐奶")[0]
-    world.sweep(sweeps.admit)
-    held, free = (world.begin(one)[0] if started else world.grant(one) for one in (first, second))
+    lease = world.begun if started else world.granted
+    held, free = lease("特仑苏"), lease("早餐奶")
     world.pass_s(60)
     with world.store.begin() as frozen:
         assert frozen.value("SELECT id FROM subtasks WHERE id = :id FOR UPDATE", id=held.subtask_id)
@@ -256,3 +228,59 @@ def test_recall_passes_over_what_another_transaction_has_locked(postgres_world, 
         assert world.state(held.subtask_id) is State.CRAWL
     world.sweep(recalling.recall)
     assert world.state(held.subtask_id) is State.WAIT
+
+
+# --- the scheduler reports an absence once, and once that it is over: no traceback a tick ----------------------
+
+
+class Away:
+    """A store whose database is away, or there."""
+
+    def __init__(self, store):
+        self._store, self.away = store, True
+
+    @contextmanager
+    def begin(self):
+        if self.away:
+            raise LOST
+        with self._store.begin() as tx:
+            yield tx
+
+
+@pytest.fixture
+def database(world, monkeypatch):
+    def raise_lost(*_):
+        raise LOST
+
+    database = Away(world.store)
+    control = Control(
+        store=database,
+        context=world.context,
+        write=raise_lost,
+        plan=raise_lost,
+        report=lambda: 1 / 0,
+        deliver=None,
+        alerts=None,
+    )
+    monkeypatch.setattr(runtime, "opened", Opened(control))
+    monkeypatch.setattr(celery_tasks, "_outage", celery_tasks._Outage())
+    return database
+
+
+def test_one_line_when_it_goes_and_one_when_it_is_back(database, caplog):
+    caplog.set_level(logging.INFO, "reviewloop.sweeps")
+    for name in ("recall", "plan", "retention") * 3:
+        celery_tasks.sweep.run(name)
+    (gone,) = caplog.messages
+    assert gone == f"the database is away, no recall now; sweeps go on with its return: {LOST}"
+    database.away = False
+    for _ in range(3):
+        celery_tasks.sweep.run("recall")
+    _, back = caplog.messages
+    assert back.startswith("the database is back after")
+    assert all(record.exc_info is None for record in caplog.records)
+    database.away = True
+    celery_tasks.sweep.run("recall")
+    assert len(caplog.records) == 3, "another outage is reported, too"
+    with pytest.raises(ZeroDivisionError):  # other errors are raised
+        celery_tasks.sweep.run("report")
