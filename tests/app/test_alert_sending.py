@@ -90,7 +90,6 @@ def row(subject: str, *, firing: bool = True, text: str = "node has ended") -> A
         firing=firing,
         told=not firing,
         told_at=None,
-        claimed_at=NOW,
         trouble="",
     )
 

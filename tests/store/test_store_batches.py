@@ -148,8 +148,8 @@ def without_numbers(result):
     match result:
         case StoredHits(todo, known):
             return [(t.url, t.tries, t.etag) for t in todo], sorted(known)
-        case Work(chunk=chunk, targets=targets):
-            return chunk, [(t.kind, t.url, t.tries) for t in targets]
+        case Work(targets=targets):
+            return [(t.kind, t.url, t.tries) for t in targets]
     return result
 
 

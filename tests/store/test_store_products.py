@@ -46,7 +46,7 @@ def test_a_virtual_task_is_planned_once(world):
 def finish(world, subtask_id, *, more):
     """Crawl a subtask to its end; `more`: its result page shows that there is more."""
     lease, work = world.begin(subtask_id)
-    hits = world.read_results(lease, work.targets[0], [hit(f"{work.task_id}-{work.chunk}")], more=more)
+    hits = world.read_results(lease, work.targets[0], [hit(f"{lease.subtask_id}")], more=more)
     for target in hits.todo:
         world.save(lease, target)
     assert world.close(lease, Counters(offered=1, tried=1, collected=1))

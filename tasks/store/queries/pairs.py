@@ -162,16 +162,13 @@ def get_run_sums(tx: Transaction, after: int) -> AttemptSums:
     for group in tx.records(AttemptGroup, _OF_RUN, after=after):
         found.add(group)
     errors, statuses = Counter[str](), Counter[str]()
-    for one in tx.records(_Requests, "SELECT errors, statuses FROM attempts WHERE id > :after", after=after):
+    for one in tx.records(
+        AttemptSums, "SELECT errors, statuses FROM attempts WHERE id > :after", after=after
+    ):
         errors.update(one.errors)
         statuses.update(one.statuses)
     found.errors, found.statuses = dict(errors.most_common()), dict(sorted(statuses.items()))
     return found
-
-
-class _Requests(NamedTuple):
-    errors: Mapping[str, int]
-    statuses: Mapping[str, int]
 
 
 _GROUPS = """

@@ -108,9 +108,6 @@ class Work:
 
     token: str
     subtask_id: int
-    product_id: int
-    task_id: int
-    chunk: int
     words: list[str]
     aliases: list[list[str]]
     own_words: list[str] | None
@@ -243,7 +240,7 @@ _KEEP = f"{_IN_FORCE} AND lease_started RETURNING lease_token"
 _VIRTUAL_TASK = "FROM virtual_tasks v JOIN tasks t ON t.virtual_task_id = v.id WHERE t.id = subtasks.task_id"
 _BEGIN = f"""
     {_IN_FORCE} AND NOT lease_started AND lease_deadline > :now
-    RETURNING lease_token AS token, id AS subtask_id, product_id, task_id, chunk,
+    RETURNING lease_token AS token, id AS subtask_id,
         (SELECT v.keywords {_VIRTUAL_TASK}) AS words, (SELECT v.aliases {_VIRTUAL_TASK}) AS aliases,
         (SELECT p.keywords FROM task_parts p WHERE p.id = subtasks.part_id) AS own_words
 """

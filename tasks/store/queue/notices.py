@@ -27,7 +27,6 @@ class AlertRow:
         firing: it is on.
         told: True between the message that it is on and the message that it is over.
         told_at: time of the last message.
-        claimed_at: time at which a process began to send a message; `None` if none is sending.
         trouble: receivers that the last message did not reach, and why.
     """
 
@@ -39,7 +38,6 @@ class AlertRow:
     firing: bool
     told: bool
     told_at: datetime | None
-    claimed_at: datetime | None
     trouble: str
 
 
