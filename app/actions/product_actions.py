@@ -11,7 +11,7 @@ from app.actions.products import UNITS, RefusedProduct, new_product, period
 from splitter.errors import InputError
 from splitter.normalize import name_key
 from tasks.store.content import products
-from tasks.store.content.products import NewProduct, Product, ProductEdit
+from tasks.store.content.products import KnownName, NewProduct, Product, ProductEdit
 from tasks.store.content.review_removal import Removed, remove_reviews
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store
@@ -56,7 +56,7 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) ->
     result = Added()
     rest = iter(given)
     with store.read() as tx:
-        there = products.names_by_key(tx)
+        there: dict[str, NewProduct | KnownName] = {one.name_key: one for one in products.list_names(tx)}
     while batch := list(islice(rest, _BATCH)):
         new: list[NewProduct] = []
         with store.begin() as tx:
@@ -64,12 +64,14 @@ def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) ->
                 if isinstance(one, RefusedProduct):
                     result.refused.append(one)
                     continue
-                named = replace(one, name=there.setdefault(name_key(one.name), one.name))
+                known = there.setdefault(name_key(one.name), one)
+                named = replace(one, name=known.name)
                 if products.add(tx, named):
                     new.append(named)
+                    there[name_key(one.name)] = named
                 else:
                     result.known.append(named)
-                    if products.has_fewer_sites(tx, named):
+                    if known.sites and (one.sites is None or not set(one.sites) <= set(known.sites)):
                         result.kept_out.append(named.name)
             record_added(tx, [one.name for one in new], who)
         result.added += new
@@ -81,7 +83,7 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
     result, there = Added(), set[str]()
     if store is not None:
         with store.read() as tx:
-            there = products.name_keys_to_crawl(tx)
+            there = {one.name_key for one in products.list_names(tx) if one.sites != ()}
     for one in given:
         if isinstance(one, RefusedProduct):
             result.refused.append(one)

@@ -155,7 +155,7 @@ def add_names(
     result = product_actions.add(store, given, person())
     say_notes(result)
     with store.read() as tx:
-        if not may_be_none and not products.name_keys_to_crawl(tx):
+        if not may_be_none and all(one.sites == () for one in products.list_names(tx)):
             raise InputError("there is no product to crawl: reviewloop run --until-done 光明高钙牛奶")
     return bool(result.refused)
 

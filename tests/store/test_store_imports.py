@@ -61,14 +61,14 @@ def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world):
 def test_an_imported_product_is_not_crawled_until_it_is_added(world):
     save(world, imported("好喝"))
     assert world.look(tasks.list_unplanned, 10) == []
-    assert not world.look(products.name_keys_to_crawl)
+    assert [one.sites for one in world.look(products.list_names)] == [()]
     world.pass_s(60)
     wanted = {"keywords": ("蒙牛", "特仑苏"), "priority": 3}
     assert world.add_product("特仑苏", **wanted)
     assert not world.add_product("特仑苏", **wanted)
     [task] = world.look(tasks.list_unplanned, 10)
     assert (task.keywords, task.priority, task.sites) == (("蒙牛", "特仑苏"), 3, None)
-    assert world.look(products.name_keys_to_crawl)
+    assert [one.sites for one in world.look(products.list_names)] == [None]
 
 
 def test_parts_of_a_key_are_told_apart():

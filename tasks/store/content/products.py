@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import NamedTuple
 
 from splitter.errors import InputError
 from splitter.normalize import name_key
@@ -250,32 +249,18 @@ _END_PLANNING = """
 """
 
 
-def name_keys_to_crawl(tx: Transaction) -> set[str]:
-    """Return the `splitter.normalize.name_key` of every product that is crawled."""
-    return {key for (key,) in tx.rows(f"SELECT name_key FROM products WHERE {_CRAWLED}")}
-
-
-def names_by_key(tx: Transaction) -> dict[str, str]:
-    """Return the names of all products by `splitter.normalize.name_key`."""
-    return dict(tx.rows("SELECT name_key, name FROM products"))
-
-
-def has_fewer_sites(tx: Transaction, product: NewProduct) -> bool:
-    """Return True if a product of that name is crawled, but not at all the sites that are wanted now."""
-    stored = tx.record(_Sites, "SELECT sites FROM products WHERE name = :name", name=product.name)
-    sites = stored.sites if stored is not None else None
-    return bool(sites and (product.sites is None or not set(product.sites) <= set(sites)))
-
-
-class _Sites(NamedTuple):
-    sites: tuple[str, ...] | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownName:
-    """A product by its names: its own and its aliases, and the keyword sets of each."""
+    """A product by its names: its own and its aliases, and the keyword sets of each.
+
+    Attributes:
+        name_key: `splitter.normalize.name_key` of its own name.
+        sites: as of `NewProduct`.
+    """
 
     name: str
+    name_key: str
+    sites: tuple[str, ...] | None
     aliases: tuple[str, ...]
     keywords: tuple[str, ...]
     alias_keywords: tuple[tuple[str, ...], ...]
@@ -292,7 +277,7 @@ def list_names(tx: Transaction) -> list[KnownName]:
 
 
 _KNOWN_NAMES = """
-    SELECT p.name, p.aliases, v.keywords, v.aliases AS alias_keywords
+    SELECT p.name, p.name_key, p.sites, p.aliases, v.keywords, v.aliases AS alias_keywords
     FROM (SELECT product_id, max(round) AS round FROM virtual_tasks GROUP BY product_id) latest
     JOIN virtual_tasks v ON v.product_id = latest.product_id AND v.round = latest.round
     JOIN products p ON p.id = v.product_id
