@@ -11,7 +11,6 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.store.queue import leases
 from tasks.store.queue.attempts import cancel, release, release_leases, silence
-from tasks.store.queue.leases import WorkTarget
 from tasks.store.sql.tables import attempts, events, pages, subtasks, targets
 
 TICK = timedelta(microseconds=1)
@@ -140,11 +139,6 @@ def lost(world, request):
     return lease
 
 
-def target_of(world, **values):
-    (row,) = world.rows(targets, *(targets.c[name] == value for name, value in values.items()))
-    return WorkTarget(id=row.id, kind=row.kind, url=row.url, key=row.url_key, tries=row.tries)
-
-
 class TestLostLease:
     def test_nothing_it_does_counts(self, world, lost):
         before = [world.rows(table) for table in (attempts, events, targets, subtasks)]
@@ -155,12 +149,14 @@ class TestLostLease:
         assert not world.do(release, {lost: "drained"})
         assert not world.interrupt(lost, Counters(), "shutdown")
         assert not take_back(world, lost)
-        world.end_target(lost, target_of(world, url=hit("1")), "refused", "not_found")
+        (target,) = world.find_targets(url=hit("1"))
+        world.end_target(lost, target, "refused", "not_found")
         assert [world.rows(table) for table in (attempts, events, targets, subtasks)] == before
 
     def test_its_page_is_stored_marked_late_and_not_counted(self, world, lost):
         before = world.pair(), world.subtask(lost.subtask_id)
-        assert world.save(lost, target_of(world, url=hit("1")))
+        (target,) = world.find_targets(url=hit("1"))
+        assert world.save(lost, target)
         attempt = world.attempts(lost.subtask_id)[0]
         assert (attempt.collected, attempt.late) == (0, 1)
         (page,) = world.rows(pages)
@@ -170,7 +166,8 @@ class TestLostLease:
 
     def test_its_result_page_leaves_no_target_behind(self, world, lost):
         before = world.rows(targets)
-        assert world.read_results(lost, target_of(world, kind="result"), [hit("3")], more=True) is None
+        (result,) = world.find_targets(kind="result")
+        assert world.read_results(lost, result, [hit("3")], more=True) is None
         assert world.rows(targets) == before
 
 

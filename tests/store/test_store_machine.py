@@ -1,5 +1,7 @@
 """Any legal order of operations, with nodes that crash and a clock that jumps, keeps every invariant."""
 
+from itertools import product
+
 import pytest
 from contents import empty
 from hypothesis import HealthCheck, settings
@@ -20,21 +22,25 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
 from tasks.store.queue import attempts, manual, nodes
-from tasks.store.queue.leases import WorkTarget
-from tasks.store.sql.tables import subtasks, targets
+from tasks.store.sql.tables import subtasks
 
 NODES = ("n1", "n2", "n3")
 PLACES = st.integers(0, 5)
+NAMES = st.lists(st.sampled_from("abcdef"), unique=True)
+ENDS = st.sampled_from(["todo", "refused", "given_up"])
+CHUNKS = [[True, *rest] for n in range(3) for rest in product([True, False], repeat=n)]
 
 
 class Loop(RuleBasedStateMachine):
     """Leases stay in the bundle after they are lost: late nodes go on with what they hold."""
 
     held = Bundle("held")
+    store = None
 
     def __init__(self):
         super().__init__()
-        self.world = World(_empty_store())
+        empty(self.store)
+        self.world = World(self.store)
         self.products = 0
 
     @initialize(target=held)
@@ -46,9 +52,7 @@ class Loop(RuleBasedStateMachine):
         self.world.sweep(sweeps.admit)
         return multiple(self.attempt(0, "n1"), self.attempt(0, "n2"))
 
-    @rule(
-        chunks=st.lists(st.booleans(), max_size=2).map(lambda rest: [True, *rest]), priority=st.integers(0, 2)
-    )
+    @rule(chunks=st.sampled_from(CHUNKS), priority=st.integers(0, 2))
     def add(self, chunks, priority):
         if self.products < 4:
             self.products += 1
@@ -63,7 +67,7 @@ class Loop(RuleBasedStateMachine):
         if alive:
             self.world.node(node)
         else:
-            self.world.do(lambda tx: nodes.leave(tx, node))
+            self.world.do(nodes.leave, node)
 
     # --- sweeps ---------------------------------------------------------------------------------------------
 
@@ -99,30 +103,21 @@ class Loop(RuleBasedStateMachine):
 
     @rule(lease=held, tried=st.integers(0, 3))
     def progress(self, lease, tried):
-        counters = Counters(offered=tried + 1, tried=tried, active_s=tried * 0.1)
-        self.world.progress(lease, counters)
+        self.world.progress(lease, Counters(offered=tried + 1, tried=tried, active_s=tried * 0.1))
 
-    @rule(
-        lease=held, place=PLACES, names=st.lists(st.sampled_from("abcdef"), unique=True), more=st.booleans()
-    )
+    @rule(lease=held, place=PLACES, names=NAMES, more=st.booleans())
     def read_results(self, lease, place, names, more):
-        found = self._target(lease, place, "result")
-        if found is not None:
-            urls = [hit(name) for name in names]
-            self.world.read_results(lease, found, urls, more=more)
+        if (found := self._target(lease, place, "result")) is not None:
+            self.world.read_results(lease, found, [hit(name) for name in names], more=more)
 
     @rule(lease=held, place=PLACES)
     def save_page(self, lease, place):
-        found = self._target(lease, place, "hit")
-        if found is not None:
+        if (found := self._target(lease, place, "hit")) is not None:
             self.world.save(lease, found)
 
-    @rule(
-        lease=held, place=PLACES, state=st.sampled_from(["todo", "refused", "given_up"]), counts=st.booleans()
-    )
+    @rule(lease=held, place=PLACES, state=ENDS, counts=st.booleans())
     def end_target(self, lease, place, state, counts):
-        found = self._target(lease, place, "hit")
-        if found is not None:
+        if (found := self._target(lease, place, "hit")) is not None:
             self.world.end_target(lease, found, state, "timeout", counts=counts)
 
     @rule(lease=held, reason=st.none() | st.sampled_from(list(FailureReason)), tried=st.integers(0, 3))
@@ -163,14 +158,12 @@ class Loop(RuleBasedStateMachine):
 
     @rule(state=st.sampled_from([s for s in State if s not in (State.DONE, State.CANCELLED)]), place=PLACES)
     def cancel(self, state, place):
-        subtask_id = self._in(state, place)
-        if subtask_id:
+        if subtask_id := self._in(state, place):
             self.world.do(attempts.cancel, subtask_id, "not wanted")
 
     @rule(place=PLACES)
     def retry(self, place):
-        subtask_id = self._in(State.MANUAL, place)
-        if subtask_id:
+        if subtask_id := self._in(State.MANUAL, place):
             self.world.do(manual.retry, subtask_id)
 
     # --- what must hold -------------------------------------------------------------------------------------
@@ -202,51 +195,29 @@ class Loop(RuleBasedStateMachine):
             work = world.start(lease)
             assert work is not None
             for found in work.targets:
-                listed = found.kind == "result"
-                work_on = world.read_results(lease, found, [hit("a")]).todo if listed else (found,)
-                for page in work_on:
+                is_listed = found.kind == "result"
+                for page in world.read_results(lease, found, [hit("a")]).todo if is_listed else [found]:
                     world.save(lease, page)
             assert world.close(lease, Counters(offered=1, tried=1))
 
     def _in(self, state, place):
-        """A subtask in that queue; 0 where there is none."""
+        """A subtask in that queue; 0 if there is none."""
         rows = self.world.rows(subtasks, subtasks.c.state == state)
-        return int(rows[place % len(rows)].id) if rows else 0
+        return rows[place % len(rows)].id if rows else 0
 
     def _target(self, lease, place, kind):
-        """A target that the attempt took up when it was still to do, or might have."""
+        """A target that the attempt took up when it was still to do, or might have; None if there is none."""
         task_id = self.world.subtask(lease.subtask_id).task_id
-        rows = self.world.rows(targets, targets.c.task_id == task_id, targets.c.kind == kind)
-        row = rows[place % len(rows)] if rows else None
-        return (
-            WorkTarget(id=row.id, kind=row.kind, url=row.url, key=row.url_key, tries=row.tries)
-            if row is not None
-            else None
-        )
-
-
-_STORE = []
-
-
-def _empty_store():
-    """One store for all examples, emptied: making one takes longer than an example."""
-    if not _STORE:
-        raise AssertionError("the test opens the store")
-    empty(_STORE[0])
-    return _STORE[0]
+        found = self.world.find_targets(task_id=task_id, kind=kind)
+        return found[place % len(found)] if found else None
 
 
 @pytest.mark.slow
 def test_any_order_of_operations_keeps_every_promise(sqlite_store):
-    _STORE[:] = [sqlite_store]
-    try:
-        run_state_machine_as_test(
-            Loop,
-            settings=settings(
-                stateful_step_count=20,
-                database=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-    finally:
-        _STORE.clear()
+    class LoopInStore(Loop):
+        store = sqlite_store  # one for all examples: making one takes longer than an example
+
+    run_state_machine_as_test(
+        LoopInStore,
+        settings=settings(stateful_step_count=20, database=None, suppress_health_check=list(HealthCheck)),
+    )

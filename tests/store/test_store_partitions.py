@@ -14,66 +14,54 @@ from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, task_chunks
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import EngineLimits, NewPartition, Provenance
-from tasks.domain.page_key import canonical, page_key
-from tasks.domain.pages import Hit, ResultPage
 from tasks.jobs import sweeps
 from tasks.jobs.partitioning import search_urls
 from tasks.jobs.planning import planned_tasks
 from tasks.scheduling import query_refinement
-from tasks.store.content import pages, products
-from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import Relaxed
 from tasks.store.queue import tasks
-from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql import tables
 from tasks.store.sql.tables import events, subtasks, task_parts
-from tasks.store.sql.tables import pages as page_table
 
 LIMITS = EngineLimits(most=20, per_page=10)
 WORDS = ("光明", "高钙", "牛奶")
+
+
+def with_engine(catalog, **changes):
+    """Return a catalog whose engine baidu has these fields."""
+    engine = catalog.engines["baidu"].model_copy(update=changes)
+    return catalog.model_copy(update={"engines": {**catalog.engines, "baidu": engine}})
 
 
 @pytest.fixture
 def small(world, monkeypatch):
     """A world whose engine lists 20 hits and knows ranges of time."""
     times = TimeFilter(params={"gpc": "stf={from_s},{to_s}|stftype=1"}, least="hour")
-    engine = CATALOG.engines["baidu"].model_copy(update={"max_hits": 20, "times": times})
-    catalog = CATALOG.model_copy(update={"engines": {**CATALOG.engines, "baidu": engine}})
     monkeypatch.setattr(query_refinement, "MOST_RANGES", 3)
-    world.context = replace(world.context, catalog=catalog)
+    world.context = replace(world.context, catalog=with_engine(CATALOG, max_hits=20, times=times))
     return world
 
 
 def _task(world, *partitions):
-    assert world.do(products.add, NewProduct(name="甲", keywords=WORDS))
+    """Add a product with one task; `partitions`: by default one of two result pages."""
+    assert world.add_product("甲", keywords=WORDS)
     (wanted,) = world.look(tasks.list_unplanned, 10)
     its = partitions or (NewPartition(WORDS, 2, 1),)
     urls = partial(search_urls, world.context.catalog)
     assert world.do(tasks.plan, wanted, [NewTask(SITE, "baidu", "meta", its)], urls) == 1
 
 
-def _read(world, lease, target, hits, *, found, more):
-    urls = [hit(str(n)) for n in hits]
-    page = ResultPage(found, tuple(Hit(url, "标题") for url in urls), not urls, more)
-    shown = [FoundHit(canonical(url), page_key(url)) for url in urls]
-    (stored,) = world.do(
-        pages.save_result_pages,
-        [ResultPageToStore(lease=lease, target=target, page=page, hits=shown, more=more, limits=LIMITS)],
-    )
-    for one in stored.todo:
-        world.save(lease, one)
-
-
 def _turn(world, *answers):
     """Crawl what waits, the oldest first: each answer is the one result page of a subtask; then wake."""
     world.sweep(sweeps.admit)
-    waiting = [row.id for row in world.rows(subtasks, subtasks.c.state == "WAIT")]
-    for subtask_id, (hits, found, more) in zip(waiting, answers, strict=True):
-        lease, work = world.begin(subtask_id)
-        _read(world, lease, work.targets[0], hits, found=found, more=more)
-        n = len(world.rows(page_table, page_table.c.attempt_id == lease.attempt_id))
+    waiting = world.rows(subtasks, subtasks.c.state == "WAIT")
+    for subtask, (names, found, more) in zip(waiting, answers, strict=True):
+        lease, work = world.begin(subtask.id)
+        urls = [hit(str(n)) for n in names]
+        hits = world.read_results(lease, work.targets[0], urls, found=found, more=more, limits=LIMITS)
+        n = sum(world.save(lease, one) for one in hits.todo)
         assert world.close(lease, Counters(offered=n, tried=n, collected=n))
     world.sweep(sweeps.wake)
 
@@ -85,8 +73,8 @@ def _found(world):
 
 def _split(world):
     _task(world)
-    _turn(world, (list(range(10)), 45, True))
-    _turn(world, (list(range(10, 20)), 45, False))
+    _turn(world, (range(10), 45, True))
+    _turn(world, (range(10, 20), 45, False))
 
 
 def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small):
@@ -105,9 +93,7 @@ def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small):
     assert [row.part_id for row in asked] == [part.id for part in parts]
     first, *_ = small.targets(asked[0].id)
     assert "gpc=stf%3D" in first
-    _turn(
-        small, (list(range(10)), 9, False), (list(range(20, 30)), 10, False), (list(range(30, 44)), 14, False)
-    )
+    _turn(small, (range(10), 9, False), (range(20, 30), 10, False), (range(30, 44), 14, False))
     # 44 different ones: the engine's 45 was wrong, and stays beside.
     assert _found(small) == (44, Provenance.COUNTED, 45)
     (covered,) = small.look(product_queries.get_coverages, lambda _: 20).values()
@@ -116,7 +102,7 @@ def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small):
 
 def test_a_span_that_is_over_the_cap_is_divided_again_and_not_read_on(small):
     _split(small)
-    _turn(small, (list(range(10)), 30, True), (list(range(20, 25)), 5, False), ([], 0, False))
+    _turn(small, (range(10), 30, True), (range(20, 25), 5, False), ([], 0, False))
     parts = small.rows(task_parts)
     again = parts[1]
     assert (again.state, again.pages_read) == ("split", 1)
@@ -131,14 +117,13 @@ def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small
     _split(small)
     part = small.rows(task_parts)[1]
     end = part.start_at + timedelta(hours=1)
-    with small.store.begin() as tx:
-        tx.update("task_parts", ("id",), [{"id": part.id, "end_at": end}])
-        tx.update("task_parts", ("id",), [{"id": part.id + 1, "start_at": end}])
-    _turn(small, (list(range(10)), 30, True), (list(range(20, 25)), 5, False), ([], 0, False))
+    small.run("UPDATE task_parts SET end_at = :end WHERE id = :id", id=part.id, end=end)
+    small.run("UPDATE task_parts SET start_at = :end WHERE id = :id", id=part.id + 1, end=end)
+    _turn(small, (range(10), 30, True), (range(20, 25), 5, False), ([], 0, False))
     full = small.rows(task_parts)[1]
     assert (full.state, full.provenance, full.found) == ("full", Provenance.CAPPED, 30)
     assert _found(small) == (35, Provenance.CAPPED, 45)
-    _turn(small, (list(range(30, 40)), 30, False))
+    _turn(small, (range(30, 40), 30, False))
     assert small.rows(task_parts)[1].listed == 20
     (covered,) = small.look(product_queries.get_coverages, lambda _: 20).values()
     assert (covered.reachable, covered.at_least) == (25, True)
@@ -146,9 +131,9 @@ def test_an_hour_that_is_over_the_cap_is_said_to_be_full_and_read_up_to_it(small
 
 def test_an_engine_that_reports_nothing_has_at_least_what_it_lists(world):
     _task(world)
-    _turn(world, (list(range(10)), None, True))
+    _turn(world, (range(10), None, True))
     assert _found(world) == (None, Provenance.UNKNOWN, None)
-    _turn(world, (list(range(10, 20)), None, True))
+    _turn(world, (range(10, 20), None, True))
     assert _found(world) == (20, Provenance.CAPPED, None)
     assert len(world.rows(task_parts)) == 1
 
@@ -193,8 +178,7 @@ def test_the_chunks_of_a_plan_have_the_search_urls_of_the_splitter(world, name):
     sites[first] = sites[first].model_copy(update={"engine": "index"})
     catalog = given.model_copy(update={"sites": sites, "engines": {**given.engines, "index": index}})
     query = ProductQuery("甲", WORDS, (("光明", "牛奶"), ("牛奶", "光明", "高钙")))
-    new = NewProduct(name="甲", keywords=query.keywords, aliases=("光明牛奶",), pages=5)
-    assert world.do(products.add, new)
+    assert world.add_product("甲", keywords=query.keywords, aliases=("光明牛奶",), pages=5)
     (wanted,) = world.look(tasks.list_unplanned, 10)
     query = ProductQuery("甲", wanted.keywords, wanted.aliases)
     planned = planned_tasks(catalog, wanted, tuple(sites))
@@ -209,11 +193,9 @@ def test_the_chunks_of_a_plan_have_the_search_urls_of_the_splitter(world, name):
 
 def test_a_changed_url_of_an_engine_is_used_from_the_next_chunk_on(small):
     _task(small)
-    catalog = small.context.catalog
-    engine = catalog.engines["baidu"].model_copy(update={"url": "http://www.baidu.com/new"})
-    engines = {**catalog.engines, "baidu": engine}
-    small.context = replace(small.context, catalog=catalog.model_copy(update={"engines": engines}))
-    _turn(small, (list(range(10)), None, True))
+    catalog = with_engine(small.context.catalog, url="http://www.baidu.com/new")
+    small.context = replace(small.context, catalog=catalog)
+    _turn(small, (range(10), None, True))
     first, second = (next(iter(small.targets(row.id))) for row in small.rows(subtasks))
     assert first.startswith("http://www.baidu.com/s?")
     assert second == first.replace("/s?", "/new?").replace("pn=0", "pn=10")
@@ -221,10 +203,7 @@ def test_a_changed_url_of_an_engine_is_used_from_the_next_chunk_on(small):
 
 def test_a_span_is_asked_without_its_range_if_the_engine_has_no_ranges_any_more(small):
     _split(small)
-    engine = small.context.catalog.engines["baidu"].model_copy(update={"times": None})
-    catalog = small.context.catalog.model_copy(
-        update={"engines": {**small.context.catalog.engines, "baidu": engine}}
-    )
+    catalog = with_engine(small.context.catalog, times=None)
     *_, urls = [its for (_, part), its in sorted(_asked(small, catalog).items())]
     assert [len(chunk) for chunk in urls] == [1, 1]
     assert "gpc" not in urls[0][0]

@@ -2,14 +2,12 @@
 
 from datetime import timedelta
 
-from world import START, hit, undone
+from world import START, undone
 
-from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
 from tasks.jobs import sweeps
 from tasks.store.queue import upkeep
-from tasks.store.queue.attempts import silence
 from tasks.store.queue.upkeep import drop_old
 from tasks.store.sql.tables import attempts, events, host_rests, subtasks
 from tasks.store.verify.verify import verify
@@ -19,11 +17,7 @@ YEAR = timedelta(days=365)
 
 def done(world, name):
     """A subtask that has gone the usual way."""
-    subtask_id = world.waiting(name)
-    lease, work = world.begin(subtask_id)
-    (target,) = world.read_results(lease, work.targets[0], [hit(name)]).todo
-    world.save(lease, target)
-    assert world.close(lease, Counters(offered=1, tried=1, collected=1))
+    subtask_id = world.crawled(name, name).subtask_id
     world.sweep(sweeps.wake)
     return subtask_id
 
@@ -56,10 +50,7 @@ def test_rests_that_nobody_probed_go(world):
 def test_the_log_of_what_ended_long_ago_goes_as_a_whole(world, monkeypatch):
     monkeypatch.setattr(upkeep, "BATCH", 3)  # a log is cut by the batches
     old = [done(world, name) for name in ("一", "二", "三")]
-    failed = world.waiting("四")  # as old, and not settled
-    lease, _ = world.begin(failed)
-    world.pass_s(60)
-    world.do(silence, {lease: FailureReason.SILENT})
+    failed = world.failed(FailureReason.BLOCKED, "四")  # as old, and not settled
     world.pass_s(2 * YEAR.total_seconds())
     young = done(world, "五")
     drop_old(world.do, None)

@@ -412,6 +412,11 @@ class World:
     def attempts(self, subtask_id: int) -> Sequence[Any]:
         return self.rows(attempts, attempts.c.subtask_id == subtask_id)
 
+    def find_targets(self, **values: Any) -> list[WorkTarget]:
+        """Return the targets with these values, as work."""
+        rows = self.rows(targets, *(targets.c[name] == value for name, value in values.items()))
+        return [WorkTarget(id=r.id, kind=r.kind, url=r.url, key=r.url_key, tries=r.tries) for r in rows]
+
     def targets(self, subtask_id: int) -> dict[str, str]:
         """State by URL."""
         return {row.url: row.state for row in self.rows(targets, targets.c.subtask_id == subtask_id)}
