@@ -6,14 +6,13 @@ from itertools import count, repeat
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import delete, func, select
-from world import World, hit, review, undone
+from world import START, hit, review, undone
 
 from tasks.jobs import repost_linking
 from tasks.reading.near_duplicates import SHORTEST, plain
 from tasks.store.content import reposts
 from tasks.store.queries.reviews import list_reviews
-from tasks.store.sql.tables import review_bands, review_links, reviews, stored_values
+from tasks.store.sql.tables import review_bands, review_links, reviews
 from tasks.store.sql.transaction import Transaction
 
 FIRST = "蒙牛纯牛奶喝出活虫子，客服一直推脱，要求赔偿并公开道歉，以后再也不买了！"
@@ -102,37 +101,23 @@ def test_the_sweep_takes_steps_to_the_end_or_until_its_share_is_used(world, monk
     assert len(linked(world)) == looked - 2
 
 
-@given(st.data())
+@given(
+    bodies=st.lists(st.sampled_from([FIRST, FORWARD, EDITED, TWICE, OTHER, "好"]), min_size=1, max_size=12),
+    most=st.integers(1, 5),
+)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_store, data):
+def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_store, bodies, most):
     with undone(sqlite_store) as tx:
-        for table in (review_links, review_bands, stored_values):
-            tx.engine_connection.execute(delete(table))
-        tx.engine_connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
-        tx.engine_connection.execute(delete(reviews))
-        bodies = data.draw(
-            st.lists(st.sampled_from([FIRST, FORWARD, EDITED, TWICE, OTHER, "好"]), min_size=1, max_size=12)
-        )
-        _insert(tx, bodies)
-        most = data.draw(st.integers(1, 5))
+        tx.run("PRAGMA defer_foreign_keys = ON")  # reviews alone: rolled back before their pages are missed
+        shared = dict.fromkeys(("title", "author", "date_text", "url", "site", "node"), "")
+        shared |= {"page_id": 1, "text_hash": b"", "collected_at": START, "attempt_id": 1}
+        rows = [(n, str(n), body) for n, body in enumerate(bodies, 1)]
+        tx.insert("reviews", ("id", "key", "body"), rows, shared=shared)
         while (found := repost_linking.find(tx, most)) is not None:
             assert reposts.save(tx, found)
-        links = dict(
-            tx.engine_connection.execute(select(review_links.c.review_id, review_links.c.original_id)).all()
-        )
+        links = dict(tx.rows("SELECT review_id, original_id FROM review_links"))
         assert all(links[one] < one and links[one] not in links for one in links)
         texts = [plain(body) for body in bodies]
         again = {n for n, text in enumerate(texts, 1) if len(text) >= SHORTEST and text in texts[: n - 1]}
         assert again <= links.keys()
-        assert tx.engine_connection.scalar(select(func.count()).select_from(reviews)) == len(bodies)
-
-
-def _insert(tx, bodies):
-    """Reviews alone, numbered from 1: what the sweep reads; rolled back before their pages are missed."""
-    now = World(None).now
-    rows = [
-        {"id": n, "page_id": 1, "key": str(n), "title": "", "body": body, "author": "", "date_text": ""}
-        | {"url": "", "site": "", "text_hash": b"", "collected_at": now, "node": "", "attempt_id": 1}
-        for n, body in enumerate(bodies, 1)
-    ]
-    tx.engine_connection.execute(reviews.insert(), rows)
+        assert tx.value("SELECT count(*) FROM reviews") == len(bodies)

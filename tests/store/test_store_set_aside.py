@@ -1,18 +1,14 @@
 """What no sweep can do anything with is set aside for a person, and holds up nothing else."""
 
 from datetime import timedelta
-from random import Random
 
 import pytest
-from world import CATALOG, SITE
+from world import CATALOG, SITE, context_of
 
 from splitter.catalog.entries import entries_of, entries_without_browser
 from splitter.catalog.names import Kind
 from tasks.domain.states import State
-from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import sweeps
-from tasks.jobs.context import Context, LoopSettings
-from tasks.jobs.scheduler_state import SchedulerState
 from tasks.jobs.ticks import tick
 from tasks.store.queue import manual, nodes
 from tasks.store.sql.tables import attempts, subtasks
@@ -23,11 +19,6 @@ SCRIPTED = CATALOG.model_copy(
     update={"sites": {**CATALOG.sites, SITE: CATALOG.sites[SITE].model_copy(update={"render": "browser"})}}
 )
 SILENT = timedelta(seconds=30)
-
-
-def context_of(catalog):
-    loop = LoopSettings()
-    return Context(catalog, loop, HostCatalog(catalog), Random(0), SchedulerState(loop.strategy))
 
 
 def turn(world):

@@ -15,7 +15,7 @@ from contents import Snapshot
 from sqlalchemy import Table, event, select
 
 from splitter.catalog.load import builtin
-from splitter.catalog.model import Limits
+from splitter.catalog.model import Catalog, Limits
 from splitter.catalog.names import Kind
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.breaker import Rest
@@ -111,6 +111,12 @@ def statements(store: Store, *, by_round_trip: bool = False) -> Iterator[list[st
         event.remove(store.engine, "checkin", forget)
 
 
+def context_of(catalog: Catalog, settings: LoopSettings | None = None) -> Context:
+    """Return the context of a scheduler that has just started."""
+    loop = settings or LoopSettings()
+    return Context(catalog, loop, HostCatalog(catalog), Random(0), SchedulerState(loop.strategy))
+
+
 def host_views(
     tx: Transaction,
     hosts_of: snapshot.HostsOf,
@@ -146,8 +152,7 @@ class World:
         self.store = store
         self.now = START
         self.keyword_sets: dict[str, KeywordSets] = {}
-        loop = settings or LoopSettings()
-        self.context = Context(CATALOG, loop, HostCatalog(CATALOG), Random(0), SchedulerState(loop.strategy))
+        self.context = context_of(CATALOG, settings)
 
     def do(self, operation: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Run `operation(tx, ...)` in a transaction of its own."""
