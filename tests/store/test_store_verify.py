@@ -15,8 +15,7 @@ from tasks.store.queue import manual, nodes
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import events, subtasks
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.liveness import BOUNDS, Overdue
-from tasks.store.verify.verify import verify
+from tasks.store.verify.verify import BOUNDS, Overdue, verify
 
 DONE, CRAWLING, WAITING, FAILED_ONCE = 1, 2, 3, 4
 

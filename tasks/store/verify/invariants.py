@@ -7,14 +7,11 @@ tasks against their partitions.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any, Final
-
-from splitter.normalize import name_key
 
 from tasks.domain.pair_stats import SUMS
 from tasks.store.queue.attempts import ATTEMPT_SUMS, TRANSITIONS
@@ -26,11 +23,17 @@ CLOCKS: Final = timedelta(minutes=5)
 """How far back time may go between two steps that follow each other: transactions wait for locks, clocks are set."""
 
 _QUERIES = """
-SELECT s.id AS subtask_id, s.state, s.site, s.kind, s.product_id, s.priority, s.task_id, s.part_id, s.parent_id,
-    s.chunk, s.lease_token, s.lease_node, s.lease_deadline, s.attempt_id, s.wait_host, s.wait_reason, s.not_before,
-    s.attempts, s.left, coalesce(w.todo, 0) AS todo, coalesce(w.late, 0) AS late, CASE
+SELECT s.*, s.id AS subtask_id, w.todo, w.late
+FROM subtasks s JOIN tasks t ON t.id = s.task_id JOIN products p ON p.id = s.product_id
+LEFT JOIN subtasks b ON b.id = s.parent_id LEFT JOIN task_parts q ON q.id = s.part_id AND q.task_id = s.task_id
+LEFT JOIN attempts a ON a.id = s.attempt_id AND a.subtask_id = s.id
+LEFT JOIN (SELECT subtask_id, sum(CASE WHEN state = 'stored' THEN 0 WHEN kind = 'hit' THEN 1
+    ELSE HITS_UNREAD END) AS todo, sum(CASE WHEN state = 'stored' THEN 1 ELSE 0 END) AS late
+    FROM targets WHERE state = 'todo' OR (state = 'stored' AND reason = 'late') GROUP BY subtask_id
+) w ON w.subtask_id = s.id
 WHEN s.state = 'CRAWL' AND (s.lease_deadline IS NULL OR a.id IS NULL OR s.lease_token IS DISTINCT FROM a.token
-    OR s.lease_node IS DISTINCT FROM a.node OR s.lease_started <> (a.started_at IS NOT NULL))
+    OR s.lease_node IS DISTINCT FROM a.node OR s.lease_started <> (a.started_at IS NOT NULL)
+    OR s.lease_deadline < coalesce(a.progress_at, a.started_at, a.allocated_at))
 THEN 'lease: has token {lease_token}, node {lease_node}, until {lease_deadline}: attempt {attempt_id} has not'
 WHEN s.state <> 'CRAWL' AND (s.lease_started OR s.lease_token IS NOT NULL OR s.lease_node IS NOT NULL
     OR s.lease_deadline IS NOT NULL OR s.attempt_id IS NOT NULL)
@@ -54,20 +57,13 @@ WHEN s.parent_id IS NULL AND s.chunk > q.first_chunk AND NOT EXISTS (
 THEN 'lost: chunk {chunk} was released, but the one before showed no more'
 WHEN s.state = 'DONE' AND w.todo > 0 THEN 'lost: is DONE, but its targets to do count {todo}'
 -- Counted when its last attempt ended: targets whose pages came late are done since.
-WHEN s.state NOT IN ('CRAWL', 'CANCELLED')
-    AND (s.left < coalesce(w.todo, 0) OR s.left > coalesce(w.todo + w.late, 0))
-THEN 'left: says that {left} hits are left, its targets to do count {todo}, and {late} came late' END AS wrong
-FROM subtasks s JOIN tasks t ON t.id = s.task_id JOIN products p ON p.id = s.product_id
-LEFT JOIN subtasks b ON b.id = s.parent_id LEFT JOIN task_parts q ON q.id = s.part_id AND q.task_id = s.task_id
-LEFT JOIN attempts a ON a.id = s.attempt_id AND a.subtask_id = s.id
-LEFT JOIN (SELECT subtask_id, sum(CASE WHEN state = 'stored' THEN 0 WHEN kind = 'hit' THEN 1
-    ELSE HITS_UNREAD END) AS todo, sum(CASE WHEN state = 'stored' THEN 1 ELSE 0 END) AS late
-    FROM targets WHERE state = 'todo' OR (state = 'stored' AND reason = 'late') GROUP BY subtask_id
-) w ON w.subtask_id = s.id
+WHEN s.state NOT IN ('CRAWL', 'CANCELLED') AND (s.left < w.todo OR s.left > coalesce(w.todo + w.late, 0))
+THEN 'left: says that {left} hits are left, its targets to do count {todo}, and {late} came late'
 
-SELECT a.id, a.subtask_id, a.no, s.attempts, a.site, a.product_id, a.offered, a.tried, a.collected, a.late,
-    p.n AS pages, p.late AS came_late, s.chunk + 1 AS next_chunk,
-    a.allocated_at, a.started_at, a.progress_at, a.ended_at, CASE
+SELECT a.*, s.attempts, p.n AS pages, p.late AS came_late, s.chunk + 1 AS next_chunk
+FROM attempts a JOIN subtasks s ON s.id = a.subtask_id LEFT JOIN task_parts q ON q.id = s.part_id
+LEFT JOIN (SELECT attempt_id, count(*) AS n, sum(CASE WHEN late THEN 1 ELSE 0 END) AS late
+    FROM pages GROUP BY attempt_id) p ON p.attempt_id = a.id
 WHEN (a.outcome IS NULL) <> (s.attempt_id IS NOT DISTINCT FROM a.id)
     OR (a.outcome IS NULL AND (a.ended_at IS NOT NULL OR a.reason IS NOT NULL))
 THEN 'attempt: attempt {id} has ended and its subtask still has its lease, or only one of both says so'
@@ -88,13 +84,9 @@ WHEN (a.started_at IS NULL) <> (a.progress_at IS NULL)
 THEN 'time: attempt {id} was started {started_at}, its last sign of life was {progress_at}'
 WHEN a.started_at < a.allocated_at OR a.progress_at < a.started_at OR a.ended_at < a.progress_at
 THEN 'order: attempt {id} was allocated {allocated_at}, started {started_at}, seen {progress_at}, ended {ended_at}'
-END AS wrong
-FROM attempts a JOIN subtasks s ON s.id = a.subtask_id LEFT JOIN task_parts q ON q.id = s.part_id
-LEFT JOIN (SELECT attempt_id, count(*) AS n, sum(CASE WHEN late THEN 1 ELSE 0 END) AS late
-    FROM pages GROUP BY attempt_id) p ON p.attempt_id = a.id
 
-SELECT e.id, e.subtask_id, e.transition, e.at, e.token, e.node, e.reason, e.attempt_id, a.allocated_at, a.ended_at,
-    a.token AS of_token, a.node AS of_node, a.outcome, a.reason AS why, CASE
+SELECT e.*, a.allocated_at, a.ended_at, a.token AS of_token, a.node AS of_node, a.outcome, a.reason AS why
+FROM events e LEFT JOIN attempts a ON a.id = e.attempt_id AND a.subtask_id = e.subtask_id
 WHEN e.sets IS NULL AND e.id > (SELECT id FROM events WHERE sets IS NOT NULL ORDER BY id LIMIT 1)
 THEN 'event: event {id} ({transition}) does not say what it set'
 -- When 0.10.0 cancelled an attempt, its event named the attempt alone.
@@ -106,11 +98,13 @@ WHEN 'CRAWL' IN (e.from_state, e.to_state) AND (a.id IS NULL
         OR CASE WHEN e.transition = 'cancel' THEN a.reason IS NOT NULL ELSE e.reason IS DISTINCT FROM a.reason END END)
 THEN 'attempt: event {id} ({transition}, token {token}, node {node}, reason {reason}, at {at}) does not pair with '
     || 'attempt {attempt_id} (token {of_token}, node {of_node}, from {allocated_at} to {ended_at}: {outcome}, {why})'
-END AS wrong
-FROM events e LEFT JOIN attempts a ON a.id = e.attempt_id AND a.subtask_id = e.subtask_id
 
 SELECT p.id, p.url, p.site, p.node, p.source, s.task_id, p.attempt_id, a.allocated_at, p.fetched_at,
-    CASE WHEN NOT p.late THEN a.ended_at END AS ended_at, CASE
+    CASE WHEN NOT p.late THEN a.ended_at END AS ended_at
+FROM pages p LEFT JOIN attempts a ON a.id = p.attempt_id LEFT JOIN subtasks s ON s.id = a.subtask_id
+LEFT JOIN targets t ON t.task_id = s.task_id AND t.url_key = p.url_key AND t.kind = 'hit' AND t.state = 'stored'
+LEFT JOIN page_products l ON l.page_id = p.id AND (l.product_id = a.product_id OR a.id IS NULL)
+    AND l.linked_at = p.fetched_at
 WHEN p.site <> a.site OR p.node <> a.node OR (a.id IS NOT NULL AND p.checked_at < p.fetched_at)
     OR CASE WHEN p.source IS NULL THEN p.attempt_id IS NULL OR p.node = ''
     ELSE p.attempt_id IS NOT NULL OR p.node <> '' OR p.late END
@@ -125,17 +119,13 @@ WHEN p.reviews <> (SELECT count(*) FROM reviews r WHERE r.page_id = p.id)
 THEN 'lost: page {id} ({url}) had more or less reviews than are stored'
 WHEN p.fetched_at < a.allocated_at OR (NOT p.late AND a.ended_at < p.fetched_at)
 THEN 'order: page {id}: its attempt began {allocated_at}, it was fetched {fetched_at}, the attempt ended {ended_at}'
-END AS wrong
-FROM pages p LEFT JOIN attempts a ON a.id = p.attempt_id LEFT JOIN subtasks s ON s.id = a.subtask_id
-LEFT JOIN targets t ON t.task_id = s.task_id AND t.url_key = p.url_key AND t.kind = 'hit' AND t.state = 'stored'
-LEFT JOIN page_products l ON l.page_id = p.id AND (l.product_id = a.product_id OR a.id IS NULL)
-    AND l.linked_at = p.fetched_at
 
-SELECT t.id, t.task_id, t.subtask_id, s.task_id AS other, CASE
-WHEN t.task_id <> s.task_id THEN 'copy: target {id} is of task {task_id}, its subtask of task {other}' END AS wrong
+SELECT t.*, s.task_id AS other
 FROM targets t JOIN subtasks s ON s.id = t.subtask_id
+WHEN t.task_id <> s.task_id THEN 'copy: target {id} is of task {task_id}, its subtask of task {other}'
 
-SELECT r.id, r.page_id, r.site, r.url, r.node, r.attempt_id, r.collected_at, r.same_as, r.refused, CASE
+SELECT r.*
+FROM reviews r JOIN pages p ON p.id = r.page_id LEFT JOIN reviews o ON o.id = r.same_as
 WHEN r.site <> p.site
     OR (r.url <> p.url AND replace(r.url, 'https://', 'http://') <> replace(p.url, 'https://', 'http://'))
     OR r.collected_at < p.fetched_at OR (p.checked_at IS NULL
@@ -151,10 +141,9 @@ WHEN r.refused IS NOT NULL AND (p.reviews >= (SELECT count(*) FROM reviews c WHE
     OR (r.refused = 'wrong_product' AND (p.reviews > 0
         OR EXISTS (SELECT 1 FROM page_products l WHERE l.page_id = r.page_id AND l.verdict = 'review'))))
 THEN 'links: review {id} of page {page_id} is refused for no reason, or compared, or its page is about a product'
-END AS wrong
-FROM reviews r JOIN pages p ON p.id = r.page_id LEFT JOIN reviews o ON o.id = r.same_as
 
-SELECT l.page_id, l.product_id, l.verdict, l.missing, l.linked_at, p.fetched_at, p.reviews, CASE
+SELECT l.*, p.fetched_at, p.reviews
+FROM page_products l JOIN pages p ON p.id = l.page_id
 WHEN l.verdict NOT IN ('review', 'no_review', 'wrong_product', 'near_product', 'removed', 'unjudged')
     OR (l.verdict <> 'wrong_product' AND l.missing <> '')
     OR (l.verdict = 'near_product' AND NOT EXISTS (SELECT 1 FROM page_products o
@@ -166,91 +155,91 @@ WHEN l.linked_at < p.fetched_at
     OR (p.checked_at IS NULL AND l.verdict = 'no_review' AND l.linked_at = p.fetched_at AND (p.reviews > 0
         OR EXISTS (SELECT 1 FROM reviews r WHERE r.page_id = p.id AND r.refused = 'wrong_product')))
 THEN 'links: page {page_id} ({reviews} reviews at {fetched_at}) is {verdict} to product {product_id} since {linked_at}'
-END AS wrong
-FROM page_products l JOIN pages p ON p.id = l.page_id
 
-SELECT l.review_id, l.original_id, l.similarity, CASE
+SELECT l.*
+FROM review_links l LEFT JOIN review_links o ON o.review_id = l.original_id
 WHEN o.review_id IS NOT NULL OR l.original_id >= l.review_id OR l.similarity < 0 OR l.similarity > 1
 THEN 'links: review {review_id} is like {original_id} by {similarity}: it is no share, or the original no earlier one'
-END AS wrong
-FROM review_links l LEFT JOIN review_links o ON o.review_id = l.original_id
 
-SELECT name, last_id, CASE
-WHEN last_id < 0 OR last_id > (SELECT coalesce(max(id), 0) FROM reviews WHERE refused IS NULL)
-THEN 'links: sweep {name} has looked at review {last_id}, and there is none' END AS wrong
+SELECT name, last_id
 FROM (SELECT name, CAST(data ->> 'last_id' AS BIGINT) AS last_id FROM stored_values WHERE name = 'reposts') marks
+WHEN last_id < 0 OR last_id > (SELECT coalesce(max(id), 0) FROM reviews WHERE refused IS NULL)
+THEN 'links: sweep {name} has looked at review {last_id}, and there is none'
 
-SELECT t.id, t.site, t.product_id, v.id AS virtual_task_id, v.planned_at, t.created_at, CASE
+SELECT t.id, t.site, t.product_id, v.id AS virtual_task_id, v.planned_at, t.created_at
+FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id
 WHEN t.product_id <> v.product_id THEN 'copy: task {id} is of product {product_id}, its virtual task of another'
 WHEN t.created_at IS DISTINCT FROM (SELECT min(s.created_at) FROM subtasks s WHERE s.task_id = t.id)
 THEN 'lost: task {id} ({site}), made {created_at}, has no subtask of that time'
 WHEN v.planned_at IS NULL THEN 'lost: virtual task {virtual_task_id} has tasks, but counts as still to be planned'
 WHEN t.created_at < v.planned_at
-THEN 'order: virtual task {virtual_task_id} was planned {planned_at}, its task {id} made {created_at}' END AS wrong
-FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id
+THEN 'order: virtual task {virtual_task_id} was planned {planned_at}, its task {id} made {created_at}'
 
-SELECT v.id, v.round, v.product_id, v.created_at, v.planned_at, CASE
+SELECT v.*
+FROM virtual_tasks v JOIN products p ON p.id = v.product_id
 WHEN v.created_at < p.created_at OR (v.round = 1 AND v.created_at <> p.created_at)
 THEN 'copy: virtual task {id} (round {round}) was made {created_at}, product {product_id} at another time'
 WHEN v.planned_at < v.created_at THEN 'order: virtual task {id} was made {created_at}, planned {planned_at}'
-END AS wrong
-FROM virtual_tasks v JOIN products p ON p.id = v.product_id
 
-SELECT p.id, p.name, count(v.id) AS n, min(v.round) AS first, max(v.round) AS last, CASE
-WHEN count(v.id) = 0 OR min(v.round) <> 1 OR max(v.round) <> count(v.id)
-THEN 'lost: product {id} ({name}) has {n} virtual tasks, of rounds {first} to {last}' END AS wrong
+SELECT p.id, p.name, count(v.id) AS n, min(v.round) AS first, max(v.round) AS last
 FROM products p LEFT JOIN virtual_tasks v ON v.product_id = p.id GROUP BY p.id
+WHEN count(v.id) = 0 OR min(v.round) <> 1 OR max(v.round) <> count(v.id)
+THEN 'lost: product {id} ({name}) has {n} virtual tasks, of rounds {first} to {last}'
 
-SELECT id, what, cron, zone, every_s, next_at, CASE
+SELECT schedules.*
+FROM schedules
 WHEN (cron IS NULL) = (every_s IS NULL) OR (cron IS NULL) <> (zone IS NULL) OR (next_at IS NULL AND NOT paused)
     OR what NOT IN ('recrawl', 'report', 'failed-report', 'export') OR (what <> 'recrawl' AND product_id IS NOT NULL)
 THEN 'copy: schedule {id} ({what}) comes by {cron}, {zone}, {every_s} s, next at {next_at}, which is no rule'
-END AS wrong
-FROM schedules
 
-SELECT r.id, r.part_id, r.product_id, r.site, r.engine, r.node, CASE
+SELECT r.*
+FROM result_pages r JOIN task_parts p ON p.id = r.part_id JOIN tasks t ON t.id = p.task_id
 WHEN r.product_id <> t.product_id OR r.site <> t.site OR r.engine <> t.engine OR length(r.hits) % 8 <> 0
     OR NOT EXISTS (SELECT 1 FROM subtasks s JOIN attempts a ON a.subtask_id = s.id
         WHERE s.task_id = t.id AND s.part_id = p.id AND a.node = r.node)
 THEN 'copy: result page {id} is of product {product_id}, {site}, {engine}, {node}; partition {part_id} is not'
-END AS wrong
-FROM result_pages r JOIN task_parts p ON p.id = r.part_id JOIN tasks t ON t.id = p.task_id
 
-SELECT r.part_id, p.pages_read, p.listed, r.n, r.hits, CASE WHEN r.n > p.pages_read OR r.hits > p.listed
-THEN 'counters: partition {part_id} has read {pages_read} pages with {listed} hits; {n} with {hits} are stored'
-END AS wrong
+SELECT r.part_id, p.pages_read, p.listed, r.n, r.hits
 FROM (SELECT part_id, count(*) AS n, sum(length(hits)) / 8 AS hits FROM result_pages GROUP BY part_id) r
 JOIN task_parts p ON p.id = r.part_id
+WHEN r.n > p.pages_read OR r.hits > p.listed
+THEN 'counters: partition {part_id} has read {pages_read} pages with {listed} hits; {n} with {hits} are stored'
 
-SELECT state, sum(kept) AS kept, sum(counted) AS counted, CASE WHEN sum(kept) <> sum(counted)
-THEN 'counters: {state} is kept as {kept} subtasks, and there are {counted}' END AS wrong
+SELECT state, sum(kept) AS kept, sum(counted) AS counted
 FROM (SELECT state, n AS kept, 0 AS counted FROM queue_counts UNION ALL SELECT state, 0, count(*) FROM subtasks
     WHERE state IN ('PRIORITY', 'MANUAL', 'DONE', 'CANCELLED') GROUP BY state) queues
 GROUP BY state
-
-SELECT p.site, p.node, p.rtt_ms, p.rtt_n, p.faded_at, a.ended_at, CASE
-WHEN (p.rtt_ms IS NULL) <> (p.rtt_n = 0)
-THEN 'statistics: {site} on {node}: response time {rtt_ms} rests on {rtt_n}'
-WHEN p.faded_at IS DISTINCT FROM a.ended_at
-THEN 'statistics: {site} on {node}: faded to {faded_at}, its last attempt ended at {ended_at}' END AS wrong
-FROM pair_stats p LEFT JOIN (SELECT site, node, max(ended_at) AS ended_at FROM attempts GROUP BY site, node) a
-    ON a.site = p.site AND a.node = p.node
+WHEN sum(kept) <> sum(counted)
+THEN 'counters: {state} is kept as {kept} subtasks, and there are {counted}'
 """
-"""Each query gives rows with a column `wrong`: kind and message of the violation, with the row's columns in braces;
-null if nothing is wrong. It is in the SQL that SQLite and PostgreSQL share. A column `subtask_id` names the subtask of
-the violation. What is wrong with the order of times is one only if these (columns that end in `_at`, in their order)
-go back by more than `CLOCKS`. A row tells the first thing that is wrong with it."""
-_FADED = " UNION ALL ".join(
-    f"SELECT site, node, '{name}' AS name, {name} AS plain, f_{name} AS faded, CASE WHEN f_{name} < -1e-6 "
-    f"OR f_{name} > {name} + 1e-6 * CASE WHEN {name} > 1.0 THEN {name} ELSE 1.0 END "
-    "THEN 'statistics: {site} on {node}: {name} is {plain}, faded {faded}, which is more' END AS wrong FROM pair_stats"
+_OUTCOMES = ", ".join(f"('{transition}', '{outcome}')" for outcome, transition in TRANSITIONS.items())
+_SUMS_DIFFER = "\n".join(
+    f"WHEN abs(coalesce(p.{name}, 0) - coalesce(a.{name}, 0)) > 1e-6 * (1 + coalesce(a.{name}, 0)) "
+    f"THEN 'statistics: {{site}} on {{node}}: sum of {name} is ' || coalesce(p.{name}, 0) "
+    f"|| ', of its closed attempts ' || coalesce(a.{name}, 0)"
+    for name in (*SUMS, "wait_s", "requests")
+)
+_FADED_MORE = "\n".join(
+    f"WHEN p.f_{name} < -1e-6 OR p.f_{name} > p.{name} + 1e-6 * (1 + p.{name}) "
+    f"THEN 'statistics: {{site}} on {{node}}: faded sum of {name} is ' || p.f_{name} || ', and plain ' || p.{name}"
     for name in SUMS
 )
-_OUTCOMES = ", ".join(f"('{transition}', '{outcome}')" for outcome, transition in TRANSITIONS.items())
-INVARIANTS = (
-    *_QUERIES.replace("OUTCOMES", _OUTCOMES).replace("HITS_UNREAD", str(HITS_UNREAD)).split("\n\n"),
-    _FADED,
-)
+_PAIRS = f"""
+SELECT coalesce(p.site, a.site) AS site, coalesce(p.node, a.node) AS node, p.rtt_ms, p.rtt_n, p.faded_at,
+    a.ended_at
+FROM pair_stats p FULL JOIN (
+    SELECT a.site, a.node, max(a.ended_at) AS ended_at, {ATTEMPT_SUMS}, sum(a.wait_s) AS wait_s,
+        sum(a.requests) AS requests
+    FROM attempts a WHERE a.outcome IS NOT NULL GROUP BY a.site, a.node
+) a ON a.site = p.site AND a.node = p.node
+WHEN (p.rtt_ms IS NULL) <> (p.rtt_n = 0)
+THEN 'statistics: {{site}} on {{node}}: response time {{rtt_ms}} rests on {{rtt_n}}'
+WHEN p.faded_at IS DISTINCT FROM a.ended_at
+THEN 'statistics: {{site}} on {{node}}: faded to {{faded_at}}, its last attempt ended at {{ended_at}}'
+{_SUMS_DIFFER}
+{_FADED_MORE}
+"""
+INVARIANTS = _QUERIES.replace("OUTCOMES", _OUTCOMES).replace("HITS_UNREAD", str(HITS_UNREAD)) + _PAIRS
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,14 +258,25 @@ class Violation:
     message: str
 
 
-def row_violations(tx: Transaction, queries: Iterable[str], **values: Any) -> Iterator[Violation]:
-    """Yield what is wrong with rows, told by queries with these values (`INVARIANTS`)."""
-    for query in queries:
-        for row in tx.records(dict, f"SELECT * FROM ({query}\n) found WHERE wrong IS NOT NULL", **values):
+def row_violations(tx: Transaction, queries: str, **values: Any) -> Iterator[Violation]:
+    """Find rows that break an invariant.
+
+    Times of a row that are out of order (`order`) break it only if they go back by more than `CLOCKS`.
+
+    Args:
+        queries: separated by empty lines; in the SQL that SQLite and PostgreSQL share. Behind a query's tables stand
+            conditions, each with the kind and the message of its violation. The first condition that holds for a row
+            counts, so `order` is the last. The message may name columns in braces. A column `subtask_id` names the
+            subtask of the violation. Columns that end in `_at` are times, in their order.
+        values: of the queries.
+    """
+    for query in queries.strip().split("\n\n"):
+        columns, rest = query.split("\nFROM ", 1)
+        tables, conditions = rest.split("\nWHEN ", 1)
+        found = f"{columns}, CASE WHEN {conditions}\nEND AS wrong FROM {tables}"
+        for row in tx.records(dict, f"SELECT * FROM ({found}\n) found WHERE wrong IS NOT NULL", **values):
             kind, message = row["wrong"].split(": ", 1)
-            times = [
-                as_time(value) for name, value in row.items() if name.endswith("_at") and value is not None
-            ]
+            times = [as_time(row[name]) for name in row if name.endswith("_at") and row[name] is not None]
             if kind != "order" or any(later < earlier - CLOCKS for earlier, later in pairwise(times)):
                 yield Violation(kind, row.get("subtask_id"), message.format(**row))
 
@@ -284,31 +284,3 @@ def row_violations(tx: Transaction, queries: Iterable[str], **values: Any) -> It
 def as_time(value: Any) -> Any:
     """Return a time, as either database's driver gives it, as an aware one; None stays."""
     return read_time(value) if isinstance(value, str) else value
-
-
-def statistics_violations(tx: Transaction) -> Iterator[Violation]:
-    """Yield sums of (site, node) that are not those of its attempts, and products whose key is not that of the name."""
-    kept, summed = (
-        {(site, node): tuple(map(float, sums)) for site, node, *sums in tx.rows(statement)}
-        for statement in (_KEPT_SUMS, _CLOSED_SUMS)
-    )
-    nothing = (0.0,) * len(_CHECKED)
-    for pair in sorted(kept.keys() | summed.keys()):
-        sums = zip(_CHECKED, kept.get(pair, nothing), summed.get(pair, nothing), strict=True)
-        for name, is_, should in sums:
-            if not math.isclose(is_, should, rel_tol=1e-6, abs_tol=1e-6):
-                message = (
-                    f"{pair[0]} on {pair[1]}: {name} is {is_:g}, its closed attempts sum up to {should:g}"
-                )
-                yield Violation("statistics", None, message)
-    for name, key in tx.rows("SELECT name, name_key FROM products ORDER BY id"):
-        if key != name_key(name):
-            yield Violation("copy", None, f"product {name!r} has the key {key!r}, not that of its name")
-
-
-_CHECKED = (*SUMS, "wait_s", "requests")
-_KEPT_SUMS = f"SELECT site, node, {', '.join(_CHECKED)} FROM pair_stats"
-_CLOSED_SUMS = f"""
-    SELECT a.site, a.node, {ATTEMPT_SUMS}, sum(a.wait_s), sum(a.requests)
-    FROM attempts a WHERE a.outcome IS NOT NULL GROUP BY a.site, a.node
-"""

@@ -21,17 +21,13 @@ from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.invariants import CLOCKS, Violation, as_time
 
 _LEGAL = {(name, begin or "", end) for name, ways in LEGAL.items() for begin, end in ways.items()}
+_NONE_AT_FIRST = ("assigned_node", "assigned_quota", "not_before", "wait_host", "wait_reason", "reason")
 _NEW: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(_NONE_AT_FIRST),
     "round": 1,
     "recalls": 0,
     "failed_on": [],
-    "assigned_node": None,
-    "assigned_quota": None,
-    "not_before": None,
     "idle_releases": 0,
-    "wait_host": None,
-    "wait_reason": None,
-    "reason": None,
 }
 """Values of a new subtask; `left` is counted once more when its targets are there."""
 _KINDS: Final[Mapping[str, str]] = {

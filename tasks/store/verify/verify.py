@@ -1,38 +1,85 @@
 """Check every invariant of the store, from the event log and the tables (docs/verify.md lists them).
 
 Each subtask is in exactly one queue, the one its last event led to; every attempt is allocated, begun and closed
-once, under one token; what rows say follows from their events; counters add up; no page and no review is stored twice;
-nothing is lost; nothing that is due waits for long.
+once, under one token; what rows say follows from their events; counters add up; nothing is lost; nothing that is due
+waits for long.
 
-Set-based SQL and streaming passes over the tables, each linear in its rows, in a transaction of `Store.read`: one
-consistent view.
+Set-based SQL, linear in the rows of the tables, in a transaction of `Store.read`: one consistent view.
+
+"Now" is the last sign of life of the loop itself: the latest event, or heartbeat. So a run that was stopped is not
+overdue, however long ago that was. After a pause, time counts from when the node that now lives longest came back.
+Sweeps run every few seconds and take a batch at a time, so the bounds are generous. Older work is a violation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
-from tasks.domain.states import State
+from splitter.normalize import name_key
+
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.invariants import INVARIANTS, Violation, row_violations, statistics_violations
-from tasks.store.verify.liveness import BOUNDS, Overdue, find_overdue, last_sign_of_life, overdue_violations
+from tasks.store.verify.invariants import INVARIANTS, Violation, as_time, row_violations
 from tasks.store.verify.replay import replay
 from tasks.store.verify.search_parts import plan_violations
 
+BOUNDS: Final[Mapping[str, timedelta]] = {
+    "lease": timedelta(minutes=5),
+    "failed": timedelta(minutes=5),
+    "sleeping": timedelta(minutes=5),
+    "unplanned": timedelta(hours=1),
+    "recrawl": timedelta(minutes=15),
+    "lease_ahead": timedelta(hours=1),
+}
+"""How long each may be overdue: a lease that ran out, a subtask in FAILED or SLEEP, a virtual task without tasks, a
+product's next round; and how far ahead of the last sign of life a lease may end."""
+
+_ALIVE = timedelta(minutes=2)
+"""A node whose last heartbeat is older than this, seen from the latest sign of life, is not alive."""
 _CACHE_KIB = 12 * 1024
 """SQLite's cache while all is read once: as fast as the runner's larger one."""
-_TABLES = (
-    *("products", "virtual_tasks", "tasks", "task_parts", "subtasks", "targets", "attempts", "events"),
-    "pages",
-)
+_LOOP = ("virtual_tasks", "tasks", "task_parts", "subtasks", "targets", "attempts", "events")
 _COUNTS = {
-    **{table: f"SELECT count(*) FROM {table}" for table in _TABLES},
+    **{table: f"SELECT count(*) FROM {table}" for table in ("products", *_LOOP, "pages")},
     "reviews": "SELECT count(*) FROM reviews WHERE refused IS NULL",
     "logs_dropped": "SELECT count(*) FROM subtasks WHERE log_dropped",
-    "overdue": f"SELECT count(*) FROM subtasks WHERE state = '{State.CRAWL}' AND lease_deadline <= :now",
+    "overdue": "SELECT count(*) FROM subtasks WHERE state = 'CRAWL' AND lease_deadline <= :now",
 }
+_LAST_SIGN = """
+    SELECT max(at) FROM (
+        SELECT at FROM (SELECT at FROM events ORDER BY id DESC LIMIT 1) last UNION ALL SELECT seen_at FROM nodes
+    ) signs
+"""
+_ALIVE_SINCE = "SELECT min(registered_at) FROM nodes WHERE seen_at > :dead"
+_DUE = {
+    "lease": ("lease_deadline", "subtasks WHERE state = 'CRAWL'"),
+    "failed": ("changed_at", "subtasks WHERE state = 'FAILED'"),
+    "sleeping": ("changed_at", "subtasks WHERE state = 'SLEEP'"),
+    "unplanned": ("created_at", "virtual_tasks WHERE planned_at IS NULL"),
+    "recrawl": ("next_at", "schedules WHERE what = 'recrawl'"),
+}
+"""The time since when each kind of work is due, and its rows."""
+_LEASES = """
+SELECT id AS subtask_id, lease_deadline
+FROM subtasks WHERE state = 'CRAWL'
+WHEN lease_deadline > :ahead
+THEN 'lease: its lease runs until {lease_deadline}, far ahead of the last sign of life'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """Overdue work of one kind.
+
+    Attributes:
+        n: how many.
+        longest_s: seconds, of the one that is overdue longest; 0 if none is.
+    """
+
+    n: int
+    longest_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +110,46 @@ def verify(tx: Transaction, bounds: Mapping[str, timedelta] | None = BOUNDS) -> 
     if tx.is_sqlite:
         tx.run(f"PRAGMA cache_size=-{_CACHE_KIB}")
     counts = {name: tx.value(statement, now=tx.now) for name, statement in _COUNTS.items()}
-    as_of = last_sign_of_life(tx)
-    overdue = find_overdue(tx, as_of) if as_of is not None else {}
+    as_of = tx.time(_LAST_SIGN)
+    overdue = _find_overdue(tx, as_of) if as_of is not None else {}
     violations = (
         *replay(tx),
         *row_violations(tx, INVARIANTS),
         *plan_violations(tx),
-        *statistics_violations(tx),
-        *(overdue_violations(tx, as_of, overdue, bounds) if as_of is not None and bounds is not None else ()),
+        *_name_violations(tx),
+        *(
+            _overdue_violations(tx, as_of, overdue, bounds)
+            if as_of is not None and bounds is not None
+            else ()
+        ),
     )
     return Verification(violations, counts, as_of, overdue)
+
+
+def _name_violations(tx: Transaction) -> Iterator[Violation]:
+    """Yield products whose key is not that of their name."""
+    for name, key in tx.rows("SELECT name, name_key FROM products ORDER BY id"):
+        if key != name_key(name):
+            yield Violation("copy", None, f"product {name!r} has the key {key!r}, not that of its name")
+
+
+def _find_overdue(tx: Transaction, as_of: datetime) -> dict[str, Overdue]:
+    """Return what is overdue, by kind (`BOUNDS`)."""
+    alive_since = tx.time(_ALIVE_SINCE, dead=as_of - _ALIVE)
+    found = {}
+    for kind, (time, rows) in _DUE.items():
+        ((n, first),) = tx.rows(f"SELECT count(*), min({time}) FROM {rows} AND {time} <= :as_of", as_of=as_of)
+        since = max(as_time(first), alive_since or as_time(first)) if n else as_of
+        found[kind] = Overdue(n, max(0.0, (as_of - since).total_seconds()))
+    return found
+
+
+def _overdue_violations(
+    tx: Transaction, as_of: datetime, overdue: Mapping[str, Overdue], bounds: Mapping[str, timedelta]
+) -> Iterator[Violation]:
+    """Yield the kinds that are overdue by more than their bound, and leases that end too late."""
+    for kind, one in overdue.items():
+        if one.longest_s > bounds[kind].total_seconds():
+            by = f"one by {one.longest_s:.0f} s: the bound is {bounds[kind]}"
+            yield Violation("overdue", None, f"{kind}: {one.n} are overdue at {as_of}, {by}")
+    yield from row_violations(tx, _LEASES, ahead=as_of + bounds["lease_ahead"])
