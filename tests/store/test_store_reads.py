@@ -46,13 +46,13 @@ def test_attempts_are_summed_by_how_they_ended(crawled):
 
 
 def test_queues_and_storing_over_time(crawled):
-    trend = crawled.look(queues.get_queue_trend)
-    assert trend.whole
-    assert [trend.values[name][-1] for name in ("WAIT", "CRAWL", "SLEEP", "FAILED")] == [0, 1, 1, 1]
-    assert [trend.values["CRAWL"][0], max(trend.values["CRAWL"])] == [0, 1]
+    points, is_whole = crawled.look(queues.get_queue_trend)
+    assert is_whole
+    assert [points[-1][1][name] for name in ("WAIT", "CRAWL", "SLEEP", "FAILED")] == [0, 1, 1, 1]
+    assert [points[0][1]["CRAWL"], max(counts["CRAWL"] for _, counts in points)] == [0, 1]
     storing = crawled.look(queues.get_storing_trend)
-    span_s = (storing.at[1] - storing.at[0]).total_seconds()
-    assert sum(storing.values["pages"]) * span_s == pytest.approx(1.0)
+    span_s = (storing[1][0] - storing[0][0]).total_seconds()
+    assert sum(rates["pages"] for _, rates in storing) * span_s == pytest.approx(1.0)
     pace = crawled.look(queues.get_pace, 120.0)
     assert (pace.seconds, pace.pages_per_s) == (60.0, pytest.approx(1 / 60))
     mark = crawled.look(queues.get_mark)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter
@@ -16,8 +16,8 @@ from app.web.base.context import Context, Here
 from tasks.domain.states import State
 from tasks.store.queries.queues import (
     Pace,
+    Point,
     Stored,
-    Trend,
     get_mark,
     get_pace,
     get_queue_trend,
@@ -73,8 +73,8 @@ def read_overview(context: Context) -> Overview:
     return context.read("overview", read)
 
 
-def read_trends(context: Context) -> tuple[Trend, Trend]:
-    """Return the queues, and what was stored a second, over time."""
+def read_trends(context: Context) -> tuple[tuple[Sequence[Point], bool], Sequence[Point]]:
+    """Return the queues, with whether this is all of them, and what was stored a second, over time."""
     return context.read("queue trend", get_queue_trend), context.read("storing trend", get_storing_trend)
 
 
@@ -82,10 +82,11 @@ def read_trends(context: Context) -> tuple[Trend, Trend]:
 def overview(page: Here) -> Response:
     """The state of the loop in one look."""
     context, t = page.context, page.t
-    queues, storing = read_trends(context)
+    (queues, whole), storing = read_trends(context)
     now = read_overview(context)
     told = now.state
-    shown = [one for one in State if (not one.settled or one is State.MANUAL) and any(queues.values[one])]
+    ever = {name for _, counts in queues for name, n in counts.items() if n}
+    shown = [one for one in State if (not one.settled or one is State.MANUAL) and one in ever]
     rates = {"pages": t("pages a second"), "reviews": t("reviews a second")}
     return page.html(
         "overview.html",
@@ -98,14 +99,12 @@ def overview(page: Here) -> Response:
         queue_chart=_chart(
             queues, {one: t(one) for one in shown}, t("Subtasks in the open queues over time")
         ),
-        whole=queues.whole,
+        whole=whole,
         storing_chart=_chart(storing, rates, t("Pages and reviews stored a second")),
     )
 
 
-def _chart(trend: Trend, names: Mapping[str, str], title: str) -> Markup:
-    """Return a chart of some values of a trend, each with its name for people."""
-    lines = [
-        charts.Line(name, list(zip(trend.at, trend.values[key], strict=True))) for key, name in names.items()
-    ]
+def _chart(trend: Sequence[Point], names: Mapping[str, str], title: str) -> Markup:
+    """Return a chart of some numbers of a trend, each with its name for people."""
+    lines = [charts.Line(name, [(at, values[key]) for at, values in trend]) for key, name in names.items()]
     return charts.lines(lines, title, width=720)

@@ -336,19 +336,8 @@ _TOTALS = f"""
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
-    """Numbers over time.
-
-    Attributes:
-        at: moments, ascending.
-        values: by name, the number at each of these.
-        whole: False if only the newest rows were counted.
-    """
-
-    at: Sequence[datetime] = ()
-    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    whole: bool = True
+Point = tuple[datetime, Mapping[str, float]]
+"""A moment of a trend, and numbers by name."""
 
 
 class _Moved(NamedTuple):
@@ -361,27 +350,28 @@ class _Moved(NamedTuple):
     at: datetime
 
 
-def get_queue_trend(tx: Transaction) -> Trend:
+def get_queue_trend(tx: Transaction) -> tuple[list[Point], bool]:
     """Return the queues over the time of the newest `NEWEST_EVENTS` events: the counts now, less the later moves.
 
     Points are as many events apart, not as long: numbers of rows are cheaper to sort by than times.
+
+    Returns:
+        Points in the order of time, and whether there are no older events.
     """
     newest = tx.value("SELECT max(id) FROM events") or 0
     base = max(0, newest - NEWEST_EVENTS)
     step = max(1, -(-(newest - base) // _POINTS))
     current = transitions.count_queues(tx)
-    points: list[tuple[datetime, dict[str, int]]] = []
+    points: list[Point] = []
     moved = tx.records(_Moved, _MOVED, base=base, step=step)
     for _, point in groupby(moved, key=attrgetter("place")):
         moves = list(point)
-        points.append((max(one.at for one in moves), dict(current)))
+        points.append((max(one.at for one in moves), {name: max(0, n) for name, n in current.items()}))
         for one in moves:
             current[one.to_state] -= one.n
             if one.from_state is not None:
                 current[one.from_state] += one.n
-    points.reverse()
-    values = {name: [max(0, counts[name]) for _, counts in points] for name in current}
-    return Trend([at for at, _ in points], values, base == 0)
+    return points[::-1], base == 0
 
 
 _MOVED = """
@@ -395,25 +385,22 @@ class _StoredPage(NamedTuple):
     reviews: int
 
 
-def get_storing_trend(tx: Transaction) -> Trend:
+def get_storing_trend(tx: Transaction) -> list[Point]:
     """Return pages and reviews stored a second in equal spans of time, of the newest `NEWEST_PAGES` pages."""
     pages = tx.records(_StoredPage, _NEWEST_PAGES, newest=NEWEST_PAGES)
     if not pages:
-        return Trend()
+        return []
     begin, end = pages[-1].fetched_at, pages[0].fetched_at
     # Until now, or until the last page if that is long ago.
     last = max(end, tx.now) if tx.now - end < (end - begin) * 0.5 else end
     span = max(last - begin, timedelta(seconds=1)) / _SPANS
-    n_pages, n_reviews = [0] * _SPANS, [0] * _SPANS
+    per_s = 1 / span.total_seconds()
+    rates = [{"pages": 0.0, "reviews": 0.0} for _ in range(_SPANS)]
     for one in pages:
-        place = min(_SPANS - 1, max(0, (one.fetched_at - begin) // span))
-        n_pages[place] += 1
-        n_reviews[place] += one.reviews
-    rates = {"pages": n_pages, "reviews": n_reviews}
-    return Trend(
-        [begin + span * (n + 1) for n in range(_SPANS)],
-        {name: [n / span.total_seconds() for n in counts] for name, counts in rates.items()},
-    )
+        rate = rates[min(_SPANS - 1, max(0, (one.fetched_at - begin) // span))]
+        rate["pages"] += per_s
+        rate["reviews"] += one.reviews * per_s
+    return [(begin + span * (n + 1), rate) for n, rate in enumerate(rates)]
 
 
 _NEWEST_PAGES = "SELECT fetched_at, reviews FROM pages ORDER BY id DESC LIMIT :newest"
