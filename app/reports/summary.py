@@ -14,10 +14,11 @@ from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums, PairRow
 from tasks.store.queries.products import ProductRow, list_products
-from tasks.store.queries.queues import HostsOf, Stored, Totals
+from tasks.store.queries.queues import Stored, Totals
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
 from tasks.store.queue import manual
 from tasks.store.queue.manual import ManualRow
+from tasks.store.queue.snapshot import HostsOf
 from tasks.store.sql.database import Store
 
 _SHORTEST_SAMPLE = 20

@@ -10,7 +10,6 @@ from enum import StrEnum
 from tasks.domain.states import count_open
 from tasks.store.queries.queues import (
     HostQueue,
-    HostsOf,
     WaitingSummary,
     count_open_hits,
     get_pace,
@@ -79,7 +78,7 @@ class LoopState:
         return count_open(self.queues)
 
 
-def read_state(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> LoopState:
+def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timedelta) -> LoopState:
     """Return the state of the loop now.
 
     Args:

@@ -9,12 +9,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from tasks.domain.pair_stats import SUMS, PairStats
 from tasks.domain.states import Transition
-from tasks.store.queue.attempts import ATTEMPT_COUNTS, ATTEMPT_SUMS
+from tasks.store.queue.attempts import ATTEMPT_COUNTS, ATTEMPT_SUMS, EVER
 from tasks.store.queue.nodes import list_nodes
 from tasks.store.sql.transaction import Transaction
 
@@ -23,7 +23,6 @@ K = TypeVar("K")
 NEWEST_ATTEMPTS = 20_000
 _LAST_DECISIONS = 1000
 """Number of newest decisions that count; older ones don't show the present value of a permit."""
-_EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,16 +150,14 @@ def sums_by(groups: Iterable[AttemptGroup], key: Callable[[AttemptGroup], K]) ->
     return found
 
 
-def list_recent_attempts(tx: Transaction, since: datetime = _EVER) -> list[AttemptGroup]:
+def list_recent_attempts(tx: Transaction, since: datetime = EVER) -> list[AttemptGroup]:
     """Return those of the newest `NEWEST_ATTEMPTS` attempts that ended after a time, the largest group first."""
     return tx.records(AttemptGroup, _RECENT, newest=NEWEST_ATTEMPTS, since=since)
 
 
 def get_run_sums(tx: Transaction, after: int) -> AttemptSums:
     """Return the sums of the attempts after a number; open ones count with their last report."""
-    found = AttemptSums()
-    for group in tx.records(AttemptGroup, _OF_RUN, after=after):
-        found.add(group)
+    found = sums_by(tx.records(AttemptGroup, _OF_RUN, after=after), lambda _: "").get("", AttemptSums())
     errors, statuses = Counter[str](), Counter[str]()
     for one in tx.records(
         AttemptSums, "SELECT errors, statuses FROM attempts WHERE id > :after", after=after

@@ -6,7 +6,7 @@ Queries about what happened lately are bounded: they look at the newest rows, ho
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -17,7 +17,7 @@ from tasks.domain.breaker import Breaker
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
-from tasks.store.queue import nodes, transitions
+from tasks.store.queue import nodes, snapshot, transitions
 from tasks.store.queue.hosts import list_rests
 from tasks.store.sql.transaction import Transaction
 
@@ -29,9 +29,6 @@ NOT_JUDGED = "not_judged"
 """Stands in the place of a voice for reviews that no model has judged."""
 _SPANS = 48
 _POINTS = 96
-
-HostsOf = Callable[[str], tuple[str, str]]
-"""Function that returns the host of a site's engine and the site's own host."""
 
 _OPEN = ", ".join(f"'{state}'" for state in State if not state.settled)
 
@@ -146,7 +143,7 @@ class _Waiting(NamedTuple):
     left: int
 
 
-def list_host_waits(tx: Transaction, hosts_of: HostsOf, silent_after: timedelta) -> list[HostQueue]:
+def list_host_waits(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timedelta) -> list[HostQueue]:
     """Return the hosts that subtasks in WAIT wait for, the one with the most of them first.
 
     A subtask waits for a host if it was released with a time that has not come, or if the host rests for every live

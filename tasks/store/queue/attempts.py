@@ -303,10 +303,10 @@ class ChangedPair(PairStats):
 
 def list_changed(tx: Transaction, since: datetime | None) -> list[ChangedPair]:
     """Return the pairs that an attempt was added to after `since`; `None`: all there are."""
-    return tx.records(ChangedPair, _CHANGED, since=since or _EVER)
+    return tx.records(ChangedPair, _CHANGED, since=since or EVER)
 
 
-_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _CHANGED = f"""
     SELECT site, node, faded_at, tried AS all_tried, wait_s, {", ".join(f"f_{name} AS {name}" for name in SUMS)}
     FROM pair_stats WHERE faded_at > :since
