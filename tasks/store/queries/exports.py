@@ -20,7 +20,7 @@ from itertools import chain
 from splitter.errors import InputError
 
 from tasks.store.content.links import serial_at
-from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews, stream_reviews
+from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
 from tasks.store.sql.transaction import Transaction
 
 _VERSION = 2
@@ -106,7 +106,7 @@ def list_new_rows(
     if before is None:
         return list_reviews(tx, every)
     late = replace(every, upto=before.review, linked_after=before.serial)
-    return chain(stream_reviews(tx, late), list_reviews(tx, replace(every, after=before.review)))
+    return chain(list_reviews(tx, late), list_reviews(tx, replace(every, after=before.review)))
 
 
 def _as_json(wanted: ReviewFilter) -> str:
