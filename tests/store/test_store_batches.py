@@ -17,7 +17,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.states import Transition
 from tasks.domain.verdicts import Verdict
 from tasks.store.content.pages import STORE_PAGES, STORE_RESULT_PAGES, STORE_TARGET_ENDS
-from tasks.store.queue import attempts, transitions
+from tasks.store.queue import transitions
 from tasks.store.queue.attempts import CLOSE_ATTEMPTS, Close
 from tasks.store.queue.leases import BEGIN_LEASES, RENEW_LEASES, Renewal, Work
 from tasks.store.queue.result_pages import StoredHits
@@ -58,7 +58,7 @@ class Scene:
         self._read("lost", [hit("1"), hit("4")])
         lost = self.leases["lost"]
         self.world.pass_s(61)
-        assert self.world.do(attempts.silence, {lost: FailureReason.SILENT})
+        assert self.world.silence(lost)
         recalled = transitions.Move(
             lost.subtask_id, {"recalls": 1}, node=lost.node, reason=FailureReason.SILENT
         )

@@ -10,10 +10,9 @@ from world import SILENT, hit
 from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
-from tasks.jobs import sweeps
 from tasks.jobs.ticks import tick
 from tasks.store.queue import leases
-from tasks.store.queue.attempts import cancel, release, silence
+from tasks.store.queue.attempts import silence
 from tasks.store.queue.leases import Grant, Renewal
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.tables import attempts, events, pages, reviews, targets
@@ -52,9 +51,9 @@ def test_of_two_that_use_a_lease_at_once_one_counts(world, begun):
     held = [world.begun(name) if begun else world.granted(name) for name in NAMES]
     if begun:
         world.pass_s(60)
-        use, take = world.close, lambda lease: world.do(silence, {lease: FailureReason.SILENT})
+        use, take = world.close, world.silence
     else:
-        use, take = world.start, lambda lease: world.do(release, {lease: "drained"})
+        use, take = world.start, world.release
     used, taken = at_once(lambda: list(map(use, held)), lambda: list(map(take, held)))
     assert [bool(a) + bool(b) for a, b in zip(used, taken, strict=True)] == [1] * 6
     assert not begun or world.pair().attempts == 6
@@ -64,7 +63,7 @@ def test_granted_and_cancelled_at_once_leaves_no_attempt_open(world):
     ids = [world.waiting(name) for name in NAMES]
     at_once(
         lambda: [world.grant(one) for one in ids],
-        lambda: [world.do(cancel, one, "not wanted") for one in ids],
+        lambda: [world.cancel(one) for one in ids],
     )
     assert {world.state(one) for one in ids} == {State.CANCELLED}
 
@@ -82,7 +81,7 @@ def test_two_sweeps_at_once_do_the_work_once(postgres_world):
     for name in NAMES:
         lease, _ = world.found(name, [hit(name)])
         world.close(lease)
-    at_once(*[lambda: world.sweep(sweeps.wake)] * 3)
+    at_once(*[world.wake] * 3)
     assert [row.transition for row in world.rows(events)].count("wake") == 6
 
 

@@ -9,7 +9,6 @@ from splitter.catalog.model import Limits
 from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import BreakerState, Rest
 from tasks.domain.states import State
-from tasks.jobs import sweeps
 from tasks.store.queue import hosts, leases
 from tasks.store.queue.leases import Renewal
 from tasks.store.sql.tables import subtasks
@@ -117,8 +116,8 @@ def test_an_attempt_that_was_given_only_hits_asks_its_engine_nothing(world):
     lease, _ = world.found("特仑苏", [hit("1"), hit("2")])
     assert held() == [1, 1]  # over its whole time it asks for a result page
     world.close(lease)
-    world.sweep(sweeps.wake)
-    world.sweep(sweeps.admit)
+    world.wake()
+    world.admit()
     (follow_up,) = world.rows(subtasks, subtasks.c.state == State.WAIT)
     world.begin(follow_up.id)
     assert held() == [0, 1]

@@ -13,8 +13,6 @@ from world import World, hit
 from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
-from tasks.jobs import recalling, sweeps
-from tasks.store.queue import attempts
 
 POSTGRES_PLAYS = 12
 """Number of histories of each story that PostgreSQL plays, evenly chosen."""
@@ -73,11 +71,11 @@ class Actors:
     def lose(self):
         """A minute passes without a sign of life, and the sweep takes back what ran out."""
         self.world.pass_s(61)
-        self.world.sweep(recalling.recall)
+        self.world.recall()
 
     def cancel(self):
         if self.world.state(self.one) not in (State.DONE, State.CANCELLED):
-            self.world.do(attempts.cancel, self.one, "not wanted")
+            self.world.cancel(self.one)
 
 
 STEPS = {
@@ -90,13 +88,13 @@ STEPS = {
     ),
     "fail": lambda its, _, lease: its.world.close(lease, Counters(offered=2), reason=FailureReason.BLOCKED),
     "give_back": lambda its, _, lease: its.world.interrupt(lease, Counters(offered=1, tried=1), "shutdown"),
-    "release": lambda its, _, lease: its.world.do(attempts.release, {lease: "drained"}),
+    "release": lambda its, _, lease: its.world.release(lease),
 }
 SWEEPS = {
     "lose": Actors.lose,
     "cancel": Actors.cancel,
-    "recall": lambda its: its.world.sweep(recalling.recall),
-    "wake": lambda its: its.world.sweep(sweeps.wake),
+    "recall": lambda its: its.world.recall(),
+    "wake": lambda its: its.world.wake(),
 }
 STORIES = {
     "a lost lease and a late page": ("allocate begin page close", "allocate close", "lose wake"),

@@ -10,15 +10,10 @@ from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.store.queue import leases
-from tasks.store.queue.attempts import cancel, release, release_leases, silence
+from tasks.store.queue.attempts import release_leases
 from tasks.store.sql.tables import attempts, events, pages, subtasks, targets
 
 TICK = timedelta(microseconds=1)
-
-
-def take_back(world, lease):
-    """Return True if the lease could be taken back, as its node is silent."""
-    return bool(world.do(silence, {lease: FailureReason.SILENT}))
 
 
 def test_a_subtask_that_has_left_wait_is_not_granted(world):
@@ -43,7 +38,7 @@ class TestBoundary:
         lease = world.begun()
         world.now = at
         if not in_force:
-            assert take_back(world, lease)
+            assert world.silence(lease)
         assert world.progress(lease, Counters(offered=3, tried=2)) is in_force
         (attempt,) = world.attempts(lease.subtask_id)
         assert (attempt.tried, attempt.progress_at) == ((2, at) if in_force else (0, START))
@@ -62,22 +57,22 @@ class TestBoundary:
     def test_silence(self, world, at, in_force):
         lease = world.begun()
         world.now = at
-        assert take_back(world, lease) is not in_force
+        assert world.silence(lease) is not in_force
         assert world.state(lease.subtask_id) is (State.CRAWL if in_force else State.FAILED)
 
 
 def test_release_gives_back_what_was_not_started(world):
     lease = world.granted()
-    assert world.do(release, {lease: "drained"})
+    assert world.release(lease)
     row, (attempt,) = world.subtask(lease.subtask_id), world.attempts(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on, row.lease_token) == (State.WAIT, 0, [], None)
     assert attempt.outcome == "released"
-    assert not world.do(release, {lease: "again"})
+    assert not world.release(lease)
 
 
 def test_release_does_not_take_what_was_started(world):
     lease = world.begun()
-    assert not world.do(release, {lease: "drained"})
+    assert not world.release(lease)
     assert world.state(lease.subtask_id) is State.CRAWL
 
 
@@ -114,13 +109,13 @@ def test_what_a_killed_process_had_under_way_goes_back_without_a_recall(world):
 @pytest.mark.parametrize("started", [False, True])
 def test_cancel_closes_the_attempt_that_runs(world, started):
     lease = world.begun() if started else world.granted()
-    world.do(cancel, lease.subtask_id, "not wanted")
+    world.cancel(lease.subtask_id)
     assert world.state(lease.subtask_id) is State.CANCELLED
     assert world.attempts(lease.subtask_id)[0].outcome == "cancelled"
     with pytest.raises(IllegalTransition):
-        world.do(cancel, lease.subtask_id, "again")
+        world.cancel(lease.subtask_id)
     with pytest.raises(UnknownSubtask):
-        world.do(cancel, 999, "who?")
+        world.cancel(999)
 
 
 @pytest.fixture(params=["cancelled", "given back", "silent"])
@@ -129,13 +124,13 @@ def lost(world, request):
     lease, _ = world.found("特仑苏", [hit("1"), hit("2")])
     match request.param:
         case "cancelled":
-            world.do(cancel, lease.subtask_id, "not wanted")
+            world.cancel(lease.subtask_id)
         case "given back":
             world.interrupt(lease, Counters(), "shutdown")
             world.begin(lease.subtask_id, "n2")
         case _:
             world.pass_s(60)
-            assert take_back(world, lease)
+            assert world.silence(lease)
     return lease
 
 
@@ -146,9 +141,9 @@ class TestLostLease:
         assert not world.progress(lost, Counters(tried=9))
         assert not world.close(lost, Counters(tried=9))
         assert not world.close(lost, Counters(tried=9), reason=FailureReason.BAD_RULE)
-        assert not world.do(release, {lost: "drained"})
+        assert not world.release(lost)
         assert not world.interrupt(lost, Counters(), "shutdown")
-        assert not take_back(world, lost)
+        assert not world.silence(lost)
         (target,) = world.find_targets(url=hit("1"))
         world.end_target(lost, target, "refused", "not_found")
         assert [world.rows(table) for table in (attempts, events, targets, subtasks)] == before

@@ -21,7 +21,7 @@ from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State
 from tasks.jobs import recalling, sweeps
-from tasks.store.queue import attempts, manual, nodes
+from tasks.store.queue import manual, nodes
 from tasks.store.sql.tables import subtasks
 
 NODES = ("n1", "n2", "n3")
@@ -49,7 +49,7 @@ class Loop(RuleBasedStateMachine):
         self.world.node("n1")
         for priority in (0, 1):
             self.add(chunks=[True, False], priority=priority)
-        self.world.sweep(sweeps.admit)
+        self.world.admit()
         return multiple(self.attempt(0, "n1"), self.attempt(0, "n2"))
 
     @rule(chunks=st.sampled_from(CHUNKS), priority=st.integers(0, 2))
@@ -77,7 +77,7 @@ class Loop(RuleBasedStateMachine):
 
     @rule(target=held)
     def allocate(self):
-        return multiple(*self.world.sweep(sweeps.allocate))
+        return multiple(*self.world.allocate())
 
     @rule(target=held)
     def rebalance(self):
@@ -126,7 +126,7 @@ class Loop(RuleBasedStateMachine):
 
     @rule(lease=held)
     def release(self, lease):
-        self.world.do(attempts.release, {lease: "drained"})
+        self.world.release(lease)
 
     @rule(lease=held, tried=st.integers(0, 3))
     def interrupt(self, lease, tried):
@@ -136,15 +136,15 @@ class Loop(RuleBasedStateMachine):
     def go_silent(self, lease, place):
         """A minute passes, the lease is taken back, and then a page of it arrives."""
         self.world.pass_s(60)
-        self.world.do(attempts.silence, {lease: FailureReason.SILENT})
+        self.world.silence(lease)
         self.save_page(lease, place)
 
     @rule(target=held, lease=held, node=st.sampled_from(NODES))
     def is_replaced(self, lease, node):
         """The lease is taken back and another node works on the subtask."""
         self.world.pass_s(60)
-        self.world.do(attempts.silence, {lease: FailureReason.SILENT})
-        self.world.sweep(recalling.recall)
+        self.world.silence(lease)
+        self.world.recall()
         again = self.world.grant(lease.subtask_id, node)
         return multiple() if again is None else again
 
@@ -152,14 +152,14 @@ class Loop(RuleBasedStateMachine):
     def finish(self, lease):
         """The attempt ends well and its subtask is done; more of it may still arrive."""
         self.world.close(lease, Counters(offered=2, tried=1))
-        self.world.sweep(sweeps.wake)
+        self.world.wake()
 
     # --- a person -------------------------------------------------------------------------------------------
 
     @rule(state=st.sampled_from([s for s in State if s not in (State.DONE, State.CANCELLED)]), place=PLACES)
     def cancel(self, state, place):
         if subtask_id := self._in(state, place):
-            self.world.do(attempts.cancel, subtask_id, "not wanted")
+            self.world.cancel(subtask_id)
 
     @rule(place=PLACES)
     def retry(self, place):
@@ -191,7 +191,7 @@ class Loop(RuleBasedStateMachine):
             world.node(node)
         for sweep in (recalling.recall, sweeps.wake, sweeps.admit):
             world.sweep(sweep)
-        for lease in world.sweep(sweeps.allocate):
+        for lease in world.allocate():
             work = world.start(lease)
             assert work is not None
             for found in work.targets:

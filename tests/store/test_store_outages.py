@@ -22,7 +22,7 @@ from tasks.domain.errors import (
     WrongRevision,
 )
 from tasks.domain.states import State
-from tasks.jobs import celery_tasks, recalling, runtime
+from tasks.jobs import celery_tasks, runtime
 from tasks.jobs.runtime import Control, Opened
 from tasks.store.content.pages import STORE_RESULT_PAGES
 from tasks.store.queue.leases import RENEW_LEASES, Renewal
@@ -223,10 +223,10 @@ def test_recall_passes_over_what_another_transaction_has_locked(postgres_world, 
     world.pass_s(60)
     with world.store.begin() as frozen:
         assert frozen.value("SELECT id FROM subtasks WHERE id = :id FOR UPDATE", id=held.subtask_id)
-        world.sweep(recalling.recall)
+        world.recall()
         assert world.state(free.subtask_id) is State.WAIT
         assert world.state(held.subtask_id) is State.CRAWL
-    world.sweep(recalling.recall)
+    world.recall()
     assert world.state(held.subtask_id) is State.WAIT
 
 

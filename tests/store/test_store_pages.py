@@ -55,16 +55,6 @@ def test_a_failure_inside_leaves_nothing(world):
     assert hit_targets(world) == [("todo", 0)]
 
 
-def test_two_products_one_page_two_links(world):
-    lease, first = world.found("甲", [hit("1")])
-    other, same = world.found("乙", [hit("1")])
-    assert world.save(lease, first.todo[0])
-    assert not world.save(other, same.todo[0]), "somebody else stored it meanwhile"
-    assert len(world.rows(page_table)) == 1
-    assert [row.product_id for row in world.rows(page_products)] == [1, 2]
-    assert world.targets(other.subtask_id)[hit("1")] == "stored"
-
-
 def test_equal_texts_are_linked_to_the_first_and_never_dropped(world):
     lease, hits = world.found("甲", [hit("1"), hit("2")])
     one, two = hits.todo

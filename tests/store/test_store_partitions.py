@@ -14,7 +14,6 @@ from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, task_chunks
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import EngineLimits, NewPartition, Provenance
-from tasks.jobs import sweeps
 from tasks.jobs.partitioning import search_urls
 from tasks.jobs.planning import planned_tasks
 from tasks.scheduling import query_refinement
@@ -55,7 +54,7 @@ def _task(world, *partitions):
 
 def _turn(world, *answers):
     """Crawl what waits, the oldest first: each answer is the one result page of a subtask; then wake."""
-    world.sweep(sweeps.admit)
+    world.admit()
     waiting = world.rows(subtasks, subtasks.c.state == "WAIT")
     for subtask, (names, found, more) in zip(waiting, answers, strict=True):
         lease, work = world.begin(subtask.id)
@@ -63,7 +62,7 @@ def _turn(world, *answers):
         hits = world.read_results(lease, work.targets[0], urls, found=found, more=more, limits=LIMITS)
         n = sum(world.save(lease, one) for one in hits.todo)
         assert world.close(lease, Counters(offered=n, tried=n, collected=n))
-    world.sweep(sweeps.wake)
+    world.wake()
 
 
 def _found(world):
@@ -85,7 +84,7 @@ def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small):
     assert [part.first_chunk for part in parts] == [3, 5, 7]
     assert all(a.end_at == b.start_at for a, b in pairwise(parts))
     assert _found(small) == (45, Provenance.REPORTED, 45)
-    small.sweep(sweeps.wake)
+    small.wake()
     assert len(small.rows(task_parts)) == 4
     (woken,) = [e for e in small.rows(events, events.c.transition == "wake") if "split" in e.detail]
     assert woken.detail["split"] == "45 hits, the engine lists 20: by day into 3 parts"

@@ -1,6 +1,5 @@
 """Products become tasks and subtasks, each once, the urgent first; they are changed and removed while work goes on."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,12 +9,10 @@ from splitter.errors import InputError
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.states import State
-from tasks.jobs import sweeps
-from tasks.jobs.context import LoopSettings
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct, ProductEdit
 from tasks.store.queries.products import Coverage, get_coverages, list_products
-from tasks.store.queue import attempts, schedules, tasks
+from tasks.store.queue import schedules, tasks
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import subtasks, virtual_tasks
 
@@ -52,18 +49,6 @@ def finish(world, subtask_id, *, more):
     assert world.close(lease, Counters(offered=1, tried=1, collected=1))
 
 
-def test_the_next_chunk_is_released_when_a_chunk_shows_that_there_is_more(world):
-    first = world.waiting(chunks=(True, False, False))
-    finish(world, first, more=True)
-    assert world.sweep(sweeps.wake) == 1
-    (second,) = world.rows(subtasks, subtasks.c.state == State.PRIORITY)
-    assert (second.chunk, world.state(first)) == (2, State.DONE)
-    world.sweep(sweeps.admit)
-    finish(world, second.id, more=False)
-    world.sweep(sweeps.wake)
-    assert [row.chunk for row in world.rows(subtasks)] == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("chunks", "more", "released"),
     [
@@ -75,26 +60,11 @@ def test_the_next_chunk_is_released_when_a_chunk_shows_that_there_is_more(world)
 def test_every_keyword_set_releases_its_own_chunks(world, chunks, more, released):
     firsts = world.add("特仑苏", chunks=chunks)
     assert [world.state(one) for one in firsts] == [State.PRIORITY] * 2, "the first chunk of each at once"
-    world.sweep(sweeps.admit)
+    world.admit()
     for subtask_id, shows_more in zip(firsts, more, strict=True):
         finish(world, subtask_id, more=shows_more)
-    world.sweep(sweeps.wake)
+    world.wake()
     assert sorted(row.chunk for row in world.rows(subtasks)) == released
-
-
-def test_higher_priority_first_then_first_in_first_out(world):
-    early, urgent, *more, late = (
-        world.add(name, priority=5 if name == "乙" else 0)[0] for name in "甲乙丙丁戊"
-    )
-    world.context = replace(world.context, settings=LoopSettings(wait_limit=4))
-    assert world.sweep(sweeps.admit) == 4
-    assert {world.state(i) for i in (urgent, early, *more)} == {State.WAIT}
-    assert world.state(late) is State.PRIORITY
-    assert world.sweep(sweeps.admit) == 0, "WAIT is bounded"
-    lease = world.grant(urgent)
-    assert world.sweep(sweeps.admit) == 1
-    assert world.state(late) is State.WAIT
-    assert world.do(attempts.release, {lease: "drained"})
 
 
 # --- changed and removed --------------------------------------------------------------------------------------

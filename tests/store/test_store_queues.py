@@ -9,11 +9,10 @@ from splitter.errors import InputError
 from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import IllegalTransition
 from tasks.domain.failures import FailureReason
-from tasks.domain.states import MAX_RECALLS, State
-from tasks.jobs import recalling, sweeps
+from tasks.domain.states import State
 from tasks.jobs.context import LoopSettings
 from tasks.scheduling.admission import Entrant
-from tasks.store.queue import attempts, manual, snapshot, transitions
+from tasks.store.queue import manual, snapshot, transitions
 from tasks.store.sql.tables import attempts as attempt_table
 from tasks.store.sql.tables import queue_counts, subtasks, targets
 
@@ -40,11 +39,11 @@ def test_pending_counts_what_is_not_let_in_and_something_urgent_is_though_wait_i
     for name in "甲乙丙丁戊己":
         world.add(name)
     assert world.look(snapshot.count_pending) == [(SITE, 6, 6 * LEFT)]
-    world.sweep(sweeps.admit)
+    world.admit()
     assert world.look(snapshot.count_waiting) == {(SITE, 0): 4}
     assert world.look(snapshot.count_pending) == [(SITE, 2, 2 * LEFT)]
     (urgent,) = world.add("加急", priority=9)
-    assert world.sweep(sweeps.admit) == 1
+    assert world.admit() == 1
     assert world.state(urgent) is State.WAIT
 
 
@@ -79,37 +78,16 @@ def counted(world):
     return {state: n for state, n in world.look(transitions.count_queues).items() if n}
 
 
-def test_every_queue_is_counted_as_subtasks_move(world):
-    (one,), (other,) = world.add("特仑苏"), world.add("蒙牛")
-    assert counted(world) == {"PRIORITY": 2}
-    world.sweep(sweeps.admit)
-    assert counted(world) == {"WAIT": 2}
-    lease, work = world.begin(one)
-    assert counted(world) == {"WAIT": 1, "CRAWL": 1}
-    world.read_results(lease, work.targets[0], ())
-    world.close(lease)
-    world.pass_s(600)
-    world.sweep(sweeps.wake)
-    assert counted(world) == {"WAIT": 1, "DONE": 1}
-    for n in range(MAX_RECALLS + 1):
-        world.begin(other, f"n{n % MAX_RECALLS}")
-        world.pass_s(60)
-        world.sweep(recalling.recall)
-    assert counted(world) == {"DONE": 1, "MANUAL": 1}
-    world.do(manual.retry, other)
-    world.do(attempts.cancel, other, "not wanted")
-    assert counted(world) == {"DONE": 1, "CANCELLED": 1}
-
-
 def test_counts_are_added_up_to_one_row_a_queue_and_say_the_same(world):
     for n in range(transitions._MANY_ROWS - 1):
         world.add(f"牛奶{n}")
     many = len(world.rows(queue_counts))
     world.do(transitions.add_up_queues)
     assert len(world.rows(queue_counts)) == many, "few rows are left as they are"
-    world.sweep(sweeps.admit)
+    world.admit()
     world.add("特仑苏")
     before = counted(world)
+    assert sum(before.values()) == transitions._MANY_ROWS
     world.do(transitions.add_up_queues)
     assert len(world.rows(queue_counts)) <= len(transitions.KEPT)
     assert counted(world) == before
@@ -143,7 +121,7 @@ def failed(world):
     world.node("n1")
     lease, _ = world.found("特仑苏", [hit("1"), hit("2"), hit("3")])
     world.close(lease, Counters(offered=3, tried=3), reason=FailureReason.BAD_RULE)
-    world.sweep(recalling.recall)
+    world.recall()
     assert world.state(1) is State.MANUAL
 
 
@@ -162,12 +140,12 @@ def test_a_quota_that_a_person_sets_holds_for_further_attempts_and_what_carries_
     assert world.do(manual.retry, 1, quota=2) == 3
     with pytest.raises(IllegalTransition):
         world.do(manual.retry, 1, quota=3)
-    (lease,) = world.sweep(sweeps.allocate)
+    (lease,) = world.allocate()
     (attempt,) = world.rows(attempt_table, attempt_table.c.no == 2)
     assert (lease.quota, attempt.quota) == (2, 2)
     for target in world.start(lease).targets[:2]:
         world.save(lease, target)
     world.close(lease, Counters(offered=2, tried=2, collected=2))
-    world.sweep(sweeps.wake)
+    world.wake()
     (follow_up,) = world.rows(subtasks, subtasks.c.parent_id == 1)
     assert (follow_up.left, follow_up.assigned_quota) == (1, 2)

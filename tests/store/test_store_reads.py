@@ -12,7 +12,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.queries import pairs, queues
 from tasks.store.queries.pairs import AttemptGroup
-from tasks.store.queue import attempts, leases
+from tasks.store.queue import leases
 from tasks.store.queue.leases import Grant
 
 FIVE = [hit(str(n)) for n in range(5)]
@@ -99,7 +99,7 @@ def test_hits_of_a_host_that_does_not_answer_are_in_no_estimate(world, answered)
 
 
 def test_nothing_is_left_when_all_is_settled(world, answered):
-    world.do(attempts.cancel, answered, "not wanted")
+    world.cancel(answered)
     assert left(world) == TimeLeft(Ending.NOTHING_LEFT)
     world.add_product("金领冠")
     assert left(world) == TimeLeft(Ending.NO_WORK)

@@ -26,7 +26,7 @@ def rebalance(world):
 
 def allocate(world):
     """Allocate in as many rounds as it takes: an engine's room is for a few attempts in each."""
-    return [lease for _ in range(10) for lease in world.sweep(sweeps.allocate)]
+    return [lease for _ in range(10) for lease in world.allocate()]
 
 
 def room(world):
@@ -40,7 +40,7 @@ def held(world):
     world.node("n1")
     world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat(attempts_per_s=1.0))
     world.add("特仑苏", sites=META_SITES)
-    world.sweep(sweeps.admit)
+    world.admit()
     given = allocate(world)
     assert len(given) == 20
     for lease in given[:4]:
@@ -69,7 +69,7 @@ def test_what_a_stalled_node_holds_is_begun_by_the_other_within_one_sweep(world,
 
 def test_something_urgent_that_waits_comes_first(world, held):
     (urgent,) = world.add("加急", sites=META_SITES[:1], priority=9)
-    world.sweep(sweeps.admit)
+    world.admit()
     given = rebalance(world)
     assert (given[0].subtask_id, given[0].node, len(given)) == (urgent, "n2", 16)
     waiting = {row.name: row.waiting for row in world.look(nodes.list_nodes)}
@@ -80,7 +80,7 @@ def test_it_costs_one_query_if_all_is_balanced(world):
     world.node("n1")
     world.node("n2")
     world.add("特仑苏", sites=META_SITES)
-    world.sweep(sweeps.admit)
+    world.admit()
     for lease in allocate(world):
         if lease.subtask_id % 2:
             world.start(lease)
@@ -96,7 +96,7 @@ def test_since_when_a_node_has_held_leases_and_begun_none(world):
 
     world.node("n1")
     first, second, third = world.add("特仑苏", sites=META_SITES[:3])
-    world.sweep(sweeps.admit)
+    world.admit()
     assert since_s() is None
     given = [world.grant(first), world.grant(second)]
     world.pass_s(3)
@@ -143,7 +143,7 @@ class TestBuffer:
         world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat(idle=50))
         assert room(world) == 4, "more that wait than run are of yesterday"
         for subtask_id in world.add("特仑苏", sites=META_SITES[:3]):
-            world.sweep(sweeps.admit)
+            world.admit()
             world.begin(subtask_id)
         world.do(nodes.record_heartbeat, "n1", nodes.Heartbeat())
         assert room(world) == 1, "3 run, 2 slots and 2 in reserve"

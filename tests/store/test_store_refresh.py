@@ -8,7 +8,6 @@ from world import SITE, World, hit, review
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import page_key
-from tasks.jobs import sweeps
 from tasks.store.content import pages
 from tasks.store.queue import schedules, tasks
 from tasks.store.sql.tables import page_products, reviews, subtasks
@@ -66,7 +65,7 @@ def test_the_next_round_of_a_product_asks_again(world):
     for number in (1, 2):
         (wanted,) = world.look(tasks.list_unplanned, 10)
         assert world.do(tasks.plan, wanted, planned, lambda *_, n=number: [f"http://search/{n}"]) == 1
-        world.sweep(sweeps.admit)
+        world.admit()
         lease, work = world.begin(world.rows(subtasks)[-1].id)
         (target,) = world.read_results(lease, work.targets[0], [PAGE], refresh=REFRESH).todo
         assert world.save(lease, target, [review("a", "x")], content_hash=str(number)) is (number == 1)

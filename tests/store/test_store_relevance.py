@@ -2,7 +2,6 @@
 
 from world import World, hit, review
 
-from tasks.jobs import sweeps
 from tasks.store.content import links, pages
 from tasks.store.content.links import RefusalCount
 from tasks.store.queue import snapshot, upkeep
@@ -106,7 +105,7 @@ def test_a_known_page_is_not_fetched_and_shows_nothing_until_it_is_judged(world)
     assert {product for product, _ in world.exported()} == {MILK}
     for lease in leases:
         world.close(lease)
-    world.sweep(sweeps.wake)
+    world.wake()
     assert not world.look(snapshot.all_settled), "the run goes on"
     world.judge_links()
     assert world.look(snapshot.all_settled)

@@ -6,7 +6,6 @@ from world import START, undone
 
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
-from tasks.jobs import sweeps
 from tasks.store.queue import upkeep
 from tasks.store.queue.upkeep import drop_old
 from tasks.store.sql.tables import attempts, events, host_rests, subtasks
@@ -18,7 +17,7 @@ YEAR = timedelta(days=365)
 def done(world, name):
     """A subtask that has gone the usual way."""
     subtask_id = world.crawled(name, name).subtask_id
-    world.sweep(sweeps.wake)
+    world.wake()
     return subtask_id
 
 

@@ -12,7 +12,7 @@ from world import AFTER_ATTEMPT, SILENT, World, hit, put_back, review, statement
 
 from tasks.domain.attempt_end import AttemptReport, Counters, UnaskedHost
 from tasks.domain.breaker import Rest
-from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable, Unstorable
+from tasks.domain.errors import StoreFailed, StoreUnavailable, Unstorable
 from tasks.domain.grants import HostGrants
 from tasks.domain.states import Transition
 from tasks.store.content.pages import STORE_PAGES, STORE_RESULT_PAGES, STORE_TARGET_ENDS, save_pages
@@ -227,18 +227,6 @@ def test_a_connection_works_on_after_a_commit_that_failed(store):
         with store.begin(kept) as tx:
             add(tx, "b")
     assert stored(store) == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("INSERT INTO hosts (host, robots_at) VALUES ('a', 'no time')", Unstorable),
-        ("DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$", StoreConflict),
-    ],
-)
-def test_what_the_database_refuses_is_an_error_of_the_store(postgres_store, text, error):
-    with pytest.raises(error), postgres_store.begin() as tx:
-        tx.later(text)
 
 
 def test_a_connection_that_broke_ends_its_transaction_only(postgres_store):

@@ -156,5 +156,5 @@ def test_distances_reach_the_strategy_and_are_brought_up_to_date_after_ten_minut
     assert state.strategy is strategy, "nothing has changed"
     world.node("n1")
     world.waiting("甲")
-    assert len(world.sweep(sweeps.allocate)) == 1, "a decision is made with distances"
+    assert len(world.allocate()) == 1, "a decision is made with distances"
     world.run("DELETE FROM pair_stats")

@@ -42,7 +42,7 @@ def test_work_of_a_site_that_left_the_catalog_waits_for_a_person_who_is_told_wha
     gone, *_ = world.add("特仑苏", sites=(SITE, OTHER))
     world.node("n1")
     world.context = context_of(WITHOUT_SITE)
-    world.sweep(sweeps.admit)
+    world.admit()
     assert OTHER in {one.subtask.site for one in world.sweep(sweeps.preview).assignments}
     assert world.state(gone) is State.WAIT, "`explain` changes nothing"
     assert turn(world) == [OTHER]
@@ -55,7 +55,7 @@ def test_work_of_a_site_that_left_the_catalog_waits_for_a_person_who_is_told_wha
 def test_the_next_chunk_waits_for_the_site_to_come_back(world):
     first = shows_more(world, chunks=(True, False))
     before, world.context = world.context, context_of(WITHOUT_SITE)
-    world.sweep(sweeps.wake)
+    world.wake()
     assert world.state(first) is State.MANUAL
     assert world.subtask(first).reason == "unknown_site"
     world.context = before
@@ -63,7 +63,7 @@ def test_the_next_chunk_waits_for_the_site_to_come_back(world):
     lease, work = world.begin(first)
     assert work.targets == ()
     world.close(lease)
-    world.sweep(sweeps.wake)
+    world.wake()
     assert world.state(first) is State.DONE
     (second,) = world.rows(subtasks, subtasks.c.chunk == 2)
     (url,) = world.targets(second.id)
@@ -73,7 +73,7 @@ def test_the_next_chunk_waits_for_the_site_to_come_back(world):
 def test_what_has_no_next_chunk_is_done_all_the_same(world):
     first = shows_more(world)
     world.context = context_of(WITHOUT_SITE)
-    world.sweep(sweeps.wake)
+    world.wake()
     assert world.state(first) is State.DONE
 
 

@@ -4,10 +4,8 @@ import pytest
 from world import SITE, hit
 
 from tasks.domain.attempt_end import Counters
-from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import HALF_LIFE_S, MEMORY, RoundTrip
 from tasks.store.queries import pairs
-from tasks.store.queue import attempts
 
 SEEN = Counters(offered=5, tried=4, active_s=8.0, wait_s=2.0, requests=6)
 
@@ -21,7 +19,7 @@ def stored_one(world, name="甲"):
 
 def fall_silent(world, lease):
     world.pass_s(75)
-    return world.do(attempts.silence, {lease: FailureReason.SILENT})
+    return world.silence(lease)
 
 
 def sums(world):
@@ -46,7 +44,7 @@ def test_silence_counts_the_last_report_and_the_time_that_was_lost(world):
 
 
 def test_what_was_given_back_untouched_counts_for_nothing(world):
-    world.do(attempts.release, {world.granted(): "drained"})
+    world.release(world.granted())
     assert sums(world) == (0, 0, 0, 0, 0, 0, 0.0)
 
 
@@ -57,7 +55,7 @@ def test_what_was_given_back_counts_over_what_was_tried(world, end):
     if end == "interrupt":
         world.interrupt(lease, SEEN, "shutdown")
     else:
-        world.do(attempts.cancel, lease.subtask_id, "not wanted")
+        world.cancel(lease.subtask_id)
     assert sums(world) == (1, 0, 0, 4, 4, 1, 8.0)
 
 
@@ -66,7 +64,7 @@ def test_an_attempt_is_folded_once_whoever_closes_it_first(world):
     world.close(lease, SEEN)
     world.close(lease, SEEN)
     fall_silent(world, lease)
-    world.do(attempts.cancel, lease.subtask_id, "not wanted")
+    world.cancel(lease.subtask_id)
     assert sums(world) == (1, 0, 0, 5, 4, 1, 8.0)
     assert (world.pair().wait_s, world.pair().requests) == (2.0, 6)
 

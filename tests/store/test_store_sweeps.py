@@ -10,13 +10,13 @@ from app.run.setting_fields import Settings
 from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import MAX_RECALLS, State, Transition
-from tasks.jobs import recalling, sweeps
+from tasks.jobs import sweeps
 from tasks.store.sql.tables import events, subtasks
 
 
 def recall_after(world, seconds):
     world.pass_s(seconds)
-    world.sweep(recalling.recall)
+    world.recall()
 
 
 def test_silence_is_recalled_to_another_node(world):
@@ -89,13 +89,13 @@ def test_a_node_that_does_not_stop_in_time_loses_its_leases_at_once_and_nothing_
 
 def test_a_hosts_failure_waits_before_it_is_tried_again(world):
     subtask_id = world.failed(FailureReason.HOST_UNREACHABLE)
-    world.sweep(recalling.recall)
+    world.recall()
     assert world.subtask(subtask_id).not_before > world.now
     world.node("n2")
-    assert world.sweep(sweeps.allocate) == []
+    assert world.allocate() == []
     world.pass_s(2)
     world.node("n2")
-    (given,) = world.sweep(sweeps.allocate)
+    (given,) = world.allocate()
     assert (given.subtask_id, given.node) == (subtask_id, "n2")
 
 
@@ -104,7 +104,7 @@ def test_targets_left_over_become_a_follow_up(world):
     one, *_ = world.read_results(lease, work.targets[0], [hit("1"), hit("2"), hit("3")], more=True).todo
     world.save(lease, one)
     world.close(lease, Counters(offered=1, tried=1, collected=1))
-    assert [world.sweep(sweeps.wake) for _ in range(2)] == [1, 0]
+    assert [world.wake() for _ in range(2)] == [1, 0]
     done, follow_up, chunk = world.rows(subtasks)
     assert (done.state, follow_up.state, chunk.state) == (State.DONE, State.PRIORITY, State.PRIORITY)
     assert (follow_up.parent_id, follow_up.chunk, follow_up.left) == (done.id, 1, 2)
@@ -120,12 +120,12 @@ def test_allocation_gives_work_to_live_nodes_only(world):
     world.node("dead")
     world.pass_s(60)
     subtask_id = world.waiting()
-    assert world.sweep(sweeps.allocate) == []
+    assert world.allocate() == []
     world.node("n1")
     preview = world.sweep(sweeps.preview).assignments
     allocated = events.c.transition == Transition.ALLOCATE
     assert world.rows(events, allocated) == [], "a preview changes nothing"
-    (lease,) = world.sweep(sweeps.allocate)
+    (lease,) = world.allocate()
     assert [(one.subtask.id, one.node) for one in preview] == [(subtask_id, "n1")]
     assert (lease.subtask_id, lease.node) == (subtask_id, "n1")
     (event,) = world.rows(events, allocated)

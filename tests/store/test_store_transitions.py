@@ -6,9 +6,7 @@ from world import undone
 from tasks.domain.errors import IllegalTransition
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import LEGAL, State, Transition, source, target
-from tasks.jobs import recalling, sweeps
 from tasks.store.queue import transitions
-from tasks.store.queue.attempts import cancel
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.tables import attempts, events, subtasks
 
@@ -31,11 +29,11 @@ def bring_to(world, state):
             world.close(lease)
     match state:
         case State.MANUAL:
-            world.sweep(recalling.recall)
+            world.recall()
         case State.CANCELLED:
-            world.do(cancel, subtask_id, "not wanted")
+            world.cancel(subtask_id)
         case State.DONE:
-            world.sweep(sweeps.wake)
+            world.wake()
     return subtask_id
 
 
@@ -50,14 +48,14 @@ def test_illegal_transitions_raise_and_change_nothing(world, state):
                 world.do(transitions.move, transition, [Move(subtask_id)], state)
     if state not in LEGAL[Transition.CANCEL]:
         with pytest.raises(IllegalTransition):
-            world.do(cancel, subtask_id, "too late")
+            world.cancel(subtask_id)
     assert [world.rows(table) for table in (subtasks, attempts, events)] == before
 
 
 @pytest.mark.parametrize("state", list(LEGAL[Transition.CANCEL]))
 def test_any_state_but_the_last_is_cancelled(world, state):
     subtask_id = bring_to(world, state)
-    world.do(cancel, subtask_id, "not wanted")
+    world.cancel(subtask_id)
     assert world.state(subtask_id) is State.CANCELLED
     last = world.rows(events)[-1]
     assert (last.transition, last.from_state, last.to_state) == ("cancel", state, State.CANCELLED)

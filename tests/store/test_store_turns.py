@@ -11,7 +11,7 @@ from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import HostGrants
 from tasks.domain.states import State
-from tasks.jobs import recalling, sweeps
+from tasks.jobs import sweeps
 from tasks.jobs.context import LoopSettings
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import OUT_OF_WORK_S, PAUSE, SHORTEST_S, TurnPace
@@ -120,7 +120,7 @@ def test_what_changes_is_decided_on_with_the_next_turn(world, monkeypatch):
 
 def test_what_is_delayed_goes_when_it_is_due_and_the_turn_says_when(world):
     subtask_id = world.failed(FailureReason.HOST_UNREACHABLE)
-    world.sweep(recalling.recall)
+    world.recall()
     due = world.subtask(subtask_id).not_before
     world.node("n2")
     assert turn(world) == []

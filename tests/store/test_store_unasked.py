@@ -12,10 +12,9 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.grants import HostGrants
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
 from tasks.domain.states import State
-from tasks.jobs import recalling, sweeps
 from tasks.scheduling.after_attempt import UnaskedHost
 from tasks.store.queries.queues import list_host_waits
-from tasks.store.queue import attempts, hosts, nodes
+from tasks.store.queue import hosts, nodes
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.tables import events, host_rests
 from tasks.store.sql.tables import nodes as node_rows
@@ -84,7 +83,7 @@ def test_what_the_node_gives_back_is_not_the_hosts_fault(alone):
     alone.interrupt(alone.begin(one)[0], Counters(), "the node stops")
     row = alone.subtask(one)
     assert (row.idle_releases, row.wait_host, row.wait_reason) == (1, None, None)
-    alone.do(attempts.release, {alone.grant(one): "a live node did not start it in time"})
+    alone.release(alone.grant(one))
     assert alone.subtask(one).idle_releases == 1
 
 
@@ -92,7 +91,7 @@ def test_if_another_node_could_ask_it_is_a_failure_of_this_one(two):
     one = two.waiting()
     row = attempt(two, one)
     assert (row.state, row.reason, row.failed_on) == (State.FAILED, "host_unreachable", ["n1"])
-    two.sweep(recalling.recall)
+    two.recall()
     two.pass_s(10)
     stay_alive(two)
     row = attempt(two, one, "n2")  # n1's rest was over, but nothing speaks for it either
@@ -107,7 +106,7 @@ def test_of_a_dead_host_all_that_waits_goes_to_a_person_however_many_they_are(tw
         if two.state(one) is State.MANUAL:
             break
         attempt(two, one, f"n{turn % 2 + 1}")
-        two.sweep(recalling.recall)
+        two.recall()
         two.now = max(two.now, min(row.until for row in two.rows(host_rests)))
         stay_alive(two)
     assert {two.state(one) for one in subtasks} == {State.MANUAL}
@@ -122,7 +121,7 @@ def test_a_person_is_asked_after_twenty_attempts_in_a_row(alone):
         alone.now = attempt(alone, one).not_before
         alone.do(nodes.record_heartbeat, "n1", nodes.Heartbeat())
     assert attempt(alone, one).state == State.FAILED
-    alone.sweep(recalling.recall)
+    alone.recall()
     assert (alone.state(one), alone.subtask(one).recalls) == (State.MANUAL, 0)
     last = alone.rows(events, events.c.subtask_id == one)[-1]
     assert last.detail["why"] == "host_unreachable: nobody answered 20 attempts in a row"
@@ -138,25 +137,8 @@ def test_a_release_carries_the_time_before_which_no_address_is_granted_a_permit(
     assert (row.state, row.failed_on) == (State.WAIT, [])
     (wait,) = waits(two)
     assert (wait.host, wait.cause, wait.until) == (SITE, NO_PERMIT, row.not_before)
-    two.do(attempts.cancel, lease.subtask_id, "a person")
+    two.cancel(lease.subtask_id)
     assert two.subtask(lease.subtask_id).wait_host is None
-
-
-def test_a_host_that_answers_nobody_is_probed_from_one_address_after_the_other(two):
-    two.node("n3")
-    for node in ("n1", "n2"):
-        two.rest(node, no_answer())
-    two.pass_s(4)
-    one, node, asked = two.waiting(), "n3", []
-    for times in range(1, 6):
-        stay_alive(two)
-        row = attempt(two, one, node)
-        rests = sorted(((rest.until - two.now).total_seconds(), rest.node) for rest in two.rows(host_rests))
-        assert [seconds for seconds, _ in rests] == [3 * 2 ** (times - 1), 3 * 2**times, 3 * 2**times]
-        assert {rest.times for rest in two.rows(host_rests)} == {times}
-        asked.append(node)
-        node, two.now = rests[0][1], row.not_before
-    assert asked == ["n3", "n1", "n2", "n1", "n2"]
 
 
 def test_a_page_lets_every_other_address_probe_the_host_at_once(two):
@@ -190,7 +172,7 @@ def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two):
 def test_waits_are_grouped_by_host(two):
     first, *_ = two.add("a", sites=(SITE, "12315.com"))
     two.add("b", sites=(SITE,))
-    two.sweep(sweeps.admit)
+    two.admit()
     assert waits(two) == []
     two.rest("n1", Rest("12315.com", "forbidden", lambda _: 300.0))
     assert waits(two) == []  # n2 may ask

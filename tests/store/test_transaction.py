@@ -144,19 +144,6 @@ def test_what_is_sent_later_keeps_its_order(filled):
     assert filled.value("SELECT robots_status FROM hosts WHERE host = 's1'") == 8
 
 
-def test_nothing_stays_of_a_transaction_that_failed(store):
-    def insert(*names):
-        with store.begin() as tx:
-            for name in names:
-                tx.run("INSERT INTO hosts (host) VALUES (:name)", name=name)
-
-    insert("s1")
-    with pytest.raises(Unstorable):
-        insert("s5", "s1")
-    with store.read() as tx:
-        assert tx.value("SELECT count(*) FROM hosts") == 1
-
-
 def test_a_transaction_has_one_time(store):
     with store.begin() as tx:
         assert tx.now == tx.now
@@ -261,12 +248,3 @@ def test_rows_are_updated_by_their_key(tx):
         (later, "v2", "new", {"n": 2}),
         (START, "w3", "old", {}),
     ]
-
-
-def test_a_batch_for_postgresql_travels_with_the_next_statement(store):
-    with statements(store) as sent, store.begin() as tx:
-        tx.insert("hosts", HOSTS, [(f"s{n}", n) for n in range(100)])
-        tx.update("hosts", ("host",), [{"host": f"s{n}", "robots_status": 0} for n in range(100)])
-        assert tx.value("SELECT sum(robots_status) FROM hosts") == 0
-    verbs = [one.split()[0] for one in sent]
-    assert store.is_sqlite or verbs == ["BEGIN", "INSERT", "UPDATE", "SELECT", "COMMIT"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import partial, partialmethod
 from random import Random
 from typing import Any
 
@@ -29,7 +29,7 @@ from tasks.domain.verdicts import Verdict
 from tasks.domain.views import HostView
 from tasks.domain.voices import VoiceJudgement
 from tasks.fetching.hosts import HostCatalog
-from tasks.jobs import judging, sweeps
+from tasks.jobs import judging, recalling, sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.reading.judge.product_match import matchable_text
@@ -42,13 +42,13 @@ from tasks.store.content.pages import NewPage, TargetEnd
 from tasks.store.content.products import NewProduct
 from tasks.store.content.reviews import PageOrigin, records_of
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
-from tasks.store.queue import hosts, leases, nodes, snapshot, tasks
-from tasks.store.queue.attempts import Close, close_many
+from tasks.store.queue import attempts, hosts, leases, nodes, snapshot, tasks
 from tasks.store.queue.leases import Grant, KeywordSets, Lease, Renewal, Work, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore, StoredHits
 from tasks.store.queue.tasks import NewTask, TaskQuery
+from tasks.store.sql import tables
 from tasks.store.sql.database import Store
-from tasks.store.sql.tables import attempts, pair_stats, subtasks, targets
+from tasks.store.sql.tables import pair_stats, subtasks, targets
 from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.verify import Verification, verify
 
@@ -162,6 +162,11 @@ class World:
     def sweep(self, sweep: Callable[..., Any]) -> Any:
         return self.do(sweep, self.context)
 
+    admit = partialmethod(sweep, sweeps.admit)
+    allocate = partialmethod(sweep, sweeps.allocate)
+    wake = partialmethod(sweep, sweeps.wake)
+    recall = partialmethod(sweep, recalling.recall)
+
     def look(self, operation: Callable[..., Any], *args: Any) -> Any:
         with self.store.read(now=self.now) as conn:
             return operation(conn, *args)
@@ -219,7 +224,7 @@ class World:
     def waiting(self, name: str = "特仑苏", **named: Any) -> int:
         """A product's first subtask, admitted."""
         first, *_ = self.add(name, **named)
-        self.sweep(sweeps.admit)
+        self.admit()
         return first
 
     def node(self, name: str, slots: int = 4) -> None:
@@ -345,11 +350,22 @@ class World:
 
     def close(self, lease: Lease, counters: Counters | None = None, **report: Any) -> bool:
         told = AttemptReport(counters=counters or Counters(), **report)
-        (closed,) = self.do(close_many, [Close(lease, told, AFTER_ATTEMPT)])
+        (closed,) = self.do(attempts.close_many, [attempts.Close(lease, told, AFTER_ATTEMPT)])
         return closed
 
     def interrupt(self, lease: Lease, counters: Counters, why: str, **report: Any) -> bool:
         return self.close(lease, counters, given_back=why, **report)
+
+    def release(self, lease: Lease) -> bool:
+        """Give a lease back that was not started; False if it was."""
+        return bool(self.do(attempts.release, {lease: "drained"}))
+
+    def silence(self, lease: Lease) -> bool:
+        """Take a lease back whose node is silent; False if it is in force, or over."""
+        return bool(self.do(attempts.silence, {lease: FailureReason.SILENT}))
+
+    def cancel(self, subtask_id: int) -> None:
+        self.do(attempts.cancel, subtask_id, "not wanted")
 
     # --- in one line ----------------------------------------------------------------------------------------
 
@@ -415,7 +431,7 @@ class World:
         return State(self.subtask(subtask_id).state)
 
     def attempts(self, subtask_id: int) -> Sequence[Any]:
-        return self.rows(attempts, attempts.c.subtask_id == subtask_id)
+        return self.rows(tables.attempts, tables.attempts.c.subtask_id == subtask_id)
 
     def find_targets(self, **values: Any) -> list[WorkTarget]:
         """Return the targets with these values, as work."""
