@@ -1,19 +1,32 @@
-"""What a page is to each product it was found for: whose reviews are stored, and what is counted as refused."""
+"""What a page is to each product it was found for: whose reviews are stored, and what is counted as refused.
 
+Of near products of one brand the one that the page names best has it, whoever came first.
+"""
+
+from itertools import permutations
+
+import pytest
+from test_store_judging import change_words, judged
 from world import World, hit, review
 
+from app.actions import product_actions
 from tasks.store.content import links, pages
 from tasks.store.content.links import RefusalCount
 from tasks.store.queue import snapshot, upkeep
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
+from tasks.store.sql.tables import products as product_table
 
 MILK, YOGURT, PLAIN, CHEESE = "光明高钙牛奶", "蒙牛酸奶", "光明牛奶", "妙可蓝多奶酪"
+THREE, X1, ANY = "宝马3系", "宝马X1", "宝马"
 WORDS = {
     MILK: ("光明", "高钙", "牛奶"),
     YOGURT: ("蒙牛", "酸奶"),
     PLAIN: ("光明", "牛奶"),
     CHEESE: ("妙可蓝多", "奶酪"),
+    THREE: ("宝马", "3系"),
+    X1: ("宝马", "X1"),
+    ANY: ("宝马",),
 }
 OF_MILK, OF_YOGURT = [review("a", "光明高钙牛奶有点酸"), review("b", "同感")], [review("a", "蒙牛酸奶不错")]
 URL = hit("1")
@@ -39,9 +52,13 @@ def store(world: World, product, read, **page):
     return lease, hits.todo[0]
 
 
-def verdicts(world: World):
+def verdicts(world):
     """Verdicts in the order of the products."""
     return [row.verdict for row in sorted(world.rows(page_products), key=lambda row: row.product_id)]
+
+
+def owners(world):
+    return {product for product, _ in world.exported()}
 
 
 def refused(world: World):
@@ -102,7 +119,7 @@ def test_a_known_page_is_not_fetched_and_shows_nothing_until_it_is_judged(world)
         leases.append(lease)
         assert (hits.todo, len(hits.known)) == ((), 1)
     assert verdicts(world) == ["review", "unjudged", "unjudged"]
-    assert {product for product, _ in world.exported()} == {MILK}
+    assert owners(world) == {MILK}
     for lease in leases:
         world.close(lease)
     world.wake()
@@ -111,7 +128,7 @@ def test_a_known_page_is_not_fetched_and_shows_nothing_until_it_is_judged(world)
     assert world.look(snapshot.all_settled)
     assert verdicts(world) == ["review", "wrong_product", "review"]
     assert world.look(links.refusals_by_reason) == {"wrong_product": 2}
-    assert {product for product, _ in world.exported()} == {MILK, PLAIN}
+    assert owners(world) == {MILK, PLAIN}
 
 
 def test_whoever_comes_first_the_same_is_stored(world):
@@ -154,3 +171,82 @@ def test_a_changed_page_is_judged_again_for_every_product_that_found_it(world):
     assert not save(world, lease, target, named, content_hash="1")
     assert verdicts(world) == ["review", "review"]
     assert len(world.exported()) == 6
+
+
+# --- near products --------------------------------------------------------------------------------------------
+
+TITLE, TEXT = "宝马3系异响", ["刚提的车就异响", "宝马X1没有这个毛病"]
+
+
+def read_car(bodies=TEXT):
+    return [review(str(n), body) for n, body in enumerate(bodies)]
+
+
+def find_car(world, product, title=TITLE, bodies=TEXT):
+    """Find the page for a product, and fetch it if it has to be."""
+    lease, hits = find(world, product)
+    for target in hits.todo:
+        save(world, lease, target, read_car(bodies), title=title)
+
+
+def verdict_of(world):
+    names = [row.name for row in world.rows(product_table)]
+    return dict(zip(names, verdicts(world), strict=True))
+
+
+@pytest.mark.parametrize("order", list(permutations([THREE, X1, ANY])))
+def test_whoever_comes_first_the_one_named_best_has_it(world, order):
+    for product in order:
+        find_car(world, product)
+    expected = {THREE: "review", X1: "near_product", ANY: "review"}
+    assert verdict_of(world) == expected
+    assert owners(world) == {THREE, ANY}
+    assert len(world.rows(reviews)) == 2, "nothing is thrown away"
+    assert world.look(links.refusals_by_reason) == {"near_product": 2}
+    done = judged(world, again=True)
+    assert (done.changes, verdict_of(world)) == ([], expected), "judging says the same"
+
+
+def test_a_page_that_names_both_alike_is_of_both(world):
+    for product in (THREE, X1):
+        find_car(world, product, "宝马3系和宝马X1怎么选", ["都不错"])
+    assert owners(world) == {THREE, X1}
+
+
+def test_a_page_that_comes_to_speak_of_the_other_one_changes_hands(world):
+    lease, hits = world.found(THREE, [URL], WORDS[THREE])
+    save(world, lease, hits.todo[0], read_car(), title=TITLE)
+    find_car(world, X1)
+    read = read_car([*TEXT, "3系也有"])
+    save(world, lease, hits.todo[0], read, title="宝马X1异响", content_hash="1")
+    assert (owners(world), verdict_of(world)[THREE]) == ({X1}, "near_product")
+
+
+def test_a_page_that_is_unchanged_is_competed_for(world):
+    (one, three), (other, x1) = (world.found(car, [URL], WORDS[car]) for car in (THREE, X1))
+    save(world, one, three.todo[0], read_car(), title=TITLE)
+    world.end_target(other, x1.todo[0], "stored", "unchanged", counts=False)
+    world.judge_links()
+    assert owners(world) == {THREE}
+
+
+def test_when_the_winner_means_something_else_the_other_has_it(world):
+    for product in (THREE, X1):
+        find_car(world, product)
+    change_words(world, THREE, ("宝马", "7系"))
+    done = judged(world)
+    assert sorted((one.product, one.before, one.after) for one in done.changes) == [
+        (THREE, "review", "wrong_product"),
+        (X1, "near_product", "review"),
+    ]
+    assert owners(world) == {X1}
+
+
+def test_what_was_collected_of_the_winner_goes_and_the_other_has_its_page(world):
+    for product in (THREE, X1):
+        find_car(world, product)
+    product_actions.remove(world.store, [THREE], "ich", delete_reviews=True)
+    world.judge_links()
+    assert (owners(world), verdict_of(world)[X1]) == ({X1}, "review")
+    product_actions.remove(world.store, [X1], "ich", delete_reviews=True)
+    assert world.rows(reviews) == []

@@ -1,4 +1,4 @@
-"""Reposts are linked to their original by a sweep: once, without chains, whatever the size of its steps."""
+"""Reposts are linked to their original by a sweep, once, without chains; deleted reviews leave all others whole."""
 
 from datetime import timedelta
 from itertools import count, repeat
@@ -6,12 +6,19 @@ from itertools import count, repeat
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_store_imports import imported
 from world import START, hit, review, undone
 
+from app.actions import product_actions
+from tasks.domain.verdicts import Verdict
 from tasks.jobs import repost_linking
 from tasks.reading.near_duplicates import SHORTEST, plain
-from tasks.store.content import reposts
+from tasks.store.content import imports, products, reposts, review_removal
+from tasks.store.content.links import Link, set_verdicts
+from tasks.store.queries import products as product_queries
 from tasks.store.queries.reviews import list_reviews
+from tasks.store.queue.result_pages import find_pages
+from tasks.store.sql import tables
 from tasks.store.sql.tables import review_bands, review_links, reviews
 from tasks.store.sql.transaction import Transaction
 
@@ -121,3 +128,96 @@ def test_whatever_is_reposted_in_whatever_steps_the_original_comes_first(sqlite_
         again = {n for n, text in enumerate(texts, 1) if len(text) >= SHORTEST and text in texts[: n - 1]}
         assert again <= links.keys()
         assert tx.value("SELECT count(*) FROM reviews") == len(bodies)
+
+
+# --- what was collected of a product, deleted ------------------------------------------------------------------
+
+OURS, THEIRS = "光明高钙牛奶", "特仑苏"
+
+
+def find_and_store(world, product, **texts):
+    """Find pages with these names for a new product, and store a review on each new one; return what was to fetch."""
+    lease, hits = world.found(product, [hit(name) for name in texts])
+    for target in hits.todo:
+        world.save(lease, target, [review("0", texts[target.url.rsplit("/", 1)[1]])])
+    world.close(lease)
+    world.judge_links(judge=False)
+    return [target.url for target in hits.todo]
+
+
+def link_all(world):
+    world.pass_s(reposts.SETTLED.total_seconds())
+    return step(world, 100)
+
+
+def remove(world, *names):
+    return product_actions.remove(world.store, names, "ich", delete_reviews=True)
+
+
+def bodies(world, product):
+    return [body for _, body in world.exported(product)]
+
+
+def test_reviews_go_and_what_others_have_stays(world):
+    find_and_store(world, OURS, own=FIRST, shared=OTHER)
+    world.pass_s(5)
+    find_and_store(world, THEIRS, shared=OTHER, copy=FIRST, like=FORWARD, also=EDITED)
+    ids = world.look(products.ids, [OURS])
+    world.do(imports.save, "shop", [imported("我们自己的评价", OURS)], ids)
+    link_all(world)
+    assert linked(world).keys() == {FORWARD, EDITED}
+    ((was, removed),) = remove(world, OURS)
+    assert (was.reviews, removed.reviews, removed.kept, len(removed.alone)) == (3, 2, 1, 0)
+    assert bodies(world, OURS) == []
+    covered = world.look(product_queries.get_coverages, lambda _engine: 100)
+    assert covered[ids[OURS]].share == 0.0  # of what was found
+    assert bodies(world, THEIRS) == [OTHER, FIRST, FORWARD, EDITED]
+    assert linked(world).keys() == {FORWARD, EDITED}  # the copy took the place of its original
+    assert [row.same_as for row in world.rows(tables.reviews)] == [None] * 4
+    assert {row.title for row in world.rows(tables.pages, tables.pages.c.url == hit("own"))} == {""}
+    assert world.rows(tables.audit_log)[0].detail == {"cancelled": 1, "deleted": 2, "kept": 1}
+    ((again, nothing),) = remove(world, OURS)
+    assert (again.reviews, nothing.reviews, again.is_crawled) == (0, 0, False)
+
+
+def test_what_was_refused_or_left_out_goes_too(world):
+    find_and_store(world, OURS, own=FIRST)
+    world.stored_page("别的", [review("0", FORWARD)], hit("refused"), ("别的",), judge=True)
+    world.do(set_verdicts, [Link(1, 1, Verdict.WRONG_PRODUCT, "光明")])
+    assert [row.refused for row in world.rows(tables.reviews)] == [None, "wrong_product"]
+    assert [(done.reviews, done.kept) for _, done in remove(world, OURS, "别的")] == [(1, 0), (0, 0)]
+    assert world.rows(tables.reviews) == []
+
+
+def test_a_product_that_is_added_again_gets_its_pages_back(world):
+    find_and_store(world, OURS, own=FIRST, shared=OTHER)
+    find_and_store(world, THEIRS, shared=OTHER)
+    remove(world, OURS)
+    assert world.add_product(OURS, keywords=("光明", "牛奶"))
+    assert bodies(world, OURS) == [OTHER]
+    (own,) = world.rows(tables.pages, tables.pages.c.url == hit("own"))
+    (page,) = world.look(find_pages, [own.url_key]).values()
+    assert not page.content_hash
+    assert find_and_store(world, "光明牛奶", own=FIRST) == [hit("own")]
+    assert bodies(world, "光明牛奶") == [FIRST]
+
+
+def test_reposts_whose_original_is_gone_are_compared_with_each_other(world):
+    find_and_store(world, OURS, own=FIRST)
+    find_and_store(world, THEIRS, like=FORWARD, also=EDITED)
+    link_all(world)
+    ((_, removed),) = remove(world, OURS)
+    assert len(removed.alone) == 2
+    assert {body: original for body, (original, _) in linked(world).items()} == {EDITED: FORWARD}
+
+
+def test_the_sweep_looks_at_numbers_that_are_given_again(world):
+    find_and_store(world, THEIRS, like=FORWARD)
+    find_and_store(world, OURS, own=FIRST)
+    link_all(world)
+    (number,) = world.look(products.ids, [OURS]).values()
+    world.do(review_removal.remove_reviews, number)
+    (last,) = world.rows(tables.reviews)
+    assert world.look(reposts.mark) == last.id
+    find_and_store(world, "光明牛奶", other=OTHER)
+    assert link_all(world) == 1
