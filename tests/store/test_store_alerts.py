@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from world import SITE, START, hit
+from world import SITE, START
 
 from tasks.domain.breaker import Rest
 from tasks.jobs.alerting import Alerting, SendOutcome, find_facts
@@ -149,22 +149,6 @@ def test_what_is_over_and_sent_leaves_nothing_behind(silent):
     assert silent.alerts() == []
 
 
-def test_work_that_waits_and_gives_no_page_is_reported_until_there_is_a_page(watch):
-    watch.alerting = watch.restarted(AlertRules(idle=30))
-    one = watch.world.waiting()
-    watch.look()
-    watch.look_after(29 * 60)
-    assert watch.got == []
-    watch.look_after(61)
-    assert watch.got == [(True, "idle", "")]
-    lease, work = watch.world.begin(one)
-    (target,) = watch.world.read_results(lease, work.targets[0], [hit("1")]).todo
-    watch.world.save(lease, target)
-    watch.world.close(lease)
-    watch.look()
-    assert watch.got[1:] == [(False, "idle", "")]
-
-
 def test_the_facts_are_those_of_the_store(watch):
     world = watch.world
     for name in ("drained", "ended"):
@@ -173,11 +157,16 @@ def test_the_facts_are_those_of_the_store(watch):
     world.do(nodes.leave, "ended")
     world.rest("n1", Rest("www.baidu.com", "captcha", lambda times: 600.0 * times))
     world.crawled()
+    world.waiting("等待")
     found = world.look(find_facts, RULES, START, ENGINES)
     (refusal,) = found.refusals
     assert (refusal.engine, list(refusal.nodes), refusal.times) == ("baidu", ["n1"], 1)
     assert found.completion == {SITE: Completion(1, 1, 0, 0)}
     assert (found.collected_at, found.manual, found.nodes) == (world.now, 0, {"n1": START})
-    world.pass_s(3601)
+    world.pass_s(29 * 60)
+    assert not world.look(find_facts, RULES, START, {}).work_waits
+    world.pass_s(61)
+    assert world.look(find_facts, RULES, START, {}).work_waits
+    world.pass_s(1800)
     later = world.look(find_facts, RULES, START, {})
     assert (later.completion, later.refusals) == ({}, [])

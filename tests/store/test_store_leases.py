@@ -68,12 +68,7 @@ def test_release_gives_back_what_was_not_started(world):
     assert (row.state, row.recalls, row.failed_on, row.lease_token) == (State.WAIT, 0, [], None)
     assert attempt.outcome == "released"
     assert not world.release(lease)
-
-
-def test_release_does_not_take_what_was_started(world):
-    lease = world.begun()
-    assert not world.release(lease)
-    assert world.state(lease.subtask_id) is State.CRAWL
+    assert not world.release(world.begun("早餐奶"))
 
 
 def test_unstarted_leases_of_a_node(world):

@@ -222,14 +222,6 @@ def test_a_page_that_comes_to_speak_of_the_other_one_changes_hands(world):
     assert (owners(world), verdict_of(world)[THREE]) == ({X1}, "near_product")
 
 
-def test_a_page_that_is_unchanged_is_competed_for(world):
-    (one, three), (other, x1) = (world.found(car, [URL], WORDS[car]) for car in (THREE, X1))
-    save(world, one, three.todo[0], read_car(), title=TITLE)
-    world.end_target(other, x1.todo[0], "stored", "unchanged", counts=False)
-    world.judge_links()
-    assert owners(world) == {THREE}
-
-
 def test_when_the_winner_means_something_else_the_other_has_it(world):
     for product in (THREE, X1):
         find_car(world, product)

@@ -50,13 +50,6 @@ def test_one_turn_leads_from_an_ended_attempt_to_its_follow_up_at_a_node(world):
     assert world.state(lease.subtask_id) is State.DONE
 
 
-def test_one_turn_recalls_what_failed(world):
-    subtask_id = world.failed(FailureReason.NOTHING_STORED)
-    world.node("n2")
-    turn(world)
-    assert world.state(subtask_id) is not State.FAILED
-
-
 def test_a_turn_that_finds_nothing_only_looks(world):
     world.node("n1")
     turn(world)
@@ -120,10 +113,9 @@ def test_what_changes_is_decided_on_with_the_next_turn(world, monkeypatch):
 
 def test_what_is_delayed_goes_when_it_is_due_and_the_turn_says_when(world):
     subtask_id = world.failed(FailureReason.HOST_UNREACHABLE)
-    world.recall()
-    due = world.subtask(subtask_id).not_before
     world.node("n2")
     assert turn(world) == []
+    due = world.subtask(subtask_id).not_before
     assert world.context.state.next_turn_at == due
     assert turn(world, (due - world.now).total_seconds() - 0.001) == []
     assert turn(world, 0.001) == [(subtask_id, "n2")]
