@@ -71,22 +71,20 @@ class Aging(NamedTuple):
 
     Attributes:
         name: of its mark.
-        following: selects id and time of the next `:most` rows `:after` a mark, the oldest first.
+        following: selects id and time of the next `:most` rows, the oldest first: those `:after` the mark, or those
+            that are not dropped yet.
         drop: statements that drop the rows `:ids`, all older than `:before`.
-        is_walked: False if it finds no row again that was dropped, and so needs no mark.
     """
 
     name: str
     following: str
     drop: tuple[str, ...]
-    is_walked: bool = True
 
 
-def _walk(table: str, at: str) -> str:
-    return f"""
-        SELECT id, {at} AS at FROM {table}
-        WHERE id > :after AND id < (SELECT max(id) FROM {table}) ORDER BY id LIMIT :most
-    """
+def _walk(name: str, table: str, at: str, *drop: str) -> Aging:
+    """Return the rows of a table, by their numbers up to the newest, each with the time in its column `at`."""
+    rows = f"SELECT id, {at} AS at FROM {table} WHERE id > :after AND id < (SELECT max(id) FROM {table})"
+    return Aging(name, f"{rows} ORDER BY id LIMIT :most", drop)
 
 
 # Breakers of hosts that no attempt probed; there are few, at most one a host and node.
@@ -94,18 +92,12 @@ RESTS = Aging(
     "rests",
     "SELECT 0 AS id, until AS at FROM host_rests ORDER BY until LIMIT :most",
     ("DELETE FROM host_rests WHERE until < :before",),
-    is_walked=False,
 )
-DETAILS = Aging(
-    "details",
-    _walk("events", "at"),
-    ("UPDATE events SET detail = NULL WHERE id IN :ids AND detail IS NOT NULL",),
+DETAILS = _walk(
+    "details", "events", "at", "UPDATE events SET detail = NULL WHERE id IN :ids AND detail IS NOT NULL"
 )
-RESPONSES = Aging(
-    "responses",
-    _walk("attempts", "ended_at"),
-    ("UPDATE attempts SET last_response = NULL WHERE id IN :ids AND last_response IS NOT NULL",),
-)
+_FORGET = "UPDATE attempts SET last_response = NULL WHERE id IN :ids AND last_response IS NOT NULL"
+RESPONSES = _walk("responses", "attempts", "ended_at", _FORGET)
 # Their rows stay, as they are counted. A page whose reviews were those of no product that it was found for is read
 # again if it is found again.
 REFUSED = Aging(
@@ -126,23 +118,19 @@ REFUSED = Aging(
         WHERE id IN :ids
         """,
     ),
-    is_walked=False,
 )
 _ENDED = f"""
     state IN ('{State.DONE}', '{State.CANCELLED}') AND changed_at < :before
         AND id IN (SELECT subtask_id FROM events WHERE id IN :ids)
 """
-LOGS = Aging(
+LOGS = _walk(
     "logs",
-    _walk("events", "at"),
-    (
-        f"UPDATE subtasks SET log_dropped = true WHERE {_ENDED}",
-        f"DELETE FROM events WHERE subtask_id IN (SELECT id FROM subtasks WHERE {_ENDED})",
-    ),
+    "events",
+    "at",
+    f"UPDATE subtasks SET log_dropped = true WHERE {_ENDED}",
+    f"DELETE FROM events WHERE subtask_id IN (SELECT id FROM subtasks WHERE {_ENDED})",
 )
-RESULT_PAGES = Aging(
-    "result_pages", _walk("result_pages", "at"), ("DELETE FROM result_pages WHERE id IN :ids",)
-)
+RESULT_PAGES = _walk("result_pages", "result_pages", "at", "DELETE FROM result_pages WHERE id IN :ids")
 
 
 class _Aged(NamedTuple):
@@ -154,14 +142,13 @@ def drop_batch(tx: Transaction, part: Aging, keep: timedelta) -> int:
     """Drop the next rows of a part that are older than `keep`, up to the first that is not; return their number."""
     if not try_lock(tx, "retention", _LOCK_S):
         return 0  # another process drops at this moment: two would wait for each other's rows
-    before, after = tx.now - keep, get_mark(tx, part.name) if part.is_walked else 0
-    rows = tx.records(_Aged, part.following, after=after, most=BATCH)
+    before = tx.now - keep
+    rows = tx.records(_Aged, part.following, after=get_mark(tx, part.name), most=BATCH)
     ids = [row.id for row in takewhile(lambda row: row.at is not None and row.at < before, rows)]
     if ids:
         for statement in part.drop:
             tx.later(statement, ids=ids, before=before, no_hash=b"")
-        if part.is_walked:
-            set_mark(tx, part.name, ids[-1])
+        set_mark(tx, part.name, ids[-1])
     return len(ids)
 
 
