@@ -126,6 +126,14 @@ BROKEN = [
     ("DELETE FROM page_products WHERE page_id = 1", ("lost", None)),
     ("DELETE FROM reviews WHERE page_id = 1", ("lost", None)),
     ("UPDATE attempts SET more = true WHERE subtask_id = 1", ("lost", DONE)),
+    (
+        "INSERT INTO stored_values (name, at, data) VALUES ('reposts', '2026-01-01', '{\"last_id\": 9}')",
+        ("links", None),
+    ),
+    (
+        "INSERT INTO task_parts (task_id, first_chunk, keywords, dropped) VALUES (1, 3, '[]', '[]')",
+        ("partitions", None),
+    ),
     ("UPDATE virtual_tasks SET planned_at = NULL WHERE id = 3", ("lost", None)),
     (
         "INSERT INTO products (name, keywords, aliases, created_at) VALUES ('x', '[]', '[]', '2026-01-01')",

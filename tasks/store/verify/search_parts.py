@@ -38,8 +38,10 @@ WHEN s.low <> q.first_chunk OR s.n <> s.high + 1 - s.low OR q.pages = 0
     OR (s.n > 1 AND {_ASKED} - q.chunk_pages >= q.pages)
 THEN 'partitions: partition {{id}} has {{pages}} pages from chunk {{first_chunk}}; {{n}} began, {{low}} to {{high}}'
 WHEN q.parent_id IS NULL AND (CAST(q.dropped AS text) <> '[]' OR q.start_at IS NOT NULL
-    OR (CAST(q.keywords AS text) <> CAST(v.keywords AS text)
-        AND replace(CAST(v.aliases AS text), CAST(q.keywords AS text), '') = CAST(v.aliases AS text))
+    OR (CAST(q.keywords AS text) <> CAST(v.keywords AS text) AND (
+        replace(CAST(v.aliases AS text), CAST(q.keywords AS text), '') = CAST(v.aliases AS text)
+        OR NOT EXISTS (SELECT 1 FROM task_parts o WHERE o.task_id = q.task_id AND o.parent_id IS NULL
+            AND CAST(o.keywords AS text) = CAST(v.keywords AS text))))
     OR (q.own_words <> (CAST(p.keywords AS text) <> '[]' AND CAST(q.keywords AS text) = CAST(v.keywords AS text))
         -- a person may have changed a product's words since an earlier round
         AND v.round = (SELECT max(round) FROM virtual_tasks WHERE product_id = p.id)))
@@ -51,7 +53,7 @@ WHEN (q.provenance = 'counted' AND NOT q.ended) OR q.found IS DISTINCT FROM CASE
 THEN 'partitions: partition {{id}} has found {{found}} ({{provenance}}), listed {{listed}}, reported {{reported}}'
 
 SELECT t.*, q.*
-FROM (SELECT t.id, t.product_id, t.virtual_task_id, t.found, t.found_provenance, t.found_reported,
+FROM (SELECT t.id, t.product_id, t.found, t.found_provenance, t.found_reported,
     count(*) FILTER (WHERE g.kind = 'result') AS results,
     count(*) FILTER (WHERE g.kind = 'result' AND g.state = 'stored') AS read,
     count(*) FILTER (WHERE g.kind = 'hit') AS hits,
@@ -76,9 +78,6 @@ THEN 'partitions: task {{id}} has {{found_reported}} hits reported, its first pa
 WHEN q.parts = 1 AND (t.found_provenance <> q.provenance
     OR t.found IS DISTINCT FROM CASE q.provenance WHEN 'counted' THEN t.hits ELSE q.part_found END)
 THEN 'partitions: task {{id}} found {{found}} ({{found_provenance}}), its partition {{part_found}} ({{provenance}})'
-WHEN NOT EXISTS (SELECT 1 FROM task_parts f JOIN virtual_tasks v ON v.id = t.virtual_task_id
-    WHERE f.task_id = t.id AND f.parent_id IS NULL AND CAST(f.keywords AS text) = CAST(v.keywords AS text))
-THEN 'partitions: task {{id}} has no partition that asks for the keywords of its virtual task'
 """
 
 
