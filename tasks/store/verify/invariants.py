@@ -1,8 +1,8 @@
-"""The invariants that SQL proves: each query tells what is wrong with rows. `verify.verify` sends them all.
+"""Invariants that SQL proves. `verify.verify` sends the queries.
 
-Leases are whole; values copied from one row to another are still equal; times are in order; counters add up; nothing
-is lost. `tasks.store.verify.replay` checks rows against the event log, and `tasks.store.verify.search_parts` checks
-tasks against their partitions.
+Leases are whole. Values copied from one row to another are still equal. Times are in order, and counters add up.
+Nothing is lost. `tasks.store.verify.replay` checks rows against the event log, and `tasks.store.verify.search_parts`
+checks tasks against their partitions.
 """
 
 from __future__ import annotations
@@ -259,16 +259,15 @@ class Violation:
 
 
 def row_violations(tx: Transaction, queries: str, **values: Any) -> Iterator[Violation]:
-    """Find rows that break an invariant.
-
-    Times of a row that are out of order (`order`) break it only if they go back by more than `CLOCKS`.
+    """Yield a violation for each row that breaks an invariant.
 
     Args:
-        queries: separated by empty lines; in the SQL that SQLite and PostgreSQL share. Behind a query's tables stand
+        queries: queries separated by empty lines, in the SQL that SQLite and PostgreSQL share. A query ends with
             conditions, each with the kind and the message of its violation. The first condition that holds for a row
-            counts, so `order` is the last. The message may name columns in braces. A column `subtask_id` names the
-            subtask of the violation. Columns that end in `_at` are times, in their order.
-        values: of the queries.
+            counts. A message names columns in braces. A column `subtask_id` names the subtask of the violation. An
+            `order` violation counts only if times of the row, the columns that end in `_at`, go back by more than
+            `CLOCKS`; its condition is the last one.
+        values: values that the queries name.
     """
     for query in queries.strip().split("\n\n"):
         columns, rest = query.split("\nFROM ", 1)

@@ -1,10 +1,10 @@
-"""The event log, replayed: the values that a subtask's row must have after its events.
+"""Replays the event log: a subtask's row must hold the values that its events set, applied in turn.
 
-Each event lists the columns it set (`events.sets`), so a row must hold the values of its events applied in turn. One
-query gives a row per subtask, with the columns of all its events joined to one text each. So memory does not grow with
-the log. Most subtasks have the same story and the same values, so each story is replayed once and its result cached.
+Each event lists the columns that it set (`events.sets`). One query returns a row per subtask, in which each column of
+all its events is joined to one text, so memory does not grow with the log. Most subtasks have the same story and the
+same values, so the result of each story is cached.
 
-Events of 0.10.0 and earlier do not say what they set: then a value is unknown until an event sets it again.
+Events of 0.10.0 and earlier do not list what they set. After such an event a value is unknown until an event sets it.
 `tasks.store.verify.invariants` checks each event that begins or ends a lease against its attempt.
 """
 
@@ -46,7 +46,7 @@ _JOINED: Final = (
     "coalesce(a.no || '.' || a.round, '')",
     "coalesce(CAST(e.sets AS TEXT), 'null')",
 )
-"""What the replay reads of an event; the fifth is the number of its attempt, and the attempt's round."""
+"""Columns of an event that the replay reads. The fifth is the number and the round of its attempt."""
 _LOGS = f"""
     SELECT s.id, CAST(s.created_at AS TEXT), CAST(s.changed_at AS TEXT), {{joined}},
         {", ".join("CAST(s.failed_on AS TEXT)" if name == "failed_on" else f"s.{name}" for name in _KINDS)}
@@ -75,15 +75,16 @@ def replay(tx: Transaction) -> Iterator[Violation]:
             yield Violation("time", subtask_id, message)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _problems(
     transitions: str | None, begins: str, ends: str, attempts: str, sets: str, *row: Any
 ) -> list[tuple[str, str]]:
-    """Return what is wrong with a subtask, as kind and message of each violation.
+    """Return the violations of a subtask, each as kind and message.
 
     Args:
-        transitions, begins, ends, attempts, sets: of its events, `_JOINED`; None: there are none.
-        row: its values of the columns in `_KINDS`.
+        transitions, begins, ends, attempts, sets: columns of its events (`_JOINED`). Without events, `transitions`
+            is None.
+        row: the subtask's values of the columns in `_KINDS`.
     """
     is_ = dict(zip(_KINDS, row, strict=True))
     if transitions is None:
@@ -91,38 +92,44 @@ def _problems(
     found: list[tuple[str, str]] = []
     known: dict[str, Any] = {}
     state, opened, recalls = "", 0, 0
-    columns = (*(text.split(",") for text in (transitions, begins, ends, attempts)), json.loads(f"[{sets}]"))
-    for number, (transition, begin, end, attempt, values) in enumerate(zip(*columns, strict=False), 1):
-        event = f"event {number} ({transition}: {begin} to {end})"
+    texts = (text.split(",") for text in (transitions, begins, ends, attempts))
+    events = list(zip(*texts, json.loads(f"[{sets}]"), strict=False))
+    for transition, begin, end, attempt, values in events:
+        problems = []
         if begin != state:
-            found.append(("chain", f"{event} does not start from {state}, where it was"))
+            problems.append(("chain", f"does not start from {state}, where it was"))
         if (transition, begin, end) not in _LEGAL:
-            found.append(("transition", f"{event} is no legal transition"))
+            problems.append(("transition", "is no legal transition"))
         state = end
-        opened += transition == Transition.ALLOCATE
-        should = f"{opened}.{known.get('round', attempt.partition('.')[2])}"
-        if State.CRAWL in (begin, end) and attempt != should:
-            found.append(("attempt", f"{event} is of attempt {attempt} (number and round), not {should}"))
-        recalls = 0 if transition == Transition.RETRY else recalls + (transition == Transition.RECALL)
-        if recalls > MAX_RECALLS and transition == Transition.RECALL:
-            found.append(("recalls", f"{event} is more than recall {MAX_RECALLS} of a round"))
         if transition == Transition.CREATE:
             known |= _NEW
+        elif transition == Transition.ALLOCATE:
+            opened += 1
+        elif transition == Transition.RETRY:
+            recalls = 0
+        elif transition == Transition.RECALL:
+            recalls += 1
+            if recalls > MAX_RECALLS:
+                problems.append(("recalls", f"is more than recall {MAX_RECALLS} of a round"))
+        if State.CRAWL in (begin, end):
+            should = f"{opened}.{known.get('round', attempt.partition('.')[2])}"
+            if attempt != should:
+                problems.append(("attempt", f"is of attempt {attempt} (number and round), not {should}"))
         if values is None:
             known.clear()
-            continue
-        known |= {name: value for name, value in values.items() if name in _KINDS}
-        for name in values.keys() - _KINDS.keys():
-            found.append(("event", f"{event} sets {name}, which no event sets"))
-        for name, counted in (("attempts", opened), ("recalls", recalls)):
-            if values.get(name, counted) != counted:
-                found.append(
-                    (_KINDS[name], f"{event} sets {name} to {values[name]}, and it is number {counted}")
-                )
+        else:
+            known |= values
+            for name, counted in (("attempts", opened), ("recalls", recalls)):
+                if values.get(name, counted) != counted:
+                    problems.append(
+                        (_KINDS[name], f"sets {name} to {values[name]}, and it is number {counted}")
+                    )
+        found += [(kind, f"an event ({transition}: {begin} to {end}) {text}") for kind, text in problems]
     known |= {"state": state, "attempts": opened}
     is_["failed_on"] = json.loads(is_["failed_on"])
     for name, should in known.items():
-        same = as_time(is_[name]) == as_time(should) if name == "not_before" else is_[name] == should
-        if not same:
+        if name not in is_:
+            found.append(("event", f"an event sets {name}, which no event sets"))
+        elif is_[name] != should and (name != "not_before" or as_time(is_[name]) != as_time(should)):
             found.append((_KINDS[name], f"{name} is {is_[name]}, its events led to {should}"))
     return found

@@ -1,8 +1,8 @@
 """Invariants of tasks and their partitions: numbering, keywords, spans, hit counts, and that no hit was lost.
 
-Conservation: every hit that result pages brought (`task_parts.new_hits`) is a target of the task that is to do, stored
-(fetched, or known before), refused or given up. Queries prove this, and what single partitions say; what partitions of
-one task owe to each other follows from their tree.
+Conservation: every hit that result pages brought (`task_parts.new_hits`) is a target of the task, and this target is
+still to do, stored (fetched, or known before), refused or given up. Queries prove this, and what one partition says.
+Python compares the partitions of a task that has several.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LOST = """(
     WHERE g.task_id = t.id AND g.kind = 'hit' AND g.state = 'stored' AND (l.page_id IS NULL OR (p.url <> g.url
         AND replace(p.url, 'https://', 'http://') <> replace(g.url, 'https://', 'http://')))
 )"""
-"""A target of a task that is stored, without such a page that is linked to the task's product."""
+"""A stored target of task `t` whose page is not stored, or not linked to the task's product."""
 _QUERIES = f"""
 SELECT q.*, s.n, s.low, s.high
 FROM task_parts q JOIN tasks t ON t.id = q.task_id JOIN products p ON p.id = t.product_id
@@ -108,12 +108,12 @@ def plan_violations(tx: Transaction) -> Iterator[Violation]:
         for _, tree in groupby(tx.stream(_TreePart, _TREES), key=attrgetter("task_id")):
             for message in _problems(list(tree)):
                 yield Violation("partitions", None, message)
-    except ValueError as error:  # a state or provenance that there is not
+    except ValueError as error:  # an unknown state or provenance
         yield Violation("partitions", None, str(error))
 
 
 def _problems(parts: Sequence[_TreePart]) -> Iterator[str]:
-    """Yield what is wrong with the partitions of a task, in the order of their chunks."""
+    """Yield the violations of a task; its partitions are given in the order of their chunks."""
     task = parts[0]
     found, should = (
         HitCount(task.of_task, Provenance(task.of_task_provenance)),

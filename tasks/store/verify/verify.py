@@ -1,12 +1,13 @@
 """Check every invariant of the store, from the event log and the tables (docs/verify.md lists them).
 
-Each subtask is in exactly one queue, the one its last event led to; every attempt is allocated, begun and closed
-once, under one token; what rows say follows from their events; counters add up; nothing is lost; nothing that is due
+Each subtask is in exactly one queue, the one its last event led to. Every attempt is allocated, begun and closed once,
+under one token. Rows say what follows from their events. Counters add up, nothing is lost, and nothing that is due
 waits for long.
 
-Set-based SQL, linear in the rows of the tables, in a transaction of `Store.read`: one consistent view.
+The queries are linear in the rows of the tables. They run in a transaction of `Store.read`, so they have one
+consistent view.
 
-"Now" is the last sign of life of the loop itself: the latest event, or heartbeat. So a run that was stopped is not
+"Now" is the last sign of life of the loop itself: the latest event or heartbeat. So a run that was stopped is not
 overdue, however long ago that was. After a pause, time counts from when the node that now lives longest came back.
 Sweeps run every few seconds and take a batch at a time, so the bounds are generous. Older work is a violation.
 """
@@ -60,7 +61,7 @@ _DUE = {
     "unplanned": ("created_at", "virtual_tasks WHERE planned_at IS NULL"),
     "recrawl": ("next_at", "schedules WHERE what = 'recrawl'"),
 }
-"""The time since when each kind of work is due, and its rows."""
+"""For each kind of work, the column with the time since when it is due, and its rows."""
 _LEASES = """
 SELECT id AS subtask_id, lease_deadline
 FROM subtasks WHERE state = 'CRAWL'
@@ -74,8 +75,8 @@ class Overdue:
     """Overdue work of one kind.
 
     Attributes:
-        n: how many.
-        longest_s: seconds, of the one that is overdue longest; 0 if none is.
+        n: number of overdue rows.
+        longest_s: seconds by which the oldest one is overdue; 0 if none is.
     """
 
     n: int
@@ -88,10 +89,10 @@ class Verification:
 
     Attributes:
         violations: empty if every invariant holds.
-        counts: rows looked at by table; `overdue`: leases that have run out and wait for the recall sweep;
-            `logs_dropped`: subtasks that ended before the retention time, whose events were dropped, so that their
-            state can't be proved any longer.
-        as_of: the loop's last sign of life; None: there was none.
+        counts: number of rows by table. `overdue`: leases that have run out and wait for the recall sweep.
+            `logs_dropped`: subtasks whose events were dropped after the retention time, so that their state can't be
+            proved any longer.
+        as_of: the loop's last sign of life; None if there was none.
         overdue: overdue work at that time, by kind (`BOUNDS`).
     """
 
@@ -102,10 +103,10 @@ class Verification:
 
 
 def verify(tx: Transaction, bounds: Mapping[str, timedelta] | None = BOUNDS) -> Verification:
-    """Check every invariant over the whole store; changes nothing.
+    """Check every invariant over the whole store, and change nothing.
 
     Args:
-        bounds: how long things may be overdue; None: without limit, for a store whose loop does not run by itself.
+        bounds: how long work may be overdue. None: without limit, for a store whose loop does not run by itself.
     """
     if tx.is_sqlite:
         tx.run(f"PRAGMA cache_size=-{_CACHE_KIB}")
