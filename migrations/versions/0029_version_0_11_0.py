@@ -112,18 +112,22 @@ def _store_numbers_of_pages() -> None:
         column = sa.Column(name, sa.Integer, nullable=False, server_default=sa.text(default))
         op.add_column("task_parts", column)
     conn = op.get_bind()
+    newest = conn.execute(sa.text("SELECT coalesce(max(id), 0) FROM tasks")).scalar_one()
+    for first in range(1, newest + 1, _AT_ONCE):
+        _count_pages({"first": first, "last": first + _AT_ONCE - 1})
+    op.drop_column("task_parts", "chunks")
+
+
+def _count_pages(tasks: dict[str, int]) -> None:
+    """Store the numbers of pages of the partitions of some tasks."""
+    conn = op.get_bind()
     begun: dict[int, set[int]] = defaultdict(set)
-    for part_id, chunk in conn.execute(
-        sa.text("SELECT part_id, chunk FROM subtasks WHERE parent_id IS NULL")
-    ):
+    for part_id, chunk in conn.execute(sa.text(_BEGUN_CHUNKS), tasks):
         begun[part_id].add(chunk)
     rows: list[dict[str, int]] = []
     asked: set[str] = set()
     of_task = None
-    parts = sa.text(
-        "SELECT id, task_id, first_chunk, CAST(chunks AS TEXT) AS chunks FROM task_parts ORDER BY task_id, id"
-    )
-    for part in conn.execute(parts):
+    for part in conn.execute(sa.text(_PARTS), tasks):
         if part.task_id != of_task:
             of_task, asked = part.task_id, set()
         chunks = json.loads(part.chunks)
@@ -145,7 +149,17 @@ def _store_numbers_of_pages() -> None:
         parts_table = sa.table("task_parts", *map(sa.column, ("id", *names)))
         new: dict[str, sa.BindParameter[int]] = {name: sa.bindparam(name) for name in names}
         conn.execute(parts_table.update().where(parts_table.c.id == sa.bindparam("key")).values(new), rows)
-    op.drop_column("task_parts", "chunks")
+
+
+_AT_ONCE = 1000
+"""Tasks or pages whose rows are in memory at once."""
+_BEGUN_CHUNKS = """
+    SELECT part_id, chunk FROM subtasks WHERE parent_id IS NULL AND task_id BETWEEN :first AND :last
+"""
+_PARTS = """
+    SELECT id, task_id, first_chunk, CAST(chunks AS TEXT) AS chunks FROM task_parts
+    WHERE task_id BETWEEN :first AND :last ORDER BY task_id, id
+"""
 
 
 def _number_links() -> None:
@@ -255,8 +269,8 @@ def _keep_refused_records() -> None:
     op.add_column("reviews", sa.Column("refused", sa.String(20)))
     conn = op.get_bind()
     newest = conn.execute(sa.text("SELECT coalesce(max(id), 0) FROM pages")).scalar_one()
-    for first in range(1, newest + 1, _PAGES_AT_ONCE):
-        pages = {"first": first, "last": first + _PAGES_AT_ONCE - 1}
+    for first in range(1, newest + 1, _AT_ONCE):
+        pages = {"first": first, "last": first + _AT_ONCE - 1}
         records = conn.execute(sa.text(_REFUSED_RECORDS), pages).mappings().all()
         _insert_refused([{**one, "text_hash": _text_hash(one["body"])} for one in records])
         counted = conn.execute(sa.text(_COUNTED_RECORDS), pages).mappings().all()
@@ -296,7 +310,6 @@ def _text_hash(body: str) -> bytes:
     return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-_PAGES_AT_ONCE = 1000
 _TEXTS = ("key", "title", "body", "author", "date_text", "published_at", "rating", "variant")
 _PAGE = ("url", "site", "node", "attempt_id")
 _NO_TEXT = dict.fromkeys(_TEXTS, "") | {"published_at": None, "rating": None, "text_hash": b""}

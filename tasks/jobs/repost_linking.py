@@ -135,6 +135,6 @@ def _nearest(
     if not candidates:
         return None
     own = frozenset(text.shingles)
-    found = ((similarity_if_near(own, frozenset(known[one])), one) for one in candidates)
+    found = ((similarity_if_near(own, frozenset(known[one])), one) for one in candidates if one in known)
     best = min(((-how, one) for how, one in found if how is not None), default=None)
     return None if best is None else reposts.Link(text.id, best[1], round(-best[0], 3))

@@ -45,7 +45,7 @@ def admit(tx: Transaction, context: Context) -> int:
     limit = context.settings.wait_limit
     found = snapshot.list_entrants(tx, admission.openings(heads, waiting, limit))
     chosen = admission.admitted(found, heads, waiting, limit)
-    locked = transitions.lock(tx, chosen[:_BATCH])
+    locked = transitions.lock(tx, chosen[:_BATCH], skip_locked=True)
     moves = [Move(row.id) for row in locked if row.state is State.PRIORITY]
     transitions.move(tx, Transition.ADMIT, moves)
     return len(moves)

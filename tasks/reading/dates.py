@@ -72,12 +72,15 @@ SHORT_AGO = r"\d{1,2}\s?(?:mo|hr|min|yr|m|h|d|w|y)"
 _AHEAD = timedelta(hours=1)
 # Numbers of seconds outside these years are no dates: order numbers, telephone numbers.
 _FIRST_YEAR = 1995
+_YEARS = range(1970, 2100)
 _LONGEST = 100
 """Characters of a text that are searched for a date."""
 
 
 def read_date(text: str, now: datetime) -> datetime | None:
     """Return the time that a date on a page means, in China unless it names a zone; None if it can't be read.
+
+    Nor is it one if it is of a year without a web: sites write 0001-01-01 where they have no date.
 
     Words around the date are passed over (发表于 2013-5-6). A date without time is its midnight; one without year, the
     latest that is not in the future.
@@ -86,8 +89,11 @@ def read_date(text: str, now: datetime) -> datetime | None:
         now: aware; what relative dates and dates without year count from.
     """
     text = text[:_LONGEST].strip()
-    if not text:
-        return None
+    found = _read(text, now) if text else None
+    return found if found is not None and found.year in _YEARS else None
+
+
+def _read(text: str, now: datetime) -> datetime | None:
     if text[4:5] == "-" and text.isascii():
         try:
             moment = datetime.fromisoformat(text)

@@ -147,6 +147,7 @@ def _save_again(tx: Transaction, items: Sequence[NewPage], product_of: Mapping[i
     found = tx.records(_Stored, _LOCK_STORED, keys={page.key for page in items})
     stored = {bytes(one.url_key): one for one in found}
     times = {one.id: max(tx.now, one.asked_at) for one in found}
+    known = reviews.list_texts(tx, times)
     again = [_link(stored[page.key].id, page, product_of) for page in items]
     links.add(tx, [link._replace(verdict=Verdict.UNJUDGED, missing="") for link in again], times)
     for page, link in zip(items, again, strict=True):
@@ -155,7 +156,7 @@ def _save_again(tx: Transaction, items: Sequence[NewPage], product_of: Mapping[i
             links.judge_again(tx, link)
             of_product = one.reviews > 0 or page.verdict is Verdict.REVIEW
             records = reviews.judge_again(page.records, of_product=of_product)
-            n = reviews.save_again(tx, times[one.id], one.id, records)
+            n = reviews.save_again(tx, times[one.id], one.id, records, known[one.id])
             tx.later(_CHANGE, id=one.id, title=page.title, hash=page.content_hash, added=n)
             stored[page.key] = one._replace(content_hash=page.content_hash, reviews=one.reviews + n)
         validators = {"etag": page.etag, "modified": page.last_modified}

@@ -55,12 +55,20 @@ class ReviewText(NamedTuple):
 
 
 def save(tx: Transaction, step: Step) -> bool:
-    """Store the links of a step; False, and nothing is stored, if the sweep has gone on since."""
-    if not try_lock(tx, _SWEEP, _LOCK_S) or mark(tx) != step.after:
+    """Store the links of a step; False, and nothing is stored, if the sweep has gone on or a review is gone since."""
+    named = {number for link in step.links for number in link[:2]} | {number for _, number in step.bands}
+    if (
+        not try_lock(tx, _SWEEP, _LOCK_S)
+        or mark(tx) != step.after
+        or len(tx.rows(_KEEP, ids=named)) < len(named)
+    ):
         return False
     set_mark(tx, _SWEEP, step.last_id)
     add(tx, step.links, step.bands)
     return True
+
+
+_KEEP = "SELECT id FROM reviews WHERE id IN :ids ORDER BY id FOR NO KEY UPDATE"
 
 
 def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
@@ -84,8 +92,10 @@ def mark(tx: Transaction) -> int:
 def following(tx: Transaction, after: int, most: int) -> list[ReviewText]:
     """Return the next reviews after this number, at most `most`."""
     rows = tx.records(ReviewText, _FOLLOWING, after=after, most=most)
-    # SQLite has one writer at a time: numbers appear in their order.
-    return list(takewhile(lambda row: tx.is_sqlite or row.collected_at <= tx.now - SETTLED, rows))
+    if tx.is_sqlite:  # it has one writer at a time: numbers appear in their order
+        return rows
+    settling = tx.now - SETTLED  # what is later than now is of a time when the clock was ahead
+    return list(takewhile(lambda row: not settling < row.collected_at <= tx.now, rows))
 
 
 _FOLLOWING = """

@@ -34,9 +34,8 @@ class Removed(NamedTuple):
 def remove_reviews(tx: Transaction, product_id: int) -> Removed:
     """Delete what was collected of a product, after its work was cancelled."""
     deleted, kept = tx.rows(_COUNT, product=product_id)[0]
-    for old, new in tx.rows(_FIRST_COPIES, product=product_id):
-        for statement in _PROMOTE:
-            tx.later(statement, old=old, new=new)
+    for statement in _PROMOTE:
+        tx.later(statement, product=product_id)
     alone = [one for (one,) in tx.rows(_ALONE, product=product_id)]
     for statement in _REMOVE:
         tx.later(statement, product=product_id)
@@ -62,13 +61,14 @@ _COUNT = f"""
 """
 # The first copy of a deleted review takes its place: for the other copies, in its bands and its reposts.
 _FIRST_COPIES = f"""
-    SELECT same_as, min(id) FROM reviews WHERE same_as IN ({_DOOMED}) AND id NOT IN ({_DOOMED}) GROUP BY same_as
+    SELECT same_as AS old, min(id) AS new FROM reviews
+    WHERE same_as IN ({_DOOMED}) AND id NOT IN ({_DOOMED}) GROUP BY same_as
 """
 _PROMOTE = (
-    "UPDATE reviews SET same_as = nullif(:new, id) WHERE same_as = :old AND id >= :new",
-    "UPDATE review_bands SET review_id = :new WHERE review_id = :old",
-    "UPDATE review_links SET review_id = :new WHERE review_id = :old",
-    "UPDATE review_links SET original_id = :new WHERE original_id = :old AND review_id > :new",
+    f"UPDATE review_bands SET review_id = new FROM ({_FIRST_COPIES}) f WHERE review_id = old",
+    f"UPDATE review_links SET review_id = new FROM ({_FIRST_COPIES}) f WHERE review_id = old",
+    f"UPDATE review_links SET original_id = new FROM ({_FIRST_COPIES}) f WHERE original_id = old AND review_id > new",
+    f"UPDATE reviews SET same_as = nullif(new, id) FROM ({_FIRST_COPIES}) f WHERE same_as = old AND id >= new",
 )
 _ALONE = f"""
     SELECT review_id FROM review_links WHERE original_id IN ({_DOOMED}) AND review_id NOT IN ({_DOOMED})

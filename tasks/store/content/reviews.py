@@ -8,15 +8,16 @@ inserted again, because exports and the sweep for reposts find new reviews by th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
+from math import isfinite
 from typing import NamedTuple
 
 from tasks.domain.pages import Review
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
-from tasks.store.sql.batches import utc_text
+from tasks.store.sql.batches import storable, utc_text
 from tasks.store.sql.transaction import Transaction
 
 
@@ -60,6 +61,7 @@ class Record(NamedTuple):
 
 
 _COLUMNS = (*Record._fields, "page_id", "collected_at")
+_BODY = Record._fields.index("body")
 _FIRST_VOICE = Record._fields.index("voice")
 VOICE = Record._fields[_FIRST_VOICE : _FIRST_VOICE + len(VoiceJudgement._fields)]
 _OTHER_PRODUCT = Verdict.WRONG_PRODUCT.value
@@ -73,10 +75,14 @@ def text_hash(body: str) -> bytes:
 
 def record_of(origin: PageOrigin, review: Review, refused: str | None = None) -> Record:
     """Return the row of a record as it was read, with the reason if it is refused."""
-    key, title, body, author, date_text, date, rating, variant, voice = review
+    *texts, date, rating, variant, voice = review
+    if (joined := "".join((*texts, variant))) != storable(joined):
+        *texts, variant = map(storable, (*texts, variant))
     published_at = None if date is None else utc_text(date)
-    texts = (key, title, body, author, date_text, published_at, rating, variant)
-    return Record._make((*texts, *(voice or _NOT_JUDGED), *origin, text_hash(body), refused))
+    if rating is not None and not isfinite(rating):
+        rating = None
+    read = (*texts, published_at, rating, variant)
+    return Record._make((*read, *(voice or _NOT_JUDGED), *origin, text_hash(texts[_BODY]), refused))
 
 
 def records_of(
@@ -135,17 +141,32 @@ _FIRST = """
 """
 
 
-def save_again(tx: Transaction, at: datetime, page_id: int, records: Sequence[Record]) -> int:
+def list_texts(tx: Transaction, page_ids: Collection[int]) -> dict[int, dict[str, bytes]]:
+    """Return the hash of the text of each review of pages, by page and key."""
+    found: dict[int, dict[str, bytes]] = {page_id: {} for page_id in page_ids}
+    for page_id, key, digest in tx.rows(_TEXTS, pages=page_ids):
+        found[page_id][key] = bytes(digest)
+    return found
+
+
+_TEXTS = "SELECT page_id, key, text_hash FROM reviews WHERE page_id IN :pages AND refused IS NULL"
+
+
+def save_again(
+    tx: Transaction, at: datetime, page_id: int, records: Sequence[Record], known: dict[str, bytes]
+) -> int:
     """Store the records of one page that was read again: new reviews, and refused records in place of earlier ones.
 
     A record without an id on its page is identified by its text: its place changes when others come before it.
+
+    Args:
+        known: hashes of the texts of the page's reviews, by key; new ones are added.
 
     Returns:
         The number of new reviews.
     """
     tx.later("DELETE FROM reviews WHERE page_id = :page AND refused IS NOT NULL", page=page_id)
-    stored = tx.rows("SELECT key, text_hash FROM reviews WHERE page_id = :page", page=page_id)
-    keys, texts = {key for key, _ in stored}, {bytes(digest) for _, digest in stored}
+    keys, texts = set(known), set(known.values())
     added: list[Record] = []
     for record in sorted(records, key=lambda one: one.refused is not None):
         key, has_place = record.key, record.key.startswith("#")
@@ -157,4 +178,6 @@ def save_again(tx: Transaction, at: datetime, page_id: int, records: Sequence[Re
             keys.add(key)
             added.append(record._replace(key=key))
     insert(tx, [(page_id, added)], at=at)
-    return sum(record.refused is None for record in added)
+    new = {record.key: record.text_hash for record in added if record.refused is None}
+    known.update(new)
+    return len(new)

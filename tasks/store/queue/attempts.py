@@ -162,16 +162,21 @@ def _end_all(tx: Transaction, ended: Sequence[_Ended]) -> int:
     moves: dict[Transition, list[Move]] = defaultdict(list)
     closed, results = [], []
     for row, end, report in ended:
-        attempt, counters, told = attempts[row.attempt_id or 0], {}, {}
+        attempt, counters, told, lost_s = attempts.get(row.attempt_id or 0), {}, {}, 0.0
         if report is not None:
             counters, told = report.counters.columns(), {"last_response": report.last_response}
-            counted = {name: counters[name] for name in _COUNTED}  # as stored: the sums are those of the rows
-            attempt = replace(attempt, round_trip=report.round_trip, **counted)
-        result = _close(tx.now, attempt, end)
-        results.append(result)
-        columns = {name: getattr(result, name) for name in _CLOSED}
-        closed.append({"reason": end.reason, **told, **counters, **columns})
-        move = _move(tx.now, row, end, left[row.id], counters, result.lost_s)
+        if attempt is not None:  # as ever, unless rows were changed by hand
+            if report is not None:
+                counted = {
+                    name: counters[name] for name in _COUNTED
+                }  # as stored: the sums are those of the rows
+                attempt = replace(attempt, round_trip=report.round_trip, **counted)
+            result = _close(tx.now, attempt, end)
+            results.append(result)
+            columns = {name: getattr(result, name) for name in _CLOSED}
+            closed.append({"reason": end.reason, **told, **counters, **columns})
+            lost_s = result.lost_s
+        move = _move(tx.now, row, end, left[row.id], counters, lost_s)
         moves[TRANSITIONS[end.outcome]].append(move)
     for transition, its in moves.items():
         transitions.move(tx, transition, its, State.CRAWL)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from tasks.domain.breaker import Breaker, BreakerState, Rest
 from tasks.domain.host_wait import UNREACHABLE
+from tasks.store.sql.batches import storable
 from tasks.store.sql.transaction import Transaction
 
 
@@ -31,7 +32,7 @@ class Robots:
 
 def save_robots(tx: Transaction, robots: Robots) -> None:
     """Keep a host's robots.txt, in place of an older one."""
-    tx.later(_SAVE_ROBOTS, **asdict(robots))
+    tx.later(_SAVE_ROBOTS, **{**asdict(robots), "text": storable(robots.text)})
 
 
 _SAVE_ROBOTS = """

@@ -1,7 +1,7 @@
 """The one module that writes the state of a subtask, and counts the subtasks of each queue.
 
 Every transition is one compare-and-set on (state, lease token) plus one row in the append-only event log, in the
-caller's transaction, with the numbers of the queues. A transition whose compare fails changes nothing.
+caller's transaction, with the numbers of the queues. Whoever moves a subtask has locked it and looked at its queue.
 
 The numbers of the queues that grow without bound are stored: each transaction adds a row with its changes, and a
 sweep adds the rows up. So no transaction waits for another one's row, and the sum is exact in every view of the

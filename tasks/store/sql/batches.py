@@ -23,6 +23,7 @@ _Conversion = tuple[int, Callable[[Any], Any]]
 _ZONE_AT = len("2013-05-06 12:30:00.000000")
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 _UNSTORABLE = "\ufffd"
 
 
@@ -152,6 +153,15 @@ def _conversions(table: str, columns: tuple[str, ...]) -> Sequence[_Conversion]:
         for kind, convert in by_type
         if isinstance(types[name].type, kind)
     ]
+
+
+def storable(text: str) -> str:
+    """Return a text with U+FFFD in place of what is no character in a database: NUL, and half a surrogate pair."""
+    try:
+        text.encode()  # in half the time of the expression
+    except UnicodeEncodeError:
+        return _NO_CHARACTER.sub(_UNSTORABLE, text)
+    return text.replace("\0", _UNSTORABLE)
 
 
 def utc_text(time: datetime) -> str:

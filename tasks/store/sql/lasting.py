@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from tasks.domain.errors import StoreFailed, StoreUnavailable
+from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable
 from tasks.store.sql.database import Store, is_committed
 from tasks.store.sql.transaction import Transaction
 
@@ -118,7 +118,7 @@ class LastingConnection:
         for pause_s in chain(_FIRST_PAUSES_S, repeat(_PAUSE_S)):
             if not self._absence.wait(pause_s):
                 break
-            with suppress(StoreUnavailable):
+            with suppress(StoreUnavailable, StoreConflict):
                 with self._begin() as tx:
                     made = is_committed(tx, number)
                 if made is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from tasks.domain.errors import (
     StoreBusy,
@@ -52,9 +53,12 @@ _OF_SQLITE: Mapping[str, type[TaskError]] = {
 }
 """Errors of SQLite, by parts of their text."""
 _DRIVERS = ("sqlite3", "psycopg2")
+_FURTHER = (DBAPIError, PoolExhausted, UnicodeEncodeError, OverflowError)
+"""Errors that a driver's module does not declare: of the pool, and of values that the database can't have."""
 _PREFIX: Mapping[type[TaskError], str] = {
     StoreBusy: "is another process stuck in the database? ",
-    StoreUnwritable: "check the rights and the free space of the database's file and folder: ",
+    StoreConflict: "other work was in the way, and nothing was changed; try again: ",
+    StoreUnwritable: "check the database's file, its rights and its free space: ",
     WrongRevision: "the database's tables are of another version: ",
 }
 
@@ -66,7 +70,8 @@ def own_errors() -> Iterator[None]:
         yield
     except Exception as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
-        if cause is None or (cause is error and type(error).__module__.split(".")[0] not in _DRIVERS):
+        is_drivers = isinstance(error, _FURTHER) or type(error).__module__.split(".")[0] in _DRIVERS
+        if cause is None or not is_drivers:
             raise
         kind = _kind(cause, is_lost=isinstance(error, DBAPIError) and error.connection_invalidated)
         raise kind(_PREFIX.get(kind, "") + (" ".join(str(cause).split()) or type(cause).__name__)) from error
@@ -74,13 +79,13 @@ def own_errors() -> Iterator[None]:
 
 def _kind(error: BaseException, *, is_lost: bool) -> type[TaskError]:
     names, text = {kind.__name__ for kind in type(error).__mro__}, str(error)
-    if names & {"DataError", "IntegrityError"}:
+    if names & {"DataError", "IntegrityError", "UnicodeEncodeError", "OverflowError"}:
         return Unstorable
     if type(error).__module__ == "sqlite3":
         return next((kind for part, kind in _OF_SQLITE.items() if part in text), StoreFailed)
     code: str | None = getattr(error, "pgcode", None)
     if code is None:  # the connection was lost or not made
-        is_lost = is_lost or type(error).__name__ in ("OperationalError", "InterfaceError")
+        is_lost = is_lost or type(error).__name__ in ("OperationalError", "InterfaceError", "TimeoutError")
         may_pass = "FATAL" not in text or any(part in text for part in _MAY_PASS)
         return StoreUnavailable if is_lost and may_pass else StoreFailed
     return StoreUnavailable if code.startswith("08") else _BY_CODE.get(code, StoreFailed)

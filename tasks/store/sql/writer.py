@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from tasks.domain.batches import MOST_AT_ONCE
-from tasks.domain.errors import StoreConflict, StoreUnwritable, TaskError
+from tasks.domain.errors import StoreConflict, StoreUnavailable, StoreUnwritable, TaskError
 from tasks.store.sql.database import Store
 from tasks.store.sql.lasting import Absence, LastingConnection
 from tasks.store.sql.transaction import Transaction
@@ -92,8 +92,6 @@ class Writer:
             only; to a PostgreSQL far away, further transactions need not wait for the first to return.
         on_unwritable: called from the writer's thread with the reason when the database's file can't be written to;
             True: no caller waits for results any longer, so none is delivered.
-        clock: monotonic seconds.
-        cpu_s: CPU seconds of the calling thread.
     """
 
     def __init__(
@@ -103,14 +101,10 @@ class Writer:
         most: int = MOST_AT_ONCE,
         connections: int = 1,
         on_unwritable: Callable[[str], bool] = lambda _why: False,
-        clock: Callable[[], float] = time.monotonic,
-        cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
         self._store = store
         self._most = most
         self._on_unwritable = on_unwritable
-        self._clock = clock
-        self._cpu_s = cpu_s
         self._took_s = 0.0
         self._worked_s = 0.0
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
@@ -120,7 +114,7 @@ class Writer:
             threading.Lock()
         )  # one connection at a time takes a batch, so that kinds stay in one batch
         self._closed = False
-        self._absence = Absence(clock)
+        self._absence = Absence()
         self._putting = threading.Lock()  # nothing may be queued behind the end marker
         self._threads = [
             threading.Thread(target=self._work, name="reviewloop-writer", daemon=True)
@@ -197,10 +191,10 @@ class Writer:
                     self._hurry.clear()
                     self._at_once.clear()
                     batch, stop = self._take_batch(first)
-                started, worked_before = self._clock(), self._cpu_s()
+                started, worked_before = time.monotonic(), time.thread_time()
                 self._commit(connection, [item for item in batch if item.begin()])
-                self._took_s = self._clock() - started
-                self._worked_s = self._cpu_s() - worked_before
+                self._took_s = time.monotonic() - started
+                self._worked_s = time.thread_time() - worked_before
                 if stop:
                     return
 
@@ -228,8 +222,9 @@ class Writer:
         except Exception as error:
             if isinstance(error, StoreUnwritable) and self._on_unwritable(str(error)):
                 return
-            if len(batch) == 1 and not isinstance(error, StoreConflict):
-                _deliver([(batch[0], error)])
+            is_away = isinstance(error, StoreUnavailable)  # and it is not known what was committed
+            if is_away or (len(batch) == 1 and not isinstance(error, StoreConflict)):
+                _deliver((item, error) for item in batch)
                 return
         for item in sorted(batch, key=lambda item: item.kind.rank):
             _deliver([(item, self._alone(connection, item))])
