@@ -72,7 +72,7 @@ SHORT_AGO = r"\d{1,2}\s?(?:mo|hr|min|yr|m|h|d|w|y)"
 _AHEAD = timedelta(hours=1)
 # Numbers of seconds outside these years are no dates: order numbers, telephone numbers.
 _FIRST_YEAR = 1995
-_YEARS = range(1970, 2100)
+_YEARS = range(1970, 2101)
 _LONGEST = 100
 """Characters of a text that are searched for a date."""
 

@@ -11,7 +11,7 @@ from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
 from tasks.jobs.ticks import tick
-from tasks.store.queue import leases
+from tasks.store.queue import leases, transitions
 from tasks.store.queue.attempts import silence
 from tasks.store.queue.leases import Grant, Renewal
 from tasks.store.sql.database import try_lock
@@ -83,6 +83,15 @@ def test_two_sweeps_at_once_do_the_work_once(postgres_world):
         world.close(lease)
     at_once(*[world.wake] * 3)
     assert [row.transition for row in world.rows(events)].count("wake") == 6
+
+
+def test_a_subtask_that_a_person_has_locked_is_admitted_later(postgres_world):
+    world = postgres_world
+    (locked,), (free,) = world.add("甲"), world.add("乙")
+    with world.store.begin() as person:
+        transitions.lock(person, [locked])
+        world.admit()
+    assert [world.state(one) for one in (locked, free)] == [State.PRIORITY, State.WAIT]
 
 
 def test_while_one_scheduler_ticks_the_others_tick_does_nothing(postgres_world):

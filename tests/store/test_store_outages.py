@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 import psycopg2
 import pytest
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 from world import SILENT, hit
 
 from tasks.domain.attempt_end import Counters
@@ -95,6 +96,15 @@ def test_a_driver_error_leaves_as_one_of_the_store(error, own, wrapped):
     assert type(caught.value) is own
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is raised
+
+
+def test_what_no_driver_declares_is_the_stores_too():
+    for error, own in (
+        (PoolExhausted("QueuePool limit"), StoreUnavailable),
+        (OverflowError("date"), Unstorable),
+    ):
+        with pytest.raises(own), own_errors():
+            raise error
 
 
 def test_other_errors_stay_as_they_are():

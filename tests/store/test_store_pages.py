@@ -48,6 +48,13 @@ def test_page_reviews_and_target_are_stored_together(world):
     assert hit_targets(world) == [("stored", 1)]
 
 
+def test_what_no_database_has_is_replaced(world):
+    read = review("a", "a\0b\ud83dc")._replace(rating=float("inf"))
+    world.stored_page("甲", [read])
+    (row,) = world.rows(reviews)
+    assert (row.body, row.rating) == ("a\ufffdb\ufffdc", None)
+
+
 def test_a_failure_inside_leaves_nothing(world):
     with pytest.raises(Unstorable):
         world.stored_page("甲", [review("a", "很好"), review("a", "一样的编号")])

@@ -79,6 +79,21 @@ def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world):
     assert how_near[1] == how_near[3] > 0.6
 
 
+def test_a_step_is_made_anew_if_a_review_is_deleted_meanwhile(world):
+    crawl(world, FIRST, EDITED)
+    found = world.look(repost_linking.find, 100)
+    world.do(lambda tx: tx.run("DELETE FROM reviews WHERE id = 1"))
+    assert not world.do(reposts.save, found)
+    assert step(world, 100) == 1
+    assert {row.review_id for row in world.rows(review_bands)} == {2}
+
+
+def test_reviews_of_a_clock_that_was_ahead_hold_nobody_up(world):
+    crawl(world, FIRST, EDITED)
+    world.now -= timedelta(days=1)
+    assert step(world, 100) == 2
+
+
 def test_what_may_still_be_preceded_waits_on_postgresql_only(world):
     crawl(world, FIRST, EDITED)
     world.now -= timedelta(microseconds=1)

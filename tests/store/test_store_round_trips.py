@@ -66,6 +66,11 @@ class Scene:
             for lease, target in self.fetching
         ]
 
+    def changed_pages(self):
+        """The same pages, fetched again with another review."""
+        self.world.do(save_pages, self.pages())
+        return [replace(page, content_hash="0" * 32) for page in self.pages()]
+
     def ends(self):
         return [target_end(lease, target, "given_up", "why") for lease, target in self.fetching]
 
@@ -95,6 +100,7 @@ class Scene:
         (STORE_RESULT_PAGES, Scene.results, 5),
         (STORE_RESULT_PAGES, Scene.known_results, 5),
         (STORE_PAGES, Scene.pages, 2),
+        (STORE_PAGES, Scene.changed_pages, 4),
         (STORE_TARGET_ENDS, Scene.ends, 1),
         (RENEW_LEASES, Scene.progresses, 1),
         (CLOSE_ATTEMPTS, Scene.closes, 4),

@@ -9,6 +9,7 @@ from patience import PATIENCE_S
 from sqlalchemy.exc import OperationalError
 
 from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable, TaskError, Unstorable
+from tasks.store.sql import lasting
 from tasks.store.sql.database import Store
 from tasks.store.sql.writer import _TRIES, BatchOperation, Writer
 
@@ -188,6 +189,20 @@ def test_a_transaction_that_cannot_begin_fails_all_that_wait_for_it(store):
     with closing(Writer(Broken(store.engine))) as writer:
         for host in "ab":
             assert isinstance(writer.submit(add(host)).exception(), StoreFailed)
+
+
+def test_a_batch_whose_commit_is_unknown_at_the_end_is_not_written_again(writer, monkeypatch):
+    monkeypatch.setattr(lasting, "_LAST_S", 0.0)
+    writer._absence.closing.set()
+    calls = []
+
+    def lost(tx):
+        calls.append(tx)
+        raise StoreUnavailable("no answer")
+
+    results = write_together(writer, lost, add("a"))
+    assert [type(one) for one in results] == [StoreUnavailable] * 2
+    assert len(calls) == 1
 
 
 def test_a_database_that_was_away_at_the_start_is_no_matter_once_it_is_back(store):
