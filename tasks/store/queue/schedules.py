@@ -123,7 +123,7 @@ def _columns(rule: Recurrence) -> dict[str, Any]:
 
 _CHANGED = """
     SET cron = :cron, zone = :zone, every_s = :every_s, tries = 0, problem = NULL,
-        next_at = CASE WHEN schedules.paused THEN NULL ELSE :next_at END
+        next_at = CASE WHEN schedules.paused THEN NULL ELSE coalesce(:next_at, schedules.next_at) END
 """
 _CHANGE = f"UPDATE schedules {_CHANGED} WHERE id = :id"
 _ADD = f"""
