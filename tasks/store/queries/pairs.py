@@ -53,9 +53,8 @@ class PairRow(PairStats):
     def __post_init__(self) -> None:
         object.__setattr__(self, "completion", super(PairRow, self).completion)
         object.__setattr__(self, "efficiency_s", super(PairRow, self).efficiency_s)
-        object.__setattr__(
-            self, "requests_per_page", self.requests / self.collected if self.collected else None
-        )
+        per_page = self.requests / self.collected if self.collected else None
+        object.__setattr__(self, "requests_per_page", per_page)
 
 
 def list_pairs(tx: Transaction) -> list[PairRow]:

@@ -151,13 +151,9 @@ def grant(tx: Transaction, grants: Iterable[Grant], start_within: timedelta) -> 
             limits = (one.quota, one.budget_s, one.floor.least_share, one.floor.slack, one.entry)
             of = (row.product_id, row.round, row.attempts + 1)
             opened.append((row.id, uuid.uuid4().hex, one.node, row.site, *limits, *of))
-    made = tx.insert_returning(
-        "attempts",
-        (*_LEASE, "product_id", "round", "no"),
-        opened,
-        returning=", ".join(("id", *_LEASE)),
-        shared={"allocated_at": tx.now, "errors": {}},
-    )
+    columns, returned = (*_LEASE, "product_id", "round", "no"), ", ".join(("id", *_LEASE))
+    shared = {"allocated_at": tx.now, "errors": {}}
+    made = tx.insert_returning("attempts", columns, opened, returning=returned, shared=shared)
     leases = sorted((Lease(*row) for row in made), key=lambda lease: lease.attempt_id)
     moves = []
     for lease in leases:

@@ -231,16 +231,10 @@ def end_run(tx: Transaction, claimed: Schedule, problem: str = "") -> None:
     """
     tries = claimed.tries + 1
     again = bool(problem) and tries < MOST_TRIES
-    tx.later(
-        _END_RUN,
-        id=claimed.id,
-        taken_until=claimed.taken_until,
-        taken_at=claimed.next_at,
-        next_at=tx.now + _FIRST_DELAY * 4 ** (tries - 1) if again else claimed.rule.after(tx.now),
-        again=again,
-        tries=tries if again else 0,
-        problem=problem[:_PROBLEM] or None,
-    )
+    next_at = tx.now + _FIRST_DELAY * 4 ** (tries - 1) if again else claimed.rule.after(tx.now)
+    was = {"id": claimed.id, "taken_until": claimed.taken_until, "taken_at": claimed.next_at}
+    now = {"next_at": next_at, "tries": tries if again else 0, "problem": problem[:_PROBLEM] or None}
+    tx.later(_END_RUN, again=again, **was, **now)
 
 
 _END_RUN = """

@@ -68,13 +68,9 @@ def create(
     """
     if not rows:
         return []
-    made = tx.insert_returning(
-        "subtasks",
-        tuple(rows[0]),
-        [tuple(row.values()) for row in rows],
-        returning="id, part_id, chunk, parent_id",
-        shared={"state": State.PRIORITY, "failed_on": [], "created_at": tx.now, "changed_at": tx.now},
-    )
+    values, returned = [tuple(row.values()) for row in rows], "id, part_id, chunk, parent_id"
+    shared = {"state": State.PRIORITY, "failed_on": [], "created_at": tx.now, "changed_at": tx.now}
+    made = tx.insert_returning("subtasks", tuple(rows[0]), values, returning=returned, shared=shared)
     numbers = {tuple(key): number for number, *key in made}
     ids = [numbers[row["part_id"], row["chunk"], row.get("parent_id")] for row in rows]
     moves = [
