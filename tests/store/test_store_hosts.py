@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from world import SILENT, SITE, hit, host_views
+from world import SILENT, SITE, hit
 
 from splitter.catalog.model import Limits
 from tasks.domain.attempt_end import Counters
@@ -83,7 +83,7 @@ def views(world, request_s=0.2):
     limits = {"engine.cn": Limits(per_address_per_s=4, total_per_s=16)}
     of_site = Limits(per_address_per_s=2, total_per_s=8)
     hosts_of, limits_of = lambda site: ("engine.cn", site), lambda host: limits.get(host, of_site)
-    return world.look(host_views, hosts_of, limits_of, {SITE: request_s}, 4, [SITE], {})
+    return world.host_views(hosts_of, limits_of, request_s)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from world import SITE, START, host_views
+from world import SITE, START
 
 from splitter.catalog.names import Kind
 from tasks.domain.attempt_end import Counters
@@ -161,8 +161,7 @@ def test_a_page_lets_every_other_address_probe_the_host_at_once(two):
 def test_the_scheduler_sees_who_is_not_answered_and_who_is_refused(two):
     two.rest("n1", no_answer())
     two.rest("n2", Rest(SITE, "captcha", lambda _: 600.0))
-    of = two.context.hosts_of, two.context.hosts.limits
-    view = two.look(host_views, *of, {}, 4, [SITE], {})[SITE]
+    view = two.host_views(two.context.hosts_of, two.context.hosts.limits, 1.0)[SITE]
     assert (view.resting, view.unanswered) == ({"n1", "n2"}, {"n1"})
 
 

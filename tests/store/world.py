@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,6 @@ from splitter.catalog.names import Kind
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
-from tasks.domain.grants import Grants
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
@@ -58,6 +57,7 @@ SILENT = timedelta(seconds=60)
 SITE = "cca.org.cn"
 CATALOG = builtin("paper-2014")
 AS_LISTED = -1
+LimitsOf = Callable[[str], Limits]
 
 
 def review(key: str, body: str) -> Review:
@@ -117,20 +117,6 @@ def context_of(catalog: Catalog, settings: LoopSettings | None = None) -> Contex
     return Context(catalog, loop, HostCatalog(catalog), Random(0), SchedulerState(loop.strategy))
 
 
-def host_views(
-    tx: Transaction,
-    hosts_of: snapshot.HostsOf,
-    limits_of: Callable[[str], Limits],
-    request_s: Mapping[str, float],
-    lanes: int,
-    sites: Collection[str],
-    grants: Grants,
-) -> dict[str, HostView]:
-    """Return the hosts as a strategy sees them (`tasks.scheduling.capacity.host_views`)."""
-    crawled = sweeps.load_crawled(tx, sites, grants)
-    return capacity.host_views(crawled, hosts_of, limits_of, request_s, lanes, leases.HITS_UNREAD)
-
-
 _SCENES: dict[tuple[Any, ...], tuple[Any, Snapshot]] = {}
 
 
@@ -180,6 +166,13 @@ class World:
 
     def pass_s(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+
+    def host_views(
+        self, hosts_of: snapshot.HostsOf, limits_of: LimitsOf, request_s: float
+    ) -> dict[str, HostView]:
+        """Return the hosts of `SITE` as a strategy sees them, whose attempts have 4 lanes each."""
+        crawled = self.look(sweeps.load_crawled, [SITE], {})
+        return capacity.host_views(crawled, hosts_of, limits_of, {SITE: request_s}, 4, leases.HITS_UNREAD)
 
     def verification(self) -> Verification:
         """Without bounds for what is overdue: here no sweep runs by itself."""
