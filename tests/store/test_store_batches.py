@@ -154,7 +154,7 @@ def without_numbers(result):
 
 
 def content(world):
-    """Return every row of every table; pages, reviews and targets by what they are, as their numbers tell nothing."""
+    """Return every row of every table; pages, reviews and targets without their numbers."""
     rows = {table.name: [row._asdict() for row in world.rows(table)] for table in metadata.sorted_tables}
     url_of = {row["id"]: row["url"] for row in rows["pages"]}
     for name, of_table in rows.items():

@@ -107,7 +107,7 @@ def test_a_filter_goes_on_too(story):
 
 
 def test_transactions_that_commit_in_another_order(postgres_store):
-    """What is younger than a minute comes with the next export: a lower number may be committed later."""
+    """Rows younger than a minute come with the next export: a lower number may be committed later."""
     story = Story(World(postgres_store))
     story.page()
     first, cursor = story.export(None)
@@ -127,7 +127,7 @@ def test_transactions_that_commit_in_another_order(postgres_store):
 
 
 def test_a_refused_record_that_was_deleted_leaves_the_cursor_valid(story):
-    """They go whenever their page is read again."""
+    """Refused records are deleted whenever their page is read again."""
     story.page()
     refused = story.add_review(key="refused", refused="boilerplate")
     story.world.do(lambda tx: tx.engine_connection.execute(refused))

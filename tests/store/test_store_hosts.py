@@ -97,7 +97,7 @@ def test_a_host_has_room_for_as_many_attempts_as_use_up_its_rate(world, request_
     pace = min(2.0, 4 / request_s)
     before = views(world, request_s)
     assert (before[SITE].room, before[SITE].address_limit) == (room, room // 4)
-    assert before["engine.cn"].room == 16 / (pace / 11)  # one result page in so many pages
+    assert before["engine.cn"].room == 16 / (pace / 11)  # one page in eleven is a result page
     assert before["engine.cn"].address_limit == 4 / (pace / 11)  # more would wait for each other's pages
     assert (before[SITE].pages_per_s, before[SITE].address_pages_per_s) == (8, 2)
     assert (before["engine.cn"].pages_per_s, before["engine.cn"].address_pages_per_s) == (16 * 11, 4 * 11)

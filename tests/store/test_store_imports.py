@@ -1,4 +1,4 @@
-"""Imported reviews beside crawled ones."""
+"""Imported reviews among crawled ones."""
 
 from world import hit, review
 

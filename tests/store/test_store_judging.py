@@ -1,4 +1,4 @@
-"""What is stored is judged anew: voices, verdicts, refused texts taken in; interrupted, tried, and on any database."""
+"""Stored pages are judged again: voices, verdicts, refused texts that are taken in; interrupted, or only tried."""
 
 from datetime import timedelta
 

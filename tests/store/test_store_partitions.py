@@ -93,7 +93,7 @@ def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small):
     first, *_ = small.targets(asked[0].id)
     assert "gpc=stf%3D" in first
     _turn(small, (range(10), 9, False), (range(20, 30), 10, False), (range(30, 44), 14, False))
-    # 44 different ones: the engine's 45 was wrong, and stays beside.
+    # 44 different ones: the 45 of the engine was wrong, and is kept as its report.
     assert _found(small) == (44, Provenance.COUNTED, 45)
     (covered,) = small.look(product_queries.get_coverages, lambda _: 20).values()
     assert (covered.stored, covered.reachable, covered.rests_on) == (44, 44, {"counted": 1})

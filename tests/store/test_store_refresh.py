@@ -156,7 +156,7 @@ def test_two_products_that_ask_again_at_once_store_what_is_new_once(world):
 
 
 CROSSED_S = -0.006
-"""An overlapping transaction began so much earlier than the one that committed before it."""
+"""Seconds from the transaction that commits first to the beginning of the one that overlaps it."""
 
 
 @pytest.mark.parametrize("read", [[review("a", "x")], [review("a", "x"), review("b", "y")]])
