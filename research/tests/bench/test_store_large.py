@@ -1,4 +1,4 @@
-"""What pages and metrics read of a store does not grow with it: SQLite's steps are counted, not time."""
+"""Reads of pages and metrics do not grow with the store, and `verify` grows in proportion: SQLite's steps are counted."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tasks.store.queries.reviews import ReviewFilter, count_reviews
 from tasks.store.queue import manual
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
+from tasks.store.verify.verify import verify
 
 EVENTS = 2_000
 TIMES = 4
@@ -82,3 +83,8 @@ def test_four_times_the_rows_take_no_more_steps(
     monkeypatch.setattr(queue_queries, "NEWEST_PAGES", NEWEST)
     small, large = (_steps(store, READS[name]) for store in stores)
     assert 0 < large < 1.3 * small
+
+
+def test_verify_takes_steps_in_proportion_to_the_rows(stores: tuple[Store, Store]) -> None:
+    small, large = (_steps(store, verify) for store in stores)
+    assert 0 < large < 1.1 * TIMES * small
