@@ -34,6 +34,7 @@ LEFT JOIN (SELECT subtask_id, sum(CASE WHEN state = 'stored' THEN 0 WHEN kind = 
 WHEN s.state = 'CRAWL' AND (s.lease_deadline IS NULL OR a.id IS NULL OR s.lease_token IS DISTINCT FROM a.token
     OR s.lease_node IS DISTINCT FROM a.node OR s.lease_started <> (a.started_at IS NOT NULL))
 THEN 'lease: has token {lease_token}, node {lease_node}, until {lease_deadline}: attempt {attempt_id} has not'
+WHEN s.lease_deadline > :ahead THEN 'lease: runs until {lease_deadline}, far ahead of the last sign of life'
 WHEN s.state <> 'CRAWL' AND (s.lease_started OR s.lease_token IS NOT NULL OR s.lease_node IS NOT NULL
     OR s.lease_deadline IS NOT NULL OR s.attempt_id IS NOT NULL)
 THEN 'lease: is in {state} with a part of a lease (token, node, deadline, attempt)'

@@ -62,12 +62,7 @@ _DUE = {
     "recrawl": ("next_at", "schedules WHERE what = 'recrawl'"),
 }
 """For each kind of work, the column with the time since when it is due, and its rows."""
-_LEASES = """
-SELECT id AS subtask_id, lease_deadline
-FROM subtasks WHERE state = 'CRAWL'
-WHEN lease_deadline > :ahead
-THEN 'lease: its lease runs until {lease_deadline}, far ahead of the last sign of life'
-"""
+_NO_BOUND = timedelta(days=10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +108,13 @@ def verify(tx: Transaction, bounds: Mapping[str, timedelta] | None = BOUNDS) -> 
     counts = {name: tx.value(statement, now=tx.now) for name, statement in _COUNTS.items()}
     as_of = tx.time(_LAST_SIGN)
     overdue = _find_overdue(tx, as_of) if as_of is not None else {}
+    limits = bounds or dict.fromkeys(BOUNDS, _NO_BOUND)
     violations = (
         *replay(tx),
-        *row_violations(tx, INVARIANTS),
+        *row_violations(tx, INVARIANTS, ahead=(as_of or tx.now) + limits["lease_ahead"]),
         *plan_violations(tx),
         *_name_violations(tx),
-        *(
-            _overdue_violations(tx, as_of, overdue, bounds)
-            if as_of is not None and bounds is not None
-            else ()
-        ),
+        *_overdue_violations(as_of, overdue, limits),
     )
     return Verification(violations, counts, as_of, overdue)
 
@@ -146,11 +138,10 @@ def _find_overdue(tx: Transaction, as_of: datetime) -> dict[str, Overdue]:
 
 
 def _overdue_violations(
-    tx: Transaction, as_of: datetime, overdue: Mapping[str, Overdue], bounds: Mapping[str, timedelta]
+    as_of: datetime | None, overdue: Mapping[str, Overdue], bounds: Mapping[str, timedelta]
 ) -> Iterator[Violation]:
-    """Yield the kinds that are overdue by more than their bound, and leases that end too late."""
+    """Yield the kinds that are overdue by more than their bound."""
     for kind, one in overdue.items():
         if one.longest_s > bounds[kind].total_seconds():
             by = f"one by {one.longest_s:.0f} s: the bound is {bounds[kind]}"
             yield Violation("overdue", None, f"{kind}: {one.n} are overdue at {as_of}, {by}")
-    yield from row_violations(tx, _LEASES, ahead=as_of + bounds["lease_ahead"])
