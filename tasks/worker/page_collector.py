@@ -20,7 +20,7 @@ from tasks.reading.relevance import screen_reviews
 from tasks.store.content.pages import NewPage
 from tasks.store.content.reviews import PageOrigin, records_of
 from tasks.store.queue.leases import Lease, WorkTarget
-from tasks.store.sql.batches import storable
+from tasks.store.sql.rows import storable
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
 from tasks.worker.list_searcher import ListSearcher

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tasks.domain.pages import Review
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
-from tasks.store.sql.batches import storable, utc_text
+from tasks.store.sql.rows import storable, utc_text
 from tasks.store.sql.transaction import Transaction
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from tasks.domain.breaker import Breaker, BreakerState, Rest
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.store.sql.batches import storable
+from tasks.store.sql.rows import storable
 from tasks.store.sql.transaction import Transaction
 
 

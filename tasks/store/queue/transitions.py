@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.states import State, Transition, source, target
-from tasks.store.sql.batches import utc_text
+from tasks.store.sql.rows import utc_text
 from tasks.store.sql.transaction import Transaction
 
 LOCKED = "id IN :ids ORDER BY id FOR UPDATE"

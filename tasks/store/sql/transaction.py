@@ -23,8 +23,16 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import Connection
 
 from tasks.domain.errors import StoreFailed
-from tasks.store.sql.batches import document, insertion, json_text, sqlite_rows, updating, utc_text
-from tasks.store.sql.records import read_time, reader_of
+from tasks.store.sql.rows import (
+    document,
+    insertion,
+    json_text,
+    read_time,
+    reader_of,
+    sqlite_rows,
+    updating,
+    utc_text,
+)
 
 R = TypeVar("R")
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from tasks.domain.pair_stats import SUMS
 from tasks.store.queue.attempts import ATTEMPT_SUMS, TRANSITIONS
 from tasks.store.queue.leases import HITS_UNREAD
-from tasks.store.sql.records import read_time
+from tasks.store.sql.rows import read_time
 from tasks.store.sql.transaction import Transaction
 
 CLOCKS: Final = timedelta(minutes=5)
