@@ -29,8 +29,8 @@ DRIVERS = {
 }
 FOLDER_LIMIT = 15
 LIMITS = {
-    "code lines": 40_338,
-    "modules": 368,
+    "code lines": 39_870,
+    "modules": 366,
     "circles of packages": 0,
     "circles of modules": 0,
     "wide folders": 7,
