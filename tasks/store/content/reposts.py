@@ -94,7 +94,7 @@ def following(tx: Transaction, after: int, most: int) -> list[ReviewText]:
     rows = tx.records(ReviewText, _FOLLOWING, after=after, most=most)
     if tx.is_sqlite:  # it has one writer at a time: numbers appear in their order
         return rows
-    settling = tx.now - SETTLED  # what is later than now is of a time when the clock was ahead
+    settling = tx.now - SETTLED  # a later time than now is of a clock that was ahead
     return list(takewhile(lambda row: not settling < row.collected_at <= tx.now, rows))
 
 

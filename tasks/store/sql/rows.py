@@ -159,7 +159,7 @@ def _conversions(table: str, columns: tuple[str, ...]) -> Sequence[_Conversion]:
 
 
 def storable(text: str) -> str:
-    """Return a text with U+FFFD in place of what is no character in a database: NUL, and half a surrogate pair."""
+    """Return a text with U+FFFD in place of NUL and of half a surrogate pair: PostgreSQL stores neither."""
     try:
         text.encode()  # in half the time of the expression
     except UnicodeEncodeError:

@@ -71,7 +71,7 @@ class Overdue:
 
     Attributes:
         n: number of overdue rows.
-        longest_s: seconds by which the oldest one is overdue; 0 if none is.
+        longest_s: how long the oldest one is overdue, in seconds; 0 if none is.
     """
 
     n: int
