@@ -204,6 +204,7 @@ def test_what_a_page_says_is_bounded():
     assert len(matchable_text("t", [("", "字" * TEXT_CHARS), ("", "牛奶" * TEXT_CHARS)])) <= TEXT_CHARS + 10
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.text(max_size=40), max_size=5),
     st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=4),
