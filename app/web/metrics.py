@@ -98,11 +98,9 @@ def _of_queues(tx: Transaction) -> Iterator[Metric]:
         "Subtasks in WAIT whose time has not come.",
         {(): float(load.delayed)},
     )
-    newest, pace = queue_queries.get_mark(tx), queue_queries.get_pace(tx, _PACE_S)
-    yield _counter("reviewloop_pages", "Pages stored so far (highest number).", {(): float(newest.page_id)})
-    yield _counter(
-        "reviewloop_reviews", "Reviews stored so far (highest number).", {(): float(newest.review_id)}
-    )
+    (pages, reviews), pace = queue_queries.count_stored(tx), queue_queries.get_pace(tx, _PACE_S)
+    yield _counter("reviewloop_pages", "Pages stored so far.", {(): float(pages)})
+    yield _counter("reviewloop_reviews", "Reviews stored so far, without deleted ones.", {(): float(reviews)})
     yield _gauge("reviewloop_pages_per_second", "Stored in the last 120 s.", {(): pace.pages_per_s})
     yield _gauge("reviewloop_reviews_per_second", "Stored in the last 120 s.", {(): pace.reviews_per_s})
 

@@ -12,6 +12,7 @@ from world import World, hit, review
 from app.actions import product_actions
 from tasks.store.content import links, pages
 from tasks.store.content.links import RefusalCount
+from tasks.store.queries.queues import count_stored
 from tasks.store.queue import snapshot, upkeep
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
@@ -74,6 +75,7 @@ def test_a_page_about_another_product_is_stored_and_its_reviews_are_refused(worl
     assert (link.verdict, link.missing) == ("wrong_product", "光明 高钙 牛奶")
     assert world.look(links.refusal_counts) == [RefusalCount("cca.org.cn", MILK, "wrong_product", 1, 1)]
     assert world.look(links.refusals_by_reason) == {"wrong_product": 1}
+    assert world.look(count_stored) == (1, 0)
 
 
 def test_it_is_the_other_products_without_a_second_fetch(world):

@@ -14,15 +14,7 @@ from app.views.host_waits import unplanned_texts, wait_text
 from app.views.loop_state import Ending, LoopState, read_state
 from app.web.base.context import Context, Here
 from tasks.domain.states import State
-from tasks.store.queries.queues import (
-    Pace,
-    Point,
-    Stored,
-    get_mark,
-    get_pace,
-    get_queue_trend,
-    get_storing_trend,
-)
+from tasks.store.queries.queues import Pace, Point, count_stored, get_pace, get_queue_trend, get_storing_trend
 from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
@@ -44,12 +36,13 @@ class Overview:
     """The content of the page.
 
     Attributes:
-        newest: the highest ids.
+        pages, reviews: numbers of all that are stored.
     """
 
     state: LoopState
     pace: Pace
-    newest: Stored
+    pages: int
+    reviews: int
 
     @property
     def left_said(self) -> str:
@@ -68,7 +61,7 @@ def read_overview(context: Context) -> Overview:
 
     def read(tx: Transaction) -> Overview:
         state = read_state(tx, context.hosts.of_site, context.silent_after)
-        return Overview(state, get_pace(tx, _PACE_S), get_mark(tx))
+        return Overview(state, get_pace(tx, _PACE_S), *count_stored(tx))
 
     return context.read("overview", read)
 

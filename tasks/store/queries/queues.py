@@ -205,6 +205,15 @@ def get_mark(tx: Transaction) -> Stored:
     return tx.records(Stored, f"SELECT {_IDS}")[0]
 
 
+def count_stored(tx: Transaction) -> tuple[int, int]:
+    """Return the number of pages and of reviews; two indexes alone are read."""
+    pages, reviews = tx.rows(_COUNTS)[0]
+    return pages, reviews
+
+
+_COUNTS = "SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM reviews WHERE refused IS NULL)"
+
+
 def count_stored_since(tx: Transaction, mark: Stored) -> Stored:
     """Return `mark` plus what was stored after it; cheap enough to show progress."""
     return tx.records(Stored, _STORED_SINCE, **asdict(mark))[0]
