@@ -80,7 +80,7 @@ _LONGEST = 100
 def read_date(text: str, now: datetime) -> datetime | None:
     """Return the time that a date on a page means, in China unless it names a zone; None if it can't be read.
 
-    Nor is it one if it is of a year without a web: sites write 0001-01-01 where they have no date.
+    A year outside 1970 to 2100 is no date either: sites write 0001-01-01 if they have none.
 
     Words around the date are passed over (发表于 2013-5-6). A date without time is its midnight; one without year, the
     latest that is not in the future.

@@ -97,7 +97,7 @@ _PAGE = {
     "encoding": "encoding", "bytes": "size", "node": "lease.node", "attempt_id": "lease.attempt_id", "etag": "etag",
     "last_modified": "last_modified", "confidence": "confidence",
 }  # fmt: skip
-"""Columns of a page that a `NewPage` has, and where."""
+"""Columns of a page, each with the attribute of a `NewPage` that holds its value."""
 _VALUES = attrgetter(*_PAGE.values())
 
 

@@ -167,9 +167,8 @@ def _end_all(tx: Transaction, ended: Sequence[_Ended]) -> int:
             counters, told = report.counters.columns(), {"last_response": report.last_response}
         if attempt is not None:  # as ever, unless rows were changed by hand
             if report is not None:
-                counted = {
-                    name: counters[name] for name in _COUNTED
-                }  # as stored: the sums are those of the rows
+                # As they are stored, so that the sums are those of the rows.
+                counted = {name: counters[name] for name in _COUNTED}
                 attempt = replace(attempt, round_trip=report.round_trip, **counted)
             result = _close(tx.now, attempt, end)
             results.append(result)

@@ -1,7 +1,7 @@
 """Replays the event log: a subtask's row must hold the values that its events set, applied in turn.
 
-Each event lists the columns that it set (`events.sets`). One query returns a row per subtask, in which each column of
-all its events is joined to one text, so memory does not grow with the log. Most subtasks have the same story and the
+Each event lists the columns that it set (`events.sets`). One query returns a row per subtask. It joins each column of
+all its events to one text, so memory does not grow with the log. Most subtasks have the same story and the
 same values, so the result of each story is cached.
 
 Events of 0.10.0 and earlier do not list what they set. After such an event a value is unknown until an event sets it.

@@ -61,7 +61,7 @@ _DUE = {
     "unplanned": ("created_at", "virtual_tasks WHERE planned_at IS NULL"),
     "recrawl": ("next_at", "schedules WHERE what = 'recrawl'"),
 }
-"""For each kind of work, the column with the time since when it is due, and its rows."""
+"""The column that holds when work is due, and the rows of that work, by kind."""
 _NO_BOUND = timedelta(days=10_000)
 
 
