@@ -33,22 +33,6 @@ def test_the_exact_split(balance):
     assert told["even"]["makespan_s"] == 150
 
 
-def test_the_swarms_split_says_whether_it_was_feasible(balance):
-    options = ("--total", 101, "--solver", "pso", "--seed", 2, "--json")
-    told = json.loads(balance([*LINES, BENT], *options).stdout)
-    assert sum(told["allocation"]) == 101
-    assert told["feasible"] == (told["published"] == told["allocation"])
-    assert told == json.loads(balance([*LINES, BENT], *options).stdout)
-
-
-def test_people_get_a_table(balance):
-    told = balance(LINES, "--total", 100).stdout
-    assert "All done after 90.0 s" in told
-    assert "split evenly after 150.0 s" in told
-    few = balance([*LINES, BENT], "--total", 101, "--solver", "pso", "--iterations", 1).stdout
-    assert "no allocation of 101: repaired" in few
-
-
 def runs(count):
     rows = [
         f"{1 + k % 4},2.4,{1 + k % 3},{5 + k % 7},,{1 + k % 50},{3 + (1 + k % 50) * 0.5}"

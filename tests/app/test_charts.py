@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -41,47 +41,6 @@ def test_what_strangers_wrote_stays_text(chart):
     tree = parsed(chart)
     assert "<script>" not in chart
     assert any("alert" in (element.text or "") for element in tree.iter(f"{SVG}title"))
-
-
-def test_bars_are_as_long_as_their_numbers():
-    tree = parsed(bars([("光明", 200), ("特仑苏", 50), ("none", 0)], "reviews"))
-    first, second, none = (float(box.get("width")) for box in tree.iter(f"{SVG}rect"))
-    assert first == pytest.approx(4 * second, rel=0.01)
-    assert none == 0
-    assert {"光明", "200", "特仑苏", "50"} <= set(texts(tree))
-
-
-def test_columns_name_as_many_days_as_fit():
-    days = [((START + timedelta(days=n)).strftime("%Y-%m-%d"), n) for n in range(90)]
-    tree = parsed(columns(days, "by day"))
-    assert len(list(tree.iter(f"{SVG}rect"))) == 90
-    labels = [text for text in texts(tree) if "-" in text]
-    assert labels[0] == "2026-05-01"
-    assert 3 <= len(labels) <= 9
-
-
-def test_a_line_breaks_where_nothing_is_known_and_has_round_times():
-    points = [(START + timedelta(minutes=n), None if n == 5 else 0.1 * n) for n in range(60)]
-    tree = parsed(lines([Line("n1", points)], "rate"))
-    assert len(list(tree.iter(f"{SVG}polyline"))) == 2
-    assert {"00:00", "00:15", "00:30", "00:45"} <= set(texts(tree))
-
-
-def test_a_legend_only_where_there_is_something_to_tell_apart():
-    one, two = Line("n1", [(0, 1), (1, 2)]), Line("n2", [(0, 1), (1, 2)])
-    assert "n1" not in texts(parsed(lines([one], "rate")))
-    assert {"n1", "n2"} <= set(texts(parsed(lines([one, two], "rate"))))
-
-
-def test_a_heat_map_is_stronger_where_more_is_and_blank_where_nothing_is():
-    cells = {
-        ("a", "x"): HeatCell(0.1, "10 %"),
-        ("a", "y"): HeatCell(0.9, "90 %"),
-        ("b", "x"): HeatCell(None, "-"),
-    }
-    tree = parsed(heat_map(["a", "b"], ["x", "y"], cells, "completion"))
-    weak, strong, unknown = (float(box.get("fill-opacity")) for box in tree.iter(f"{SVG}rect"))
-    assert 0 == unknown < weak < strong
 
 
 def test_a_chart_of_nothing_is_nothing():

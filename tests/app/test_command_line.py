@@ -1,5 +1,4 @@
 import json
-import logging
 import os
 import re
 import sqlite3
@@ -16,15 +15,9 @@ from tiny_world import ROOT
 
 import app.cli.demo
 from app.cli.main import cli
-from app.cli.output import short
 from app.cli.program import as_called, program
-from app.files.harmless import shown
 from app.run.settings import load_settings
-from app.views.durations import seconds
-from app.views.host_waits import wait_text
-from splitter.catalog.load import load_catalog
 from splitter.errors import InputError
-from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.queries.queues import HostQueue
 
 
@@ -113,13 +106,6 @@ def test_help_names_the_command_that_works(tmp_path):
     assert len(commands) > 1
 
 
-def test_verbose_tells_more(reviewloop, tmp_path):
-    reviewloop("-v", "product", "add", "特仑苏", "--db", f"sqlite:///{tmp_path / 'a.db'}")
-    assert logging.getLogger().level == logging.INFO
-    reviewloop("sites", "list")
-    assert logging.getLogger().level == logging.WARNING
-
-
 @pytest.mark.slow
 def test_a_closed_pipe_is_quiet(crawled):
     command = f"{sys.executable} -m app export reviews --db {crawled.url} | head -c 10 > /dev/null"
@@ -196,16 +182,6 @@ def test_one_version_number(reviewloop):
     assert load_settings({}).crawl().user_agent.startswith(f"reviewloop/{project} (")
 
 
-def test_help_in_three_groups_on_80_columns(reviewloop):
-    told = reviewloop("--help", COLUMNS="80").stdout
-    headings = [line for line in told.splitlines() if re.fullmatch(r"[A-Z][a-z ]+:", line)]
-    assert headings == ["Options:", "Every day:", "Cluster:", "Research:"]
-    assert max(map(len, told.splitlines())) <= 80
-    for path, _ in ALL:
-        if len(path) == 1:
-            assert re.search(rf"^  {path[0]}  +\S", told, re.MULTILINE)
-
-
 def test_the_demo_shows_everything(reviewloop, monkeypatch, tiny_sites, tmp_path):
     monkeypatch.setattr(app.cli.demo, "_CATALOG", str(tiny_sites))
     monkeypatch.setattr(app.cli.demo, "PRODUCTS", ("特仑苏",))
@@ -231,39 +207,3 @@ def rests(cause, after_s, subtasks, left=0, host="12315.com"):
     return HostQueue(
         host=host, cause=cause, until=NOW + timedelta(seconds=after_s), subtasks=subtasks, left=left
     )
-
-
-@pytest.mark.parametrize(
-    ("one", "said"),
-    [
-        (
-            rests("forbidden", 180, 3),
-            "12315.com rests until 14:03 UTC at all nodes (forbidden): 3 subtasks",
-        ),
-        (
-            rests(UNREACHABLE, 180, 56, host="127.0.0.1"),
-            "127.0.0.1:8888 does not answer; next try 14:03 UTC (searxng): 56 subtasks",
-        ),
-        (
-            rests(UNREACHABLE, 12, 1, host="127.0.0.1"),
-            "127.0.0.1:8888 does not answer; next try in 12 s (searxng): 1 subtask",
-        ),
-        (rests(UNREACHABLE, -1, 1), "12315.com does not answer; next try now: 1 subtask"),
-        (
-            rests("no_permit", 40, 2),
-            "12315.com is asked as often as it may be; next try in 40 s: 2 subtasks",
-        ),
-    ],
-)
-def test_what_is_waited_for_is_said_in_a_line(one, said):
-    assert wait_text(one, load_catalog(ROOT / "sites.yaml"), NOW) == said
-    assert len(said) <= 80
-
-
-def test_words_for_people():
-    assert [seconds(s) for s in (0.0015, 2, 2.345, 600, 90_000, 604_800)] == [
-        "2 ms", "2 s", "2.3 s", "10 min", "25 h", "7 d",
-    ]  # fmt: skip
-    assert short("a  b\nc", 4) == "a b…"
-    assert shown("好\x1b[2J\udcff") == "好\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}"
-    assert shown("a\nb") == "a\nb"

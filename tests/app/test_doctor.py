@@ -2,24 +2,21 @@ import json
 import re
 import socket
 from datetime import UTC, datetime, timedelta
-from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from app.cli import doctor as doctor_command
 from app.cli.doctor import texts
-from app.cli.output import Output
 from app.run import doctor
 from app.run import preflight as preflight_module
-from app.run.doctor import Check, CheckState, examine
+from app.run.doctor import CheckState, examine
 from app.run.preflight import Preflight, SearxngAnswer
 from app.run.setting_fields import Settings
-from app.run.settings import misspelt
 from app.run.version import MIGRATIONS
 from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.load import builtin_text
-from tasks.jobs.obstacles import NO_NETWORK, Obstacle, ObstacleKind
+from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue import nodes
 from tasks.store.queue.nodes import Node
 from tasks.store.sql import schema
@@ -49,19 +46,6 @@ def test_nothing_is_missing(checks):
     one = checks(found=Preflight(asked=("cca.org.cn",)))
     assert {what for what, check in one.items() if check.state is CheckState.FAILED} == set()
     assert one["database"].reason == "new_database"
-
-
-def test_what_preflight_found_is_told(checks):
-    found = Preflight(
-        asked=(),
-        unasked={"a.cn": (NO_NETWORK, DOWN), "b.cn": (SIGN_IN,), "c.cn": (UNSUPPORTED,)},
-        searxng={"searxng": SearxngAnswer(url="http://x/search", why="it is down", mend="start it")},
-    )
-    told = checks(found)
-    assert told["network"].state is told["searxng"].state is told["sites"].state is CheckState.FAILED
-    assert told["searxng"].parameters["mend"] == "start it"
-    assert told["engine"].parameters["why"] == "c.cn: it is signed"
-    assert told["sign-in"].parameters["why"] == "b.cn: it asks to sign in"
 
 
 def test_the_mail_server_is_told_without_its_password(checks):
@@ -119,10 +103,6 @@ def test_of_a_cluster_the_live_nodes_are_asked_for_a_browser(checks, monkeypatch
     store.close()
 
 
-def test_no_contact_is_a_warning(checks):
-    assert checks(contact="")["contact"].state is CheckState.WARNING
-
-
 def test_a_clock_that_lost_its_battery(checks):
     assert checks(now=datetime(1970, 1, 2, tzinfo=UTC))["clock"].state is CheckState.FAILED
 
@@ -156,38 +136,11 @@ def test_servers_that_do_not_answer(checks):
     assert texts(told["lab"])[1] == f"reviewloop lab --port {port}"
 
 
-def test_misspelt_settings():
-    given = {"REVIEWLOOP_SEARXNG": "x", "REVIEWLOOP_LOGIN_A_USER": "x", "REVIEWLOOP_SITES": "x", "HOME": "/"}
-    assert misspelt(given) == {"REVIEWLOOP_SEARXNG": "REVIEWLOOP_SEARXNG_URL"}
-    assert misspelt({"REVIEWLOOP_XYZZY_PLUGH": "1"}) == {"REVIEWLOOP_XYZZY_PLUGH": ""}
-
-
 def test_a_folder_that_only_others_may_write_to(checks, monkeypatch, tmp_path):
     """SQLite keeps files of its own beside the database."""
     monkeypatch.setattr(doctor.os, "access", lambda path, _mode: path != tmp_path)
     told = checks()["database"]
     assert (told.state, told.reason, told.parameters) == (CheckState.FAILED, "read_only", {"path": tmp_path})
-
-
-def test_a_misspelt_setting_is_told_by_any_command(reviewloop, tmp_path, monkeypatch):
-    monkeypatch.setenv("REVIEWLOOP_CONTAKT", "me")
-    result = reviewloop("product", "add", "特仑苏", "--db", f"sqlite:///{tmp_path / 'r.db'}")
-    assert "REVIEWLOOP_CONTAKT is no setting: REVIEWLOOP_CONTACT is" in result.stderr
-
-
-def test_its_lines_fit_a_terminal_and_go_on_behind_their_names(monkeypatch):
-    why = "http://127.0.0.1:8888 does not answer: [Errno 111] Connection refused"
-    obstacle = {"why": why, "mend": preflight_module.SEARXNG_MEND}
-    said = Check("searxng", CheckState.FAILED, "obstacle", obstacle)
-    terminal = Output(file=StringIO(), force_terminal=True, width=80, color_system=None)
-    monkeypatch.setattr(doctor_command, "printed", lambda: terminal)
-    monkeypatch.setattr(doctor_command, "examine", lambda *_: iter((said,)))
-    with pytest.raises(SystemExit):
-        doctor_command.doctor.callback(lab=None, sites=None, db=None, as_json=False)
-    lines = terminal.file.getvalue().splitlines()
-    assert [len(line.rstrip()) <= 80 for line in lines] == [True] * 4
-    assert [line[:11].strip() for line in lines] == ["failed  sea", "ref", "->", ""]
-    assert all(line.startswith(" " * 8) for line in lines[1:])
 
 
 def test_the_command(reviewloop, lab, tmp_path):

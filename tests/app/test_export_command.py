@@ -214,11 +214,6 @@ def test_a_workbook_goes_on_on_another_sheet(one_row, monkeypatch):
     assert load_workbook(io.BytesIO(written("xlsx"))).worksheets[0].max_row == 1
 
 
-@pytest.mark.parametrize(("name", "form"), [("a.CSV", "csv"), ("b.ndjson", "jsonl"), ("c.d.xlsx", "xlsx")])
-def test_a_name_says_its_format(name, form):
-    assert format_of(name) == form
-
-
 def test_an_unknown_name_says_what_would_be_right(reviewloop, crawled, tmp_path):
     result = reviewloop("export", "reviews", "-o", tmp_path / "r.xls", "--db", crawled.url)
     assert result.exit_code == 2
@@ -280,11 +275,6 @@ def test_an_export_is_its_owners_alone(tmp_path):
     with whole_file(tmp_path / "out.csv") as out:
         out.write(b"x")
     assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
-
-
-def test_spreadsheet_is_for_csv(crawled, reviewloop):
-    result = reviewloop("export", "reviews", "--spreadsheet", "--format", "jsonl", "--db", crawled.url)
-    assert result.exit_code == 2
 
 
 def test_the_day_is_chinas(crawled, tmp_path):

@@ -9,7 +9,6 @@ from compose_spec import PyCompose
 from app.run.settings import load_settings, misspelt, variables
 from app.run.version import ROOT
 from splitter.catalog.load import builtin, load_catalog
-from splitter.errors import InputError
 
 
 @pytest.fixture
@@ -46,16 +45,6 @@ def test_every_setting_stands_in_it_with_its_default(folder):
     assert load_settings(secret_key="", pseudonym_key="") == load_settings({})
 
 
-def test_some_groups_and_sites(folder):
-    made = folder("--group", "complaints", "--site", "zhihu.com")
-    catalog, whole = load_catalog(made / "sites.yaml"), builtin("today")
-    assert {site.group for name, site in catalog.sites.items() if name != "zhihu.com"} == {"complaints"}
-    for name, site in catalog.sites.items():
-        assert site == whole.sites[name]
-        assert catalog.engine_of(name) == whole.engine_of(name)
-        assert catalog.rules_of(name) == whole.rules_of(name)
-
-
 def test_what_is_there_stays(reviewloop, tmp_path):
     (tmp_path / "names.csv").write_text("name\n特仑苏\n", "utf-8")
     files = json.loads(reviewloop("init", str(tmp_path), "--json").stdout)["files"]
@@ -68,19 +57,6 @@ def test_a_folder_that_cannot_be_made(reviewloop, tmp_path):
     result = reviewloop("init", str(tmp_path / "file" / "work"))
     assert result.exit_code == 2
     assert str(tmp_path / "file") in result.stderr
-
-
-def test_the_environment_comes_before_the_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path(".env").write_text(
-        '# a comment\n\nREVIEWLOOP_CONTACT="me@example.com"\nOTHER=1\nREVIEWLOOP_SLOTS=7\n', "utf-8"
-    )
-    monkeypatch.setenv("REVIEWLOOP_SLOTS", "9")
-    settings = load_settings()
-    assert (settings.contact, settings.slots) == ("me@example.com", 9)
-    Path(".env").write_text("REVIEWLOOP_SLOTS=7\nwhat is this\n", "utf-8")
-    with pytest.raises(InputError, match=r"\.env:2: 'what is this'"):
-        load_settings()
 
 
 def test_the_compose_file_is_the_projects_and_finds_its_passwords(folder):

@@ -81,19 +81,6 @@ def test_an_older_store_is_judged(crawled, reviewloop):
     assert crawled.ask("verify")["violations"] == []
 
 
-def test_a_person_reads_what_changed(crawled, reviewloop):
-    of_an_older_version(crawled)
-    crawled.ask("product", "edit", PRODUCTS[0], "--keywords", "瑞幸,生椰拿铁")
-    done = reviewloop("judge", "--product", PRODUCTS[0], "--db", crawled.url)
-    assert done.exit_code == 0
-    assert "review -> wrong product (lacks 瑞幸 生椰拿铁)" in done.stdout
-    assert "not judged" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert PRODUCTS[0] not in {row["product"] for row in reviews(crawled.url)}
-    unknown = reviewloop("judge", "--product", "没有", "--db", crawled.url)
-    assert unknown.exit_code == 2
-
-
 def test_ctrl_c_ends_it_and_the_next_one_goes_on(crawled, reviewloop, monkeypatch):
     of_an_older_version(crawled)
     monkeypatch.setattr(judging, "BATCH", 2)

@@ -8,13 +8,9 @@ import logging
 import warnings
 from collections.abc import Iterator
 
-import click
 import pytest
 
-from app.cli.options import settings_of
 from app.run.process import format_worker_log, warnings_as_json
-from app.run.settings import as_environment, load_settings
-from splitter.errors import InputError
 
 
 @pytest.fixture
@@ -57,24 +53,3 @@ def test_a_warning_of_python_is_a_line_of_json_too(
     (line,) = capsys.readouterr().err.splitlines()
     told = json.loads(line)
     assert (told["level"], told["message"]) == ("warning", "UserWarning: run as root: not recommended")
-
-
-def test_what_stands_before_a_command_is_handed_on_to_the_processes_it_starts() -> None:
-    @click.group()
-    @click.option("--verbose", is_flag=True)
-    @click.option("--log-format")
-    def cli(verbose: bool, log_format: str | None) -> None:
-        assert (verbose, log_format) == (True, "json")
-
-    @cli.command()
-    def up() -> None:
-        environment = as_environment(settings_of())
-        assert environment["REVIEWLOOP_LOG_LEVEL"] == "info"
-        assert environment["REVIEWLOOP_LOG_FORMAT"] == "json"
-
-    cli(["--verbose", "--log-format", "json", "up"], standalone_mode=False)
-
-
-def test_a_wrong_one_is_refused() -> None:
-    with pytest.raises(InputError, match=r"REVIEWLOOP_LOG_FORMAT='xml': .*'text' or 'json'"):
-        load_settings({"REVIEWLOOP_LOG_FORMAT": "xml"})

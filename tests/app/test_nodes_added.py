@@ -293,16 +293,6 @@ def test_which_nodes_a_run_crawls_with(monkeypatch):
         names(lab.with_(proxy=SECRET_URL), [ADDED])
 
 
-def test_the_plan_tells_what_one_node_cannot_learn(reviewloop, db, lab):
-    plan = ("run", "--plan", "--lab", f"{lab.host}:{lab.port}", "--db", db, *PRODUCTS)
-    one = " ".join(reviewloop(*plan, "--nodes", 1).output.split())
-    assert "One node: what can't be learned is which node is good at which site" in one
-    assert "reviewloop nodes add NAME --address A | --proxy URL" in one
-    reviewloop("nodes", "add", "second", "--proxy", SECRET_URL, "--db", db)
-    two = json.loads(reviewloop(*plan, "--json").stdout)["notes"]
-    assert two == ["2 nodes: node1 (as the system chooses), second (through http://proxy.example:8080)."]
-
-
 def test_nodes_behind_one_address_are_one_client():
     alike = numbered_nodes(4, 4, lab=False)
     assert clients(alike) == 1

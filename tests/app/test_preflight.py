@@ -12,10 +12,8 @@ from app.run import preflight as module
 from app.run.crawl_plan import crawl_plan
 from app.run.preflight import Askable, Preflight, preflight
 from app.run.setting_fields import Settings
-from app.views.crawl_plan import missing
 from splitter.catalog.load import load_catalog
-from tasks.jobs.obstacles import NameState, Obstacle, ObstacleKind, Reachability, obstacles
-from tasks.jobs.planning import planned_tasks
+from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue.tasks import VirtualTask
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -202,10 +200,6 @@ def test_a_searxng_that_is_none_or_refuses(catalog, names, searxng, attributes, 
     assert said in f"{obstacle.why}; {obstacle.mend}"
 
 
-def test_towards_a_lab_all_can_be_asked(catalog):
-    assert len(preflight(Settings(lab=("127.0.0.1", 1)), catalog()).asked) == 3
-
-
 def test_a_proxy_looks_names_up_itself(catalog, names):
     names()
     found = preflight(Settings(proxy="http://127.0.0.1:1"), catalog())
@@ -232,36 +226,6 @@ def test_the_plan_counts_requests_and_their_time(catalog):
     assert plan.requests == 34
     # 20 pages at the default limit, one address: 1 a second.
     assert (plan.slowest_host, plan.seconds) == ("b.example", 20.0)
-
-
-def test_the_plan_counts_what_planning_asks(catalog):
-    wanted = VirtualTask(
-        id=0, product_id=0, product="光明牛奶", keywords=("光明", "牛奶"), aliases=(("光明", "鲜奶"), ("光明", "牛奶")),
-        pages=3, priority=0, sites=("b.example", "posts.example"),
-    )  # fmt: skip
-    found = Preflight(asked=("a.example", "b.example", "posts.example"))
-    plan = crawl_plan(catalog(), found, [wanted], addresses=1)
-    made = planned_tasks(catalog(), wanted, wanted.sites)
-    urls = {task.site: sum(one.pages for one in task.partitions) for task in made}
-    assert {one.site: one.searches for one in plan.asked} == urls
-
-
-def test_a_look_that_comes_again_searches_nothing(catalog, names, searxng):
-    names("a.example")
-    found = preflight(Settings(), catalog(searxng(status=500)), search=False)
-    assert found.asked == ("a.example",)  # it did not notice that searches fail: it made none
-
-
-def test_an_obstacle_of_many_sites_is_told_once():
-    one = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
-    found = Preflight(asked=(), unasked={"a": (one,), "b": (one,)})
-    assert [(row.why, row.sites) for row in missing(found.unasked)] == [("it is down", ("a", "b"))]
-
-
-def test_names_known_of_some_only(catalog):
-    found = Reachability(names={"a.example": NameState.KNOWN, "b.example": NameState.UNANSWERED})
-    [obstacle] = obstacles(catalog(), found)["b.example"]
-    assert obstacle.why == "b.example could not be looked up"
 
 
 def test_what_can_be_asked_is_looked_up_again_after_a_while():

@@ -1,11 +1,11 @@
 import json
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 from workbooks import packed, text, workbook
 
 from tasks.store.sql.database import Store
-from tasks.store.sql.tables import audit_log, products, virtual_tasks
+from tasks.store.sql.tables import audit_log, products
 
 
 @pytest.fixture
@@ -25,23 +25,6 @@ def test_add_tells_added_already_and_refused(reviewloop, url):
     assert "empty" in told["refused"][0]["why"]
     assert "refused: the product name is empty" in first.stderr
     assert reviewloop("product", "add", "特仑苏", "--db", url).exit_code == 0
-
-
-def test_add_for_people(reviewloop, url):
-    result = reviewloop(
-        "product", "add", "雀巢怡养", "--keywords", "雀巢、怡养", "--alias", "特仑苏", "--recrawl", "7d", "--db", url
-    )  # fmt: skip
-    assert result.stdout.splitlines() == [
-        "added: 雀巢怡养 -> 雀巢&怡养 (food)",
-        "1 added, 0 there already, 0 refused",
-    ]
-    [listed] = json.loads(reviewloop("product", "list", "--db", url, "--json").stdout)["products"]
-    assert listed["recrawl_every_s"] == 604800
-    assert listed["aliases"] == ["特仑苏"]
-    assert "雀巢&怡养" in reviewloop("product", "list", "--db", url).stdout
-    [due] = json.loads(reviewloop("schedule", "list", "--db", url, "--json").stdout)["schedules"]
-    assert (due["product"], due["every_s"]) == ("雀巢怡养", 604800)
-    assert "雀巢怡养" in reviewloop("schedule", "list", "--db", url).stdout
 
 
 @pytest.mark.parametrize(
@@ -130,30 +113,6 @@ def test_nothing_is_stored_of_a_workbook_beyond_a_limit(reviewloop, url, tmp_pat
     )
     assert len(json.loads(reviewloop("product", "list", "--db", url, "--json").stdout)["products"]) == 1
     assert json.loads(reviewloop("verify", "--db", url, "--json").stdout)["counts"]["reviews"] == 0
-
-
-def test_who_tried_a_few_sites_first_is_told_that_they_stay(reviewloop, url):
-    """The first steps try a name at one group, and import it with all the others after that."""
-    reviewloop("product", "add", "特仑苏", "--site", "12315.com", "--db", url)
-    reviewloop("product", "add", "光明高钙牛奶", "--db", url)
-    again = reviewloop("product", "add", "特仑苏", "光明高钙牛奶", "--db", url)
-    assert "at the sites it was first given only.\n" in again.stderr
-    assert "reviewloop product edit NAME --all-sites" in again.stderr
-    same = reviewloop("product", "add", "特仑苏", "--site", "12315.com", "--db", url)
-    assert (same.exit_code, "first given only" in same.stderr) == (0, False)
-    reviewloop("product", "edit", "特仑苏", "--all-sites", "--db", url)
-    assert "first given only" not in reviewloop("product", "add", "特仑苏", "--db", url).stderr
-
-
-def test_a_long_import_is_told_in_short(reviewloop, url):
-    names = "".join(
-        f"蒙牛{'甲乙丙丁戊己庚辛壬癸'[n // 10]}{'天地玄黄宇宙洪荒日月'[n % 10]}牛奶\n" for n in range(100)
-    )
-    result = reviewloop("product", "import", "-", "--db", url, stdin=names.encode())
-    assert "... and 80 more" in result.stdout
-    assert "100 added" in result.stdout
-    again = reviewloop("product", "import", "-", "--db", url, stdin=names.encode())
-    assert "100 there already" in again.stdout
 
 
 @pytest.mark.parametrize("text", ["", "name,keywords\n", "\n\n"])
@@ -282,30 +241,3 @@ def test_remove_with_reviews_asks_or_needs_yes(reviewloop, url):
     assert (told["reviews"], told["deleted"]) == (1, 1)
     assert reviewloop("export", "reviews", "--db", url).stdout.count("\n") == 1
     assert reviewloop("verify", "--db", url).exit_code == 0
-
-
-def test_edit_of_sites_and_pages(reviewloop, url):
-    reviewloop("product", "add", "特仑苏", "--site", "12315.com", "--db", url)
-    given = ("product", "edit", "特仑苏", "--db", url, "--json")
-    assert reviewloop(*given, "--site", "cca.org.cn", "--pages", "3").exit_code == 0
-    assert sites_and_pages(url) == (["cca.org.cn"], 3, 2)
-    assert reviewloop(*given, "--all-sites").exit_code == 0
-    assert sites_and_pages(url) == (None, 3, 3)
-    wrong = reviewloop(*given, "--all-sites", "--site", "cca.org.cn")
-    assert (wrong.exit_code, "--all-sites" in wrong.stderr) == (2, True)
-    assert reviewloop(*given, "--site", "nowhere.cn").exit_code == 2
-
-
-def sites_and_pages(url):
-    """Sites and pages of the one product, and how many rounds it had."""
-    store = Store.open(url)
-    try:
-        with store.read() as tx:
-            row = tx.engine_connection.execute(select(products)).one()
-            return (
-                row.sites,
-                row.pages,
-                tx.engine_connection.scalar(select(func.max(virtual_tasks.c.round))),
-            )
-    finally:
-        store.close()

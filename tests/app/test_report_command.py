@@ -46,16 +46,6 @@ def test_what_strangers_wrote_stays_text(crawled, tmp_path):
     assert not re.search(r"\b(href|src|style)\s*=", re.sub(r"&lt;.*?&gt;", "", text))
 
 
-def test_some_products_only(crawled, reviewloop, tmp_path):
-    text = written(crawled, tmp_path, PRODUCTS[0])
-    assert PRODUCTS[0] in text
-    assert f"<td>{PRODUCTS[1]}</td>" not in text
-    unknown = reviewloop("report", f"{PRODUCTS[0]}x", "-o", tmp_path / "no.html", "--db", crawled.url)
-    assert unknown.exit_code == 2
-    assert f"did you mean '{PRODUCTS[0]}'" in unknown.stderr
-    assert not (tmp_path / "no.html").exists()
-
-
 def failed_report(crawled, tmp_path, form):
     told = crawled.ask("failed", "report", "-o", tmp_path / f"failed.{form}")
     assert told["subtasks"] == crawled.ask("failed", "list")["total"] > 0

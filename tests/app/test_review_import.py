@@ -117,23 +117,6 @@ def test_a_mapping_is_given_each_time(imported):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--map", "body"), "FIELD=COLUMN"),
-        (("--map", "text=评论内容"), "FIELD one of product, body"),
-        (("--map", "body=没有"), "there is no column '没有'"),
-        (("--map", "product="), "--product NAME"),
-        (("--product", "250ml"), "250ml"),
-        (("--source", " "), "write a name"),
-    ],
-)
-def test_wrong_options_say_what_is_right(imported, options, said):
-    told, status = imported(table(*GOOD), *options)
-    assert status == 2
-    assert said in told
-
-
-@pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"", "is empty"),

@@ -7,21 +7,13 @@ import sqlite3
 import time
 from collections import Counter
 from contextlib import closing
-from io import StringIO
 from threading import Thread
 
 import pytest
 from patience import PATIENCE_S
-from rich.console import Console
-from sqlalchemy import select, update
-from tiny_world import DEAD, PRODUCTS, REFUSED
+from tiny_world import DEAD, REFUSED
 
 from app.cli import progress
-from app.cli.tables import pair_matrices, permit_list, permit_matrices
-from app.views.permit_worth import PermitWorth
-from tasks.store.queries.pairs import PairRow
-from tasks.store.sql.database import Store
-from tasks.store.sql.tables import events
 
 
 def test_the_document_of_a_run(crawled):
@@ -164,13 +156,6 @@ def test_status(crawled, reviewloop):
     assert "127.0.0.4" in shown
 
 
-def test_status_of_waiting_work(reviewloop, crawled):
-    row = crawled.ask("failed", "list")["groups"][0]["subtasks"][0]
-    crawled.ask("failed", "retry", row["subtask_id"])
-    assert crawled.ask("status")["oldest_waiting_since"] is not None
-    assert "the oldest came to its queue" in reviewloop("status", "--db", crawled.url).stdout
-
-
 def test_nodes(crawled, reviewloop):
     assert crawled.ask("nodes", "drain", "node2") == {"node": "node2", "drained": True}
     nodes = {node["name"]: node for node in crawled.ask("nodes", "list")["nodes"]}
@@ -194,56 +179,6 @@ def test_control_pairs(crawled, reviewloop):
     assert "12315.com" in matrix
     refused = reviewloop("control", "pairs", "--site", REFUSED, "--db", crawled.url)
     assert "No attempt" in refused.stdout
-
-
-def test_control_pairs_tell_what_a_permit_is_worth(crawled, reviewloop):
-    _decided(crawled.url, {"prices": {"page_chance": 0.93, "permit": 0.81, "slot": 0.0}})
-    rows = crawled.ask("control", "pairs")["pairs"]
-    for row in rows:
-        assert 0 < row["page_chance"] < 1
-        assert (row["permit_worth"], row["slot_worth"]) == (0.81, 0.0)
-        per_page = row["requests"] / row["collected"] if row["collected"] else None
-        assert row["requests_per_page"] == per_page
-    assert any(row["requests"] > row["collected"] > 0 for row in rows), "result pages are requests too"
-    for way in ((), ("--site", "12315.com")):
-        shown = reviewloop("control", "pairs", *way, "--db", crawled.url).stdout
-        assert "0.81" in shown
-        assert "by the last plan" in shown
-    _decided(crawled.url, {})
-    assert {row["permit_worth"] for row in crawled.ask("control", "pairs")["pairs"]} == {None}
-
-
-@pytest.mark.parametrize("site", ["a", "site-number1.cn"])
-def test_what_pairs_and_permits_bring_fits_80_columns(site):
-    out = Console(width=80, file=StringIO(), soft_wrap=True)
-    pairs = [
-        PairRow(site=site, node=f"node{n}", collected=20, active_s=40.0, offered=20, wait_s=0.0, requests=31)
-        for n in range(9)
-    ]
-    worths = [PermitWorth(page_chance=0.64, permit_worth=12.5, slot_worth=None)] * len(pairs)
-    for one in (*pair_matrices(pairs, 80), *permit_matrices(pairs, worths, 80), permit_list(pairs, worths)):
-        out.print(one)
-    lines = out.file.getvalue().splitlines()
-    assert max(map(len, lines)) <= 80
-    assert sum(line.count("1.55/0.64") for line in lines) == len(pairs)
-    assert sum(line.count("100% 2s") for line in lines) == len(pairs)
-    assert all(sum(f"node{n}" in line for line in lines) == 3 for n in range(9))
-
-
-def test_pairs_of_products_add_up_to_the_pairs(crawled, reviewloop):
-    sums = {}
-    for row in crawled.ask("control", "pairs", "--products")["pairs"]:
-        assert row["product"] in PRODUCTS
-        key = row["site"], row["node"]
-        sums[key] = [a + row[k] for a, k in zip(sums.get(key, [0] * len(COUNTS)), COUNTS, strict=True)]
-    pairs = {(p["site"], p["node"]): [p[k] for k in COUNTS] for p in crawled.printed["pairs"]}
-    # Of a pair whose attempts were all given back untouched, nothing is counted.
-    assert sums == {pair: counts for pair, counts in pairs.items() if any(counts)}
-    shown = reviewloop("control", "pairs", "--products", "--db", crawled.url).stdout
-    assert PRODUCTS[0] in shown
-
-
-COUNTS = ("attempts", "failed", "tried", "collected")
 
 
 def test_explain_tells_the_whole_story(crawled, reviewloop):
@@ -270,53 +205,6 @@ def test_explain_tells_the_whole_story(crawled, reviewloop):
     missing = reviewloop("explain", 10_000, "--db", crawled.url)
     assert missing.exit_code == 2
     assert "there is no subtask 10000" in missing.stderr
-
-
-@pytest.mark.parametrize(
-    ("ruled", "permit", "slot", "said"),
-    [
-        (
-            "permits",
-            0.81,
-            0.0,
-            "ruled by the host's permits: a permit is worth 0.81 pages, a second of a slot 0;",
-        ),
-        ("slots", 0.2, 2.43, "ruled by slots: a permit is worth 0.2 pages, a second of a slot 2.4;"),
-        ("neither", 0.0, 0.0, "ruled by neither permits nor slots"),
-    ],
-)
-def test_explain_tells_which_constraint_ruled(crawled, reviewloop, ruled, permit, slot, said):
-    number = crawled.printed["waits_for_a_person"][0]["subtask_id"]
-    prices = {"page_chance": 0.93, "permit": permit, "slot": slot, "ruled": ruled}
-    _decided(crawled.url, {"prices": prices})
-    shown = reviewloop("explain", number, "--db", crawled.url).stdout
-    assert said in shown
-    assert "floor:" not in shown
-
-
-def test_explain_tells_when_an_attempt_ends_early(crawled, reviewloop):
-    number = crawled.printed["waits_for_a_person"][0]["subtask_id"]
-    _decided(crawled.url, {"floor": {"least_share": 0.72, "slack": 1.5}})
-    shown = reviewloop("explain", number, "--db", crawled.url).stdout
-    assert "floor: 0.72 pages of a request" in shown
-    assert "1.5 pages behind that (3 tries without a page)" in shown
-    assert "ruled by" not in shown
-
-
-def _decided(url: str, facts: dict[str, object]) -> None:
-    """As if every decision had rested on these."""
-    with closing(Store.open(url)) as store, store.begin() as conn:
-        given = events.c.transition == "allocate"
-        for row in conn.engine_connection.execute(select(events.c.id, events.c.detail).where(given)).all():
-            detail = {name: of for name, of in row.detail.items() if name not in ("prices", "floor")} | facts
-            conn.engine_connection.execute(update(events).where(events.c.id == row.id).values(detail=detail))
-
-
-def test_explain_of_a_waiting_subtask_tells_what_would_be_decided(crawled, reviewloop):
-    number = crawled.printed["waits_for_a_person"][0]["subtask_id"]
-    crawled.ask("failed", "retry", number)
-    assert crawled.ask("explain", number)["would_be_decided_now"]["why"]
-    assert "Now " in reviewloop("explain", number, "--db", crawled.url).stdout
 
 
 def test_verify(crawled, reviewloop):

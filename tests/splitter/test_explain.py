@@ -1,5 +1,3 @@
-import json
-
 import pytest
 from click.testing import CliRunner
 
@@ -44,37 +42,6 @@ def test_each_word_has_its_reason(name, word, role, kept, why):
     (choice,) = [choice for choice in explain(name) if choice.word == word]
     assert (choice.role, choice.kept) == (role, kept)
     assert why in choice.why
-
-
-def test_explain_prints_a_table_or_an_object_a_name():
-    shown = run("--explain", "特仑苏纯牛奶")
-    assert shown.exit_code == 0
-    assert shown.stdout.startswith("特仑苏纯牛奶 -> 蒙牛&特仑苏&纯牛奶\n")
-    assert "known as series" in shown.stdout
-    as_json = run("--explain", "--json", "特仑苏", "", "蒙牛早餐奶")
-    assert as_json.exit_code == 2
-    lines = [json.loads(line) for line in as_json.stdout.splitlines()]
-    assert [line["product"] for line in lines] == ["特仑苏", "蒙牛早餐奶"]
-    assert list(lines[0]) == ["product", "keywords", "later_queries", "words"]
-    assert lines[0]["words"][0] == {
-        "word": "蒙牛",
-        "role": "brand",
-        "score": None,
-        "kept": True,
-        "why": "the name leaves its brand out",
-    }
-
-
-def test_words_of_later_queries_are_told_with_their_query():
-    name = "包邮新款家用电暖器取暖器暖风机浴室卧室两用"
-    (line,) = run("--explain", "--json", name).stdout.splitlines()
-    explained = json.loads(line)
-    assert explained["later_queries"]
-    why = {word["word"]: word["why"] for word in explained["words"]}
-    for number, keywords in enumerate(explained["later_queries"], 2):
-        for word in set(keywords) - set(explained["keywords"]):
-            assert why[word] == f"asked in query {number}"
-        assert f"  query {number}: {'&'.join(keywords)}\n" in run("--explain", name).stdout
 
 
 def test_given_keywords_need_no_explanation():

@@ -28,25 +28,6 @@ def test_names_from_standard_input_and_a_file(tmp_path):
     assert names == ["特仑苏", "光明牛奶", "伊利"]
 
 
-def test_the_listing_shows_keywords_once_and_every_url():
-    result = run("特仑苏", "--site", "cca.org.cn", "--pages", "2")
-    assert result.exit_code == 0
-    heading, first, second = result.stdout.splitlines()
-    assert heading == "特仑苏 -> 蒙牛&特仑苏"
-    assert first.startswith("  cca.org.cn page 1: http://")
-    assert second.startswith("  cca.org.cn page 2: http://")
-
-
-def test_of_many_urls_the_first_of_each_engine_is_shown():
-    result = run("特仑苏", "--pages", "9")
-    urls = [json.loads(line) for line in run("特仑苏", "--pages", "9", "--json").stdout.splitlines()]
-    firsts = {url["engine"]: url["url"] for url in reversed(urls)}
-    shown = [line.partition(": ")[2] for line in result.stdout.splitlines() if "page 1: " in line]
-    assert set(shown) == set(firsts.values())
-    assert all(url["site"] in result.stdout for url in urls)
-    assert f"{len(urls)} search URLs" in result.stdout
-
-
 def test_given_keywords_and_aliases():
     result = run(
         "雀巢怡养", "--keywords", "雀巢，怡养 奶粉", "--alias", "特仑苏", "--site", "cca.org.cn", "--json"

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from dashboard import Served
 from patience import PATIENCE_S
-from sample_store import PRODUCT, SITE
-from sqlalchemy import select, update
+from sample_store import SITE
+from sqlalchemy import select
 
-from tasks.domain.states import State
-from tasks.store.queue import transitions
 from tasks.store.sql.tables import subtasks
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -96,23 +94,3 @@ def test_abandoning_asks_first(served: Served, tab: sync_api.Page) -> None:
     tab.once("dialog", lambda dialog: dialog.accept())
     tab.get_by_role("button", name="Abandon").click()
     tab.get_by_text("Abandoned: 1 subtasks.").wait_for()
-
-
-def test_the_overview_brings_itself_up_to_date(served: Served, tab: sync_api.Page) -> None:
-    tab.goto(served.address)
-    tile = tab.locator(".queue-manual b")
-    assert tile.text_content() == "2"
-    with served.store.begin() as tx:
-        tx.engine_connection.execute(update(subtasks).where(subtasks.c.id == 3).values(state="DONE"))
-        transitions.count_moves(tx, State.MANUAL, State.DONE, 1)
-    tab.locator(".queue-manual b", has_text="1").wait_for()
-
-
-def test_a_product_is_added_in_chinese(served: Served, tab: sync_api.Page) -> None:
-    tab.goto(served.address + "products?lang=zh")
-    tab.get_by_label("产品名称，每行一个").fill("蒙牛早餐奶")
-    tab.get_by_role("button", name="预览切分结果").click()
-    tab.get_by_text("蒙牛 & 早餐奶").wait_for()
-    tab.get_by_role("button", name="添加 1 个产品").click()
-    tab.get_by_text("已添加 1 个产品。").wait_for()
-    assert tab.get_by_role("link", name=PRODUCT).count() == 1

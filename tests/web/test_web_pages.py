@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 import pytest
 from dashboard import Serve, Served
 from patience import PATIENCE_S
-from sample_store import HOSTILE, IMPORTED, OTHER, POOR, PRODUCT, SITE, SOURCE, VARIANT
-from sqlalchemy import select, update
+from sample_store import HOSTILE, OTHER, POOR, PRODUCT, SITE
+from sqlalchemy import select
 
 from app.lab.running import running_lab
 from splitter.catalog.load import builtin
 from tasks.store.queue.hosts import Robots, save_robots
-from tasks.store.sql.tables import attempts, audit_log, nodes, subtasks
+from tasks.store.sql.tables import audit_log, nodes, subtasks
 
 PAGES = (
     "/",
@@ -59,55 +59,12 @@ def test_every_page_is_whole_and_escapes_what_was_crawled(sample: Served, langua
         assert page.text.count("<h1>") == page.text.count("<main") == 1, path
 
 
-def test_the_overview_tells_the_queues(sample: Served) -> None:
-    text = sample.get("/").text
-    assert re.search(r"<b>2</b> <span>MANUAL", text)
-    assert re.search(r"<b>1</b> <span>DONE", text)
-    assert 'class="chart"' in text
-
-
-def test_the_matrix_says_which_node_is_good_and_why_another_is_not(sample: Served) -> None:
-    text = sample.get("/matrix").text
-    assert "95%" in text
-    assert "19/20" in text
-    assert "★ 95%" in text
-    assert '<small class="why">blocked</small>' in text
-    assert "node1 is good: 95% of 20 pages" in text
-    assert "node2 is poor: 20% of 20 pages (mostly: blocked)." in text
-
-
-def test_a_pair_tells_its_history_its_breaker_and_its_last_decision(sample: Served) -> None:
-    text = sample.get(f"/pairs/{SITE}/node2").text
-    assert "Completion rate over attempts" in text
-    assert "3 refusals in a row" in text
-    assert "Subtask 3 was given to node2" in text
-    assert sample.get(f"/pairs/{SITE}/node9").status_code == 404
-
-
-def test_failed_tasks_are_grouped_by_cause(sample: Served) -> None:
-    text = sample.get("/failed").text
-    assert "Subtasks that wait for a person: 2. Causes: 2." in text
-    assert "lower the host&#39;s limits in sites.yaml" in text
-    assert len(re.findall(r'name="subtask"', sample.get(f"/failed?reason=blocked&site={POOR}").text)) == 1
-
-
 def test_a_subtasks_story_shows_the_last_response_as_text(sample: Served) -> None:
     text = sample.get("/failed/3").text
     assert "&lt;script&gt;document.title=" in text
     assert PRODUCT in text
     assert sample.get("/failed/999").status_code == 404
     assert sample.get("/failed/x").status_code == 422
-
-
-def test_a_subtask_whose_host_never_answered_has_a_story_too(served: Served) -> None:
-    silent = {"url": f"http://{SITE}/", "error": "connect", "detail": "refused"}
-    with served.store.begin() as tx:
-        tx.engine_connection.execute(
-            update(attempts).where(attempts.c.subtask_id == 3).values(last_response=silent)
-        )
-    page = served.get("/failed/3")
-    assert page.status_code == 200
-    assert "connect" in page.text
 
 
 @pytest.mark.parametrize(
@@ -233,13 +190,6 @@ def test_reviews_are_searched_and_filtered(sample: Served) -> None:
     assert "<mark>变质</mark>" in sample.get("/reviews?q=变质").text
 
 
-def test_a_search_that_finds_nothing_offers_to_cut_it_into_words(sample: Served) -> None:
-    text = sample.get("/reviews?q=客服变质").text
-    assert "Nothing was found among 8 reviews." in text
-    assert "Search for its words one by one" in text
-    assert _numbers(sample.get("/reviews?q=客服变质&split=1").text) == [7, 6, 5, 4, 3, 2, 1]
-
-
 def test_a_review_tells_where_it_came_from_and_what_it_repeats(sample: Served) -> None:
     text = sample.get("/reviews/7").text
     assert "complaint</a> 87%" in text
@@ -257,18 +207,6 @@ def test_a_site_says_how_many_of_its_pages_were_read_with_low_confidence(sample:
     assert "low confidence" not in sample.get(f"/sites/{POOR}").text
 
 
-def test_an_imported_review_names_its_source_and_no_attempt(sample: Served) -> None:
-    text = sample.get(f"/reviews/{IMPORTED}").text
-    assert f"<dt>Imported from</dt><dd>{SOURCE}</dd>" in text
-    assert f"<dt>Variant</dt><dd>{VARIANT}</dd>" in text
-    assert not re.search(r"<dt>Attempt</dt>|Confidence|/failed/|/pairs/", text.partition("<article>")[2])
-    assert f'<a href="/products/2">{OTHER}</a>' in text
-    assert f"imported from {SOURCE} · {VARIANT}" in sample.get("/reviews?product=2").text
-    crawled = sample.get("/reviews/7").text
-    assert re.search(r'<dt>Attempt</dt><dd><a href="/failed/1">', crawled)
-    assert not re.search(r"Imported from|<dt>Variant", crawled)
-
-
 def test_products_are_previewed_and_added(served: Served) -> None:
     csrf = served.csrf()
     form = {"csrf": csrf, "names": f"蒙牛早餐奶\n{PRODUCT}\n:::"}
@@ -284,13 +222,6 @@ def test_products_are_previewed_and_added(served: Served) -> None:
     assert served.get("/products/3").status_code == 200
     old = served.post("/products", data={"csrf": csrf, "draft": "gone"})
     assert (old.status_code, "too old" in old.text) == (400, True)
-
-
-def test_a_file_of_products_is_previewed(sample: Served) -> None:
-    file = ("产品.csv", "商品名称,关键词\n雀巢中老年奶粉,安佳；Magic8\n12.5,\n".encode("gb18030"))
-    preview = sample.post("/products/preview", data={"csrf": sample.csrf()}, files={"file": file}).text
-    assert "安佳 &amp; Magic8" in preview
-    assert "line 3: 12.5" in preview
 
 
 def test_a_file_of_products_is_refused_or_said_how_it_was_read(sample: Served) -> None:
@@ -337,29 +268,6 @@ def _open_of(served: Served, product: int) -> int:
     with served.store.read() as tx:
         open_ = subtasks.c.state.not_in(["DONE", "CANCELLED"]) & (subtasks.c.product_id == product)
         return len(tx.engine_connection.scalars(select(subtasks.c.id).where(open_)).all())
-
-
-def test_of_a_product_only_what_the_form_changed_is_changed(served: Served) -> None:
-    page = served.get("/products/1").text
-    assert 'href="/reviews?product=1&amp;voice=complaint"' in page
-    for name, value in _AS_SHOWN.items():
-        assert re.search(rf'name="{name}"[^>]* value="{value}"', page), name
-    form = {**_AS_SHOWN, "csrf": served.csrf()}
-    assert "Nothing was changed." in served.post("/products/1/edit", data=form).text
-    said = served.post("/products/1/edit", data={**form, "priority": "7", "recrawl": "14d"}).text
-    assert f"{PRODUCT} is changed; 0 subtasks were cancelled." in said
-    assert 'name="recrawl_shown" value="2w"' in said
-    assert _open_of(served, 1) == 4
-    said = served.post("/products/1/edit", data={**form, "keywords": "光明，高钙", "aliases": "光明奶"}).text
-    assert "4 subtasks were cancelled." in said
-    assert "<dd>光明 &amp; 高钙</dd>" in said
-    assert "<dd>光明奶</dd>" in said
-    assert _open_of(served, 1) == 0
-    (row, *_) = served.get("/api/products").json()
-    assert (row["priority"], row["recrawl_every_s"], row["aliases"]) == (7, 14 * 86400, ["光明奶"])
-    log = served.get("/audit").text
-    assert log.count("edit product") == 2
-    assert "keywords: 光明 &amp; 高钙" in log
 
 
 def test_a_product_is_renamed_and_gets_a_category(served: Served) -> None:

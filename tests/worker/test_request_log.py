@@ -76,21 +76,6 @@ def test_a_request_is_a_line_that_says_all_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "outcome"),
-    [
-        (200, "ok"),
-        (302, "redirect"),
-        (304, "unchanged"),
-        (404, "not_found"),
-        (429, "rate_limited"),
-        (503, "server_error"),
-    ],
-)
-def test_the_outcome_is_one_word(status: int, outcome: str) -> None:
-    assert sent(status=status).outcome == outcome
-
-
-@pytest.mark.parametrize(
     ("url", "logged"),
     [
         ("http://a.cn/?keyword=牛奶&key=x&sign=1&page=2", "http://a.cn/?keyword=牛奶&key=x&sign=***&page=2"),
