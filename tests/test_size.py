@@ -1,14 +1,23 @@
-"""Limits on the structure of the product. Each may only fall.
+"""Limits on what makes the product hard to read. Each may only fall; lines are only reported.
 
-Lower a limit when a change gets below it. The goals: no circle, no folder over 15 modules, no class name twice,
-22 modules outside the store that import a driver.
+Lower a limit when a change gets below it. The goals: a setting named in 4 modules, 15 imports of a module, 12
+conditional expressions, 4 tuple assignments and 2 assignment expressions per 1,000 code lines, at most 7 parameters,
+60 lines a function, 500 lines a module, a complexity of 12, no circle, no folder over 15 modules, no class name twice,
+22 modules outside the store that import a driver. The path of a decision has its limits in
+`tests/store/test_store_turns.py` and `tests/worker/test_attempt.py`.
+
+`.venv/bin/python tests/test_size.py` prints every figure and the code lines of each package.
 """
 
 from __future__ import annotations
 
 import ast
+import json
+import re
+import subprocess
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +37,26 @@ DRIVERS = {
     "playwright",
 }
 FOLDER_LIMIT = 15
+MODULE_LINES = 500
+FUNCTION_LINES = 60
+PARAMETERS = 7
+COMPLEXITY = 12
+DECLARATIONS = {"tasks.store.sql.tables"}
+"""Modules that may be long, because they list one row after another."""
+
+ASSEMBLY = ("app.cli.", "app.run.", "app.web.application")
+"""Entry points, and modules that put the parts together: they import what they assemble."""
+
 LIMITS = {
+    "modules that name one setting": 19,
+    "product modules that one module imports": 26,
+    "conditional expressions per 1,000 code lines": 29.4,
+    "tuple assignments per 1,000 code lines": 10.1,
+    "assignment expressions per 1,000 code lines": 4.4,
+    "functions with more than 7 parameters": 7,
+    "functions over 60 lines": 8,
+    "modules over 500 lines": 1,
+    "functions with a complexity over 12": 1,
     "circles of packages": 0,
     "circles of modules": 0,
     "wide folders": 7,
@@ -36,6 +64,32 @@ LIMITS = {
     "modules outside the store that import a driver": 25,
     "loose modules in app": 2,
 }
+GROWTH = 1.05
+PACKAGES = {
+    "app": (39, ""),
+    "app/actions": (411, ""),
+    "app/cli": (4_893, ""),
+    "app/files": (656, ""),
+    "app/importing": (794, ""),
+    "app/lab": (1_540, ""),
+    "app/reports": (669, ""),
+    "app/run": (2_823, ""),
+    "app/sending": (442, ""),
+    "app/sites": (930, ""),
+    "app/views": (234, ""),
+    "app/web": (2_323, ""),
+    "splitter": (2_222, ""),
+    "tasks": (0, ""),
+    "tasks/domain": (1_028, ""),
+    "tasks/fetching": (2_266, ""),
+    "tasks/jobs": (1_596, ""),
+    "tasks/reading": (4_859, ""),
+    "tasks/scheduling": (3_380, ""),
+    "tasks/signin": (686, ""),
+    "tasks/store": (5_670, ""),
+    "tasks/worker": (2_402, ""),
+}
+"""Code lines of each package at its last review, and the reason if it has grown by more than 5 % since."""
 
 
 @cache
@@ -73,6 +127,11 @@ def code_lines(text: str, nodes: Iterable[ast.AST]) -> int:
     return sum(
         bool(line.strip()) and not line.lstrip().startswith("#") and n not in docs for n, line in lines
     )
+
+
+@cache
+def source(name: str) -> str:
+    return path_of(name).read_text("utf-8")
 
 
 @cache
@@ -129,15 +188,114 @@ def edges_between(group: dict[str, str]) -> dict[str, set[str]]:
     return {one: others - {one} for one, others in edges.items()}
 
 
-def measured() -> dict[str, int]:
+def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield every function of the product with the name of its module."""
+    for name in modules():
+        for node in nodes(name):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield name, node
+
+
+def parameter_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the number of parameters, without `self` and `cls`."""
+    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return sum(one.arg not in ("self", "cls") for one in given)
+
+
+def setting_names() -> set[str]:
+    """Return the fields of settings classes whose names mean nothing else: those of two words or more."""
+    return {
+        field.target.id
+        for name in modules()
+        for node in nodes(name)
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Settings")
+        for field in node.body
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and "_" in field.target.id
+    }
+
+
+def most_named_setting() -> int:
+    """Return the number of modules that name the setting which most modules name."""
+    named: Counter[str] = Counter()
+    for name in modules():
+        named.update(set(re.findall(r"\w+", source(name))))
+    return max(named[setting] for setting in setting_names())
+
+
+def import_count(name: str) -> int:
+    return len({other for other in imports(name) if other in modules()} - {name})
+
+
+def complex_functions() -> int:
+    """Return the number of functions that ruff finds more complex than `COMPLEXITY`."""
+    limit = f"lint.mccabe.max-complexity={COMPLEXITY}"
+    folders = [str(ROOT / layer) for layer in LAYERS]
+    ruff = [sys.executable, "-m", "ruff", "check", "--select", "C901", "--config", limit]
+    found = subprocess.run(
+        [*ruff, "--output-format", "json", *folders], capture_output=True, text=True, check=False
+    )
+    return len(json.loads(found.stdout))
+
+
+def is_tuple_assignment(node: ast.AST) -> bool:
+    """Return True for `a, b = 1, 2`: two statements in one."""
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Tuple)
+        and any(isinstance(target, ast.Tuple) for target in node.targets)
+    )
+
+
+def package_with_lines(name: str) -> str:
+    """Return the package that a module's lines count for; a loose module counts for its layer."""
+    parts = name.split(".")
+    if parts[0] == "splitter" or len(parts) == 1 or not (ROOT / parts[0] / parts[1]).is_dir():
+        return parts[0]
+    return "/".join(parts[:2])
+
+
+def package_lines() -> dict[str, int]:
+    """Return the code lines of each package."""
+    lines: Counter[str] = Counter()
+    for name in modules():
+        lines[package_with_lines(name)] += code_lines(source(name), nodes(name))
+    return dict(lines)
+
+
+def measured() -> dict[str, float]:
     names = modules().keys()
     own = [name for name in names if path_of(name).name != "__init__.py"]
     classes = Counter(node.name for name in names for node in nodes(name) if isinstance(node, ast.ClassDef))
     drive = [name for name in names if DRIVERS & {one.split(".")[0] for one in imports(name)}]
     folders = Counter(name.rpartition(".")[0] for name in own)
+    thousand_lines = sum(package_lines().values()) / 1000
+    every_node = [node for name in names for node in nodes(name)]
+    undecorated = [function for _, function in functions() if not function.decorator_list]
     return {
-        "code lines": sum(code_lines(path_of(name).read_text("utf-8"), nodes(name)) for name in names),
-        "modules": len(own),
+        "modules that name one setting": most_named_setting(),
+        "product modules that one module imports": max(
+            import_count(name) for name in names if not name.startswith(ASSEMBLY)
+        ),
+        "conditional expressions per 1,000 code lines": sum(
+            isinstance(node, ast.IfExp) for node in every_node
+        )
+        / thousand_lines,
+        "tuple assignments per 1,000 code lines": sum(map(is_tuple_assignment, every_node)) / thousand_lines,
+        "assignment expressions per 1,000 code lines": sum(
+            isinstance(node, ast.NamedExpr) for node in every_node
+        )
+        / thousand_lines,
+        "functions with more than 7 parameters": sum(
+            parameter_count(function) > PARAMETERS for function in undecorated
+        ),
+        "functions over 60 lines": sum(
+            (function.end_lineno or function.lineno) - function.lineno >= FUNCTION_LINES
+            for _, function in functions()
+        ),
+        "modules over 500 lines": sum(
+            source(name).count("\n") > MODULE_LINES for name in names if name not in DECLARATIONS
+        ),
+        "functions with a complexity over 12": complex_functions(),
         "circles of packages": len(circles(edges_between({name: package_of(name) for name in names}))),
         "circles of modules": len(circles(edges_between({name: name for name in names}))),
         "wide folders": sum(n > FOLDER_LIMIT for n in folders.values()),
@@ -149,6 +307,19 @@ def measured() -> dict[str, int]:
             name.count(".") == 1 and name.startswith("app.") and name != "app.__main__" for name in own
         ),
     }
+
+
+def test_every_package_has_its_lines_recorded():
+    assert set(map(package_with_lines, modules())) == PACKAGES.keys()
+
+
+def test_a_package_that_grows_says_why():
+    unexplained = {}
+    for package, lines in package_lines().items():
+        reviewed, reason = PACKAGES[package]
+        if lines > reviewed * GROWTH and not reason:
+            unexplained[package] = (reviewed, lines)
+    assert unexplained == {}
 
 
 @pytest.fixture(scope="module")
@@ -169,3 +340,15 @@ def test_a_circle_is_seen():
 def test_code_is_counted_without_docstrings_and_comments():
     text = '"""Doc.\n\nMore.\n"""\n\nx = [\n    1,\n]  # one\n# two\n'
     assert code_lines(text, ast.walk(ast.parse(text))) == 3
+
+
+def print_figures() -> None:
+    for figure, value in measured().items():
+        print(f"{value:8.4g}  {figure} (at most {LIMITS[figure]})")
+    for package, lines in sorted(package_lines().items()):
+        reviewed, reason = PACKAGES[package]
+        print(f"{lines:8,}  {package} ({reviewed:,} at its last review) {reason}")
+
+
+if __name__ == "__main__":
+    print_figures()

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from decision_path import record_path
 from world import SITE, hit, statements
 
 from tasks.domain.breaker import Rest
@@ -48,6 +49,16 @@ def test_one_turn_leads_from_an_ended_attempt_to_its_follow_up_at_a_node(world):
     ((given, _),) = turn(world)
     assert world.subtask(given).parent_id == lease.subtask_id
     assert world.state(lease.subtask_id) is State.DONE
+
+
+def test_the_path_from_a_closed_attempt_to_the_next_grant_grows_no_longer(world):
+    world.node("n1")
+    lease, _ = world.found("特仑苏", [hit("1")])
+    with record_path() as path:
+        world.close(lease)
+        assert turn(world)
+    assert len(path.modules) <= 49, sorted(path.modules)
+    assert len(path.records) <= 28, sorted(path.records)
 
 
 def test_a_turn_that_finds_nothing_only_looks(world):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from decision_path import record_path
 from sqlalchemy import select
 
 from splitter.catalog.load import builtin
@@ -233,6 +234,15 @@ def test_hits_become_pages_and_reviews_with_their_origin(world):
     assert a.active_s > 0
     assert a.wait_s > 0
     assert world.rows(tables.tasks)[0].found == 2
+
+
+def test_the_path_from_the_last_page_to_the_closed_attempt_grows_no_longer(world):
+    world.web.answers[SEARCH] = result_page(hit(1), found=1)
+    world.web.answers[hit(1)] = complaint("1")
+    with record_path(begins_with="Attempt._close") as path:
+        assert world.run()
+    assert len(path.modules) <= 19, sorted(path.modules)
+    assert len(path.records) <= 11, sorted(path.records)
 
 
 def test_a_proven_empty_answer_is_a_success_with_nothing(world):
