@@ -99,12 +99,21 @@ def test_real_reviews_in_every_encoding_under_every_declaration(data, script, re
         (b"<p>plain</p>", "text/html; charset=gbk", "ASCII only"),
         (page("gbk", meta("gb2312")), "", "declared by meta"),
         (page("gbk"), "text/html; charset=gbk", "declared by HTTP"),
-        (page("big5", meta("gb2312"), TRADITIONAL), "", "declared as gb18030 by meta, but reads as Chinese"),
+        (
+            page("big5", meta("gb2312"), TRADITIONAL),
+            "",
+            "declared as gb18030 by meta, but reads as traditional Chinese",
+        ),
         (page("gbk"), "", "nothing declared; reads as Chinese"),
         (page("utf-16"), "", "byte order mark"),
-        (page("utf-16-le"), "", "every other byte is zero"),
-        (page("utf-8", "", TEXT * 9) + b"\xff", "", "UTF-8 but for 1 broken characters"),
-        ("Un café très bon, déjà vu".encode("latin-1"), "", "guessed by bs4"),
+        (page("utf-16-le"), "", "zero bytes, as in UTF-16"),
+        (page("utf-8", "", TEXT * 9) + b"\xff", "", "UTF-8, but for 1 broken characters"),
+        ("Un café très bon, déjà vu".encode("latin-1"), "", "nothing declared; reads as a European language"),
+        (
+            "Это молоко очень вкусное, и я куплю его снова.".encode("cp1251"),
+            "",
+            "nothing declared; guessed by bs4",
+        ),
     ],
 )
 def test_the_reason_is_told(body, content_type, why):
@@ -130,6 +139,63 @@ def test_the_reason_is_told(body, content_type, why):
 def test_the_catalogs_hint_counts_where_nothing_is_declared(body, content_type, hint, encoding, why):
     decoded = decode(body, {"content-type": content_type}, hint)
     assert (decoded.encoding, decoded.why) == (encoding, why)
+
+
+JAPANESE = (
+    "この牛乳はとてもおいしいです。毎日飲んでいますが、先週届いたものは味が変で、包装も壊れていました。",
+    "第二回品質調査報告書。製造年月日の表示が不明、賞味期限切れの商品を販売した店舗の一覧。",
+    "アイスクリームメーカー　ステンレス製　送料無料",
+)
+KOREAN = (
+    "이 우유는 정말 맛있습니다. 다시 살 거예요. 그런데 지난주에 온 것은 포장이 찢어져 있었어요.",
+    "배송이 너무 늦고 고객센터는 전화를 받지 않습니다",
+    "환불해 주세요 ㅠㅠ",
+)
+CHINESE = (
+    "收到的牛奶包装是坏的，客服一直不回复，要求退款也不理，再也不买了。",
+    "光明高钙牛奶250ml*12盒 生产日期 保质期",
+    "很好喝，孩子喜欢",
+    "日本进口の抹茶饼干，味道不错",
+)
+CHINESE_TRADITIONAL = (
+    TRADITIONAL,
+    "出貨速度很快，但是螢幕有刮痕，客服處理態度不好",
+    "鮮乳坊全脂鮮乳 936毫升",
+)
+WRITTEN_IN = {
+    ("shift_jis", "cp932", "euc_jp", "iso2022_jp", "utf-8", "utf-8-sig", "utf-16"): JAPANESE,
+    ("euc_kr", "cp949", "utf-8", "utf-16", "utf-16-le"): KOREAN,
+    ("gb2312", "gbk", "gb18030", "utf-8", "utf-16", "utf-16-be"): CHINESE,
+    ("big5", "big5hkscs", "gbk", "utf-8", "utf-8-sig"): CHINESE_TRADITIONAL,
+    ("cp1252", "iso-8859-1", "utf-8"): ("Très déçu : le café était froid, l'hôtel bruyant, à éviter.",),
+}
+OF_LANGUAGES = [(real, text) for reals, texts in WRITTEN_IN.items() for real in reals for text in texts]
+
+
+@pytest.mark.parametrize(("real", "text"), OF_LANGUAGES)
+def test_every_language_in_each_of_its_encodings_whatever_is_declared(real, text):
+    label = {"utf-16": "", "utf-16-le": "", "utf-16-be": "", "utf-8-sig": "utf-8"}.get(real, real)
+    for declared in (
+        "",
+        label,
+        "utf-8",
+        "gb2312",
+        "big5",
+        "iso-8859-1",
+        "shift_jis",
+        "euc-kr",
+        "x-unheard-of",
+    ):
+        body = page(real, meta(declared) if declared else "", text)
+        assert text in decode(body, {}).text, declared
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["x-sjis", "windows-31j", "MS_Kanji", "x-euc-jp", "windows-949", "ks_c_5601-1987", "x-gbk", "x-x-big5"],
+)
+def test_labels_that_browsers_know(label):
+    assert declarations(meta(label).encode(), "") != {}
 
 
 def test_other_languages_keep_what_they_declare():
