@@ -51,28 +51,37 @@ _TRIED = ("gb18030", "utf-8", "big5hkscs", "cp932", "euc_jp", "cp949", "cp1252")
 """Encodings that are tried whatever is declared; of equal readings the first wins."""
 
 _HEAD = 1000
-_SAMPLE, _WORDS = 1024, 200
-"""About the number of bytes that are looked at, and the number of words that they are taken from."""
+_SAMPLE = 1024
+"""About the number of bytes that are looked at."""
+_WORDS = 200
+"""Maximum number of words that they are taken from."""
 _GUESSED_FROM = 65_536
 _HIGH = re.compile(rb"[\x80-\xff][^\x00-\x2f\x3a-\x3f]*+")
 """From a byte outside ASCII to one that is no trail byte in any encoding: a blank, <, > or a punctuation mark."""
 
-_BROKEN, _UNKNOWN, _RARE, _ASCII = -16.0, -14.5, -9.0, -3.0
-"""Logarithms of probabilities: of a character that can't be decoded, that the language does not have, that it seldom
-has, and of one of ASCII."""
+_BROKEN = -16.0
+"""Logarithm of the probability of a character that can't be decoded; below, of other characters."""
+_UNKNOWN = -14.5
+_RARE = -9.0
+_ASCII = -3.0
 _DECLARED = 10.0
 """Logarithm of the odds that a declared encoding is right, if nothing else is known."""
-_GOOD, _ENOUGH, _POOR = -4.2, 100, -5.5
-"""Means per byte outside ASCII. A good reading of at least `_ENOUGH` bytes is taken without a look at others: of wrong
-readings of reviews of 60 bytes and more the best has -4.8; 95 % of the right ones have more than -4.2. A poor reading
-is compared with the guess of bs4."""
+_GOOD = -4.2
+"""Mean per byte outside ASCII above which a reading of `_ENOUGH` bytes is taken without a look at others. Of wrong
+readings of reviews of 60 bytes and more the best has -4.8; 95 % of the right ones have more than -4.2."""
+_ENOUGH = 100
+_POOR = -5.5
+"""Mean per byte outside ASCII below which a reading is compared with the guess of bs4."""
 _WIDE = -9.0
 """Minimum mean per character of a text in UTF-16; random pairs of bytes have about -14."""
 
-_MARKS_SHARE, _HANGUL_SHARE = 0.15, 0.85
+_MARKS_SHARE = 0.15
+"""Share of a text that is punctuation marks."""
 _KANA = {range(0x3041, 0x3094): 0.4, range(0x30A1, 0x30F7): 0.15}
 """Shares of a Japanese text that are hiragana and katakana."""
 _KANJI_SHARE = 0.3
+_CHARACTERS_SHARE = 0.85
+"""Share of the characters of other languages."""
 _MARKS_OF = {
     _CHINESE: "，。！？、；：“”‘’（）《》…—～·【】",
     _TRADITIONAL: "，。！？、；：「」『』（）《》…—～·【】",
@@ -109,12 +118,14 @@ def find_utf16(head: bytes) -> str:
     head = head[:_HEAD]
     if b"\0" not in head:
         return ""
-    best, likelihood = "", _WIDE
+    best = ""
+    likelihood = _WIDE
     for name in ("utf-16-le", "utf-16-be"):
         counts = Counter(head[: len(head) // 2 * 2].decode(name, "replace"))
         mean = max(_score(counts, language) for language in _FILES) / max(1, counts.total())
         if mean > likelihood:
-            best, likelihood = name, mean
+            best = name
+            likelihood = mean
     return best
 
 
@@ -134,7 +145,8 @@ def find_reading(body: bytes, declared: Iterable[str] = (), others: Sequence[str
     declared = tuple(declared)
     sample = _sample(body)
     number = len(sample) - len(sample.decode("ascii", "ignore"))
-    best, likelihood = Reading("utf-8", _LETTERS), float("-inf")
+    best = Reading("utf-8", _LETTERS)
+    likelihood = float("-inf")
     for name in dict.fromkeys((*declared, *others)):
         text = sample.decode(name, "replace")
         counts = Counter(text)
@@ -145,7 +157,8 @@ def find_reading(body: bytes, declared: Iterable[str] = (), others: Sequence[str
             if name in declared:
                 score += _DECLARED
             if score > likelihood:
-                best, likelihood = Reading(name, language), score
+                best = Reading(name, language)
+                likelihood = score
     if best.encoding not in declared and likelihood < _POOR * number:
         guess = _guess(body)
         text = sample.decode(guess, "replace")
@@ -196,7 +209,7 @@ def _weights(language: str) -> Mapping[str, float]:
     marks = _MARKS_OF[language]
     weights |= dict.fromkeys(marks, log(_MARKS_SHARE / len(marks)))
     weights |= dict.fromkeys(map(chr, range(0xFF01, 0xFF5F)), _RARE) | weights
-    share = _KANJI_SHARE if language == _JAPANESE else _HANGUL_SHARE
+    share = _KANJI_SHARE if language == _JAPANESE else _CHARACTERS_SHARE
     text = files("tasks.reading").joinpath("common-characters.txt").read_text("utf-8")
     for line in text.splitlines():
         name, _, rest = line.partition(" ")
