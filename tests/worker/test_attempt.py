@@ -484,6 +484,50 @@ def test_a_block_in_the_middle_keeps_the_pages_and_leaves_the_rest_in_offered(sq
     world.store.close()
 
 
+def test_hits_of_a_host_that_refused_while_they_waited_are_dropped_and_the_attempt_goes_on(world):
+    other = "http://other.cn/c/1.html"
+    world.web.answers[SEARCH] = result_page(hit(1), hit(2), hit(3), hit(4), other)
+    world.web.answers |= {hit(n): complaint(str(n)) for n in range(2, 5)}
+    world.web.answers |= {hit(1): FetchError(ErrorClass.FORBIDDEN, "403"), other: complaint("五")}
+    world.web.answers["http://other.cn/robots.txt"] = "User-agent: *\nAllow: /"
+    assert world.run()
+    assert world.web.asked.count(hit(1)) == 1
+    assert not {hit(2), hit(3), hit(4)} & set(world.web.asked)
+    assert world.hits() == {
+        hit(1): ("todo", "forbidden", 0),
+        **{hit(n): ("todo", None, 0) for n in range(2, 5)},
+        other: ("stored", None, 1),
+    }
+    a = world.attempt
+    # Nothing is left over: a limit did not end it. The dropped hits are offered and not tried.
+    assert (a.outcome, a.offered, a.tried, a.collected) == ("succeeded", 5, 2, 1)
+    assert (world.subtask.state, world.subtask.left) == (State.SLEEP, 4)
+
+
+def test_a_result_page_of_a_host_that_refused_meanwhile_ends_the_attempt(sqlite_url):
+    second, link = "http://www.baidu.com/s?wd=a&pn=10", "http://www.baidu.com/link?url=1"
+    world = World(sqlite_url, urls=(SEARCH, second))
+    data = world.catalog.model_dump()
+    data["engines"]["baidu"]["redirects"] = (r"^http://www\.baidu\.com/link\?",)
+    world.catalog = Catalog.model_validate(data)
+    world.web.answers |= {
+        SEARCH: result_page(link, hit(1), more=True),
+        link: FetchError(ErrorClass.FORBIDDEN, "403"),
+        second: result_page(hit(2)),
+        hit(1): complaint("一"),
+    }
+    assert world.run()
+    assert not {second, hit(1)} & set(world.web.asked)
+    assert world.hits()[hit(1)] == ("todo", None, 0)
+    (state,) = [t.state for t in world.rows(targets) if t.url == second]
+    assert state == "todo"
+    a = world.attempt
+    assert (a.outcome, a.reason, a.offered, a.tried, a.collected) == ("released", None, 0, 0, 0)
+    assert world.subtask.state == State.WAIT
+    assert [(rest.host, rest.cause) for rest in world.rows(host_rests)] == [("www.baidu.com", "forbidden")]
+    world.store.close()
+
+
 def test_the_same_page_under_two_addresses_is_fetched_once(world):
     world.web.answers[SEARCH] = result_page(hit(1), hit(1) + "?utm_source=x", hit(1) + "#top")
     world.web.answers[hit(1)] = complaint("一")
