@@ -44,10 +44,6 @@ LONGEST_S = 60.0
 
 # Packed, one byte of a page would be no page.
 _ONE_BYTE = {"Range": "bytes=0-0", "Accept-Encoding": "identity"}
-# No page, but an answer as fast as one.
-_ANSWERS = frozenset({ErrorClass.NOT_FOUND, ErrorClass.OTHER_STATUS})
-# The next request may fare better. After any other error it would be lost in the same way.
-_PASSING = frozenset({ErrorClass.TIMEOUT, ErrorClass.CONNECT, ErrorClass.CUT_OFF})
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +142,7 @@ class _Series:
                 answer = await self._answer()
             except FetchError as error:
                 lost += 1
-                if error.error not in _PASSING or lost >= LOST:
+                if not error.error.facts.is_lost or lost >= LOST:
                     raise
                 # Its connection is gone: the next one connects anew.
                 warm = False
@@ -167,6 +163,6 @@ class _Series:
         try:
             return await self._ask(self.url, _ONE_BYTE)
         except FetchError as error:
-            if error.error in _ANSWERS and error.response is not None:
+            if error.error.facts.is_quick_answer and error.response is not None:
                 return error.response
             raise

@@ -19,8 +19,7 @@ from splitter.catalog.model import Catalog
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.keywords import keywords_of
-from tasks.domain.failures import FetchError
-from tasks.domain.http_statuses import error_class
+from tasks.domain.failures import FetchError, error_class
 from tasks.domain.pages import PageRead, ResultPage
 from tasks.domain.verdicts import Verdict
 from tasks.fetching.inflate import unpacked
@@ -112,7 +111,7 @@ def read_by_rules(
         else:
             page = read_page(decoded.text, url, rules, now=now)
     except FetchError as error:
-        verdict, why = ("blocked" if error.error.blocks else "broken"), str(error)
+        verdict, why = ("blocked" if error.error.facts.blocks else "broken"), str(error)
     records = () if page is None else page.hits if isinstance(page, ResultPage) else page.reviews
     return RuleReading(
         read_as="result" if result else "page",

@@ -20,8 +20,7 @@ from requests import Timeout
 from app.sites.http_session import Answer, AskFailed
 from splitter.catalog.model import Catalog, Engine
 from splitter.urls import search_url
-from tasks.domain.failures import ErrorClass, FetchError
-from tasks.domain.http_statuses import error_class
+from tasks.domain.failures import ErrorClass, FetchError, error_class
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.inflate import unpacked
 from tasks.fetching.robots import RobotsRules
@@ -185,7 +184,7 @@ class SiteCheck:
     def _verdict(self, one: SiteAnswer, answer: Answer) -> tuple[str, str, str]:
         """Verdict, what the rules found, and why."""
         if not 200 <= answer.status < 300:
-            refuses = error_class(answer.status).blocks
+            refuses = error_class(answer.status).facts.blocks
             return "refuses" if refuses else "no answer", "-", f"status {answer.status}"
         hint = self._catalog.sites[one.name].encoding if one.kind == "site" else ""
         try:
@@ -198,7 +197,7 @@ class SiteCheck:
             rules = self._catalog.rules_of(one.name)
             blocked = check_blocked(page_text(parse(text)), answer.url, rules.blocked)
         except FetchError as error:
-            if error.error.blocks:
+            if error.error.facts.blocks:
                 return "refuses", "-", str(error)
             if one.kind == "engine":
                 return "rules find nothing", "nothing", str(error)

@@ -285,13 +285,13 @@ class Crawl:
     def _count(self, attempt: PagedAttempt, tries: int, request: _Started) -> None:
         name = self._world.sites[attempt.subtask.site].name
         self._observe(name, attempt, request)
-        if request.error is None or not request.error.about_host:
+        if request.error is None or not request.error.facts.about_host:
             attempt.count(tries, 1, int(request.error is None))
         else:
             attempt.tried += 1
         if request.error is not None:
             attempt.errors.add(request.error)
-            if request.error.blocks:
+            if request.error.facts.blocks:
                 attempt.refused.add(name)
                 self._hosts.push_back(name, self._world.nodes[attempt.node].name, self._events.now)
             if attempt.taken < attempt.responsible and attempt.floor.missed(attempt.tried, attempt.collected):

@@ -15,7 +15,6 @@ from statistics import median
 
 from research.simulator.recorded_rows import RecordedAttempt
 from research.simulator.world import Block
-from tasks.domain.breaker import FIRST_REST_S
 from tasks.domain.failures import ErrorClass
 
 _WINDOWS_S = (10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 3600.0)
@@ -24,7 +23,7 @@ _WINDOWS_S = (10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 3600.0)
 _AS_GOOD = 0.9
 """A window explains refusals as well as the best one does where it explains this share of what that does."""
 
-_LEAST_FOR_S = FIRST_REST_S[ErrorClass.FORBIDDEN]
+_LEAST_FOR_S = ErrorClass.FORBIDDEN.facts.first_rest_s
 """A block lasts at least so long where nobody probed earlier: a node does not ask before."""
 
 Pair = tuple[str, str]
@@ -58,7 +57,7 @@ class _History:
 
 def refused(attempt: RecordedAttempt) -> int:
     """Pages that the host refused the attempt."""
-    return sum(count for kind, count in attempt.errors.items() if ErrorClass(kind).blocks)
+    return sum(count for kind, count in attempt.errors.items() if ErrorClass(kind).facts.blocks)
 
 
 def blocks(by_pair: Mapping[Pair, Sequence[RecordedAttempt]]) -> dict[Pair, Block]:

@@ -16,9 +16,6 @@ from research.simulator.world import Block
 from tasks.domain.change_point import CHANGES, design_effect
 from tasks.domain.failures import ErrorClass
 
-_FAULTS = (ErrorClass.SERVER_ERROR, ErrorClass.CUT_OFF, ErrorClass.TIMEOUT, ErrorClass.CONNECT)
-"""Errors that slow the pace of a host."""
-
 _WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Weights that are tried, in pages: of what is usual against what a pair showed."""
 
@@ -157,7 +154,9 @@ def _rates(attempts: Sequence[RecordedAttempt], overhead: Overheads, completion:
         paged_s = sum(one.active_s - overhead.of(one) for one in paged)
         rates["seconds_per_page"] = round(max(FASTEST_S, paged_s / sum(one.tried for one in paged)), 4)
         rates["completion"] = round(completion, 4)
-        faults = sum(one.errors.get(kind, 0) for one in paged for kind in _FAULTS)
+        faults = sum(
+            count for one in paged for kind, count in one.errors.items() if ErrorClass(kind).facts.is_fault
+        )
         rates["fault"] = round(min(1.0, faults / max(1, tried - collected)), 4)
     return rates
 

@@ -8,27 +8,15 @@ restart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from random import Random
-from types import MappingProxyType
 
 from tasks.domain.backoff import backoff_s
 from tasks.domain.failures import ErrorClass
 from tasks.domain.host_wait import UNREACHABLE
-
-FIRST_REST_S: Mapping[ErrorClass, float] = MappingProxyType(
-    {
-        ErrorClass.RATE_LIMITED: 60.0,
-        ErrorClass.FORBIDDEN: 300.0,
-        ErrorClass.CAPTCHA: 600.0,
-        ErrorClass.LOGIN_WALL: 900.0,
-        ErrorClass.UNREADABLE: 600.0,
-    }
-)
-"""Rest after one refusal, or after unreadable pages in a row, by cause; each further one doubles it."""
 
 LONGEST_REST_S = 6 * 3600.0
 """The most a rest grows to."""
@@ -92,18 +80,21 @@ class Breaker:
 
 
 def rest_s(cause: ErrorClass, times: int, retry_after_s: float | None, rng: Random) -> float:
-    """How long a host rests for an address it refused.
+    """Return how long a host rests for an address it refused.
 
     Args:
-        cause: class of a refusal that `blocks`, or UNREADABLE.
+        cause: class of an error that has a `first_rest_s`.
         times: refusals in a row, this one included.
         retry_after_s: what the host asked for; the rest is never shorter.
         rng: for the jitter.
 
     Raises:
-        KeyError: the cause is no refusal.
+        ValueError: the cause is none of a rest.
     """
-    rest = backoff_s(FIRST_REST_S[cause], times, LONGEST_REST_S)
+    first_s = cause.facts.first_rest_s
+    if first_s <= 0.0:
+        raise ValueError(f"{cause.value} is no cause of a rest")
+    rest = backoff_s(first_s, times, LONGEST_REST_S)
     if retry_after_s is not None:
         rest = max(rest, min(retry_after_s, LONGEST_ASKED_S))
     return rest * (1.0 + JITTER * rng.random())

@@ -1,9 +1,15 @@
-"""Typed causes of failure: why a request gave no page (`ErrorClass`), and why an attempt failed (`FailureReason`)."""
+"""Typed causes of failure: why a request gave no page (`ErrorClass`), and why an attempt failed (`FailureReason`).
+
+`FACTS` is the only table by class: a new class takes a member of `ErrorClass` and a row there.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 
 from tasks.domain.pages import Response
 
@@ -11,10 +17,10 @@ from tasks.domain.pages import Response
 class ErrorClass(StrEnum):
     """Why a request did not give a page. One class an error, everywhere: statistics, CLI, events."""
 
-    NOT_FOUND = "not_found"  # 404, 410: the target is gone
-    SERVER_ERROR = "server_error"  # 5xx
+    NOT_FOUND = "not_found"  # the target is gone
+    SERVER_ERROR = "server_error"  # any status of 500 or more
     RATE_LIMITED = "rate_limited"  # 429, or a page that says so
-    FORBIDDEN = "forbidden"  # 401, 403, 432 and the like
+    FORBIDDEN = "forbidden"  # a refusal for no cause that is known
     CAPTCHA = "captcha"  # a captcha page, whatever its status
     LOGIN_WALL = "login_wall"  # a page that asks to sign in, whatever its status
     TIMEOUT = "timeout"  # no (whole) answer within the time of one request
@@ -28,64 +34,12 @@ class ErrorClass(StrEnum):
     ADDRESS_REFUSED = "address_refused"  # private, loopback, link-local ... address
     ROBOTS = "robots"  # robots.txt refuses the URL
     BAD_RULE = "bad_rule"  # a page was answered, but its rules find nothing in it
-    OTHER_STATUS = "other_status"  # any other 4xx
+    OTHER_STATUS = "other_status"  # any other status that is no success
 
     @property
-    def about_host(self) -> bool:
-        """True where the error is about (host, node address), not about the target: it does not count as a try."""
-        return self in _ABOUT_HOST
-
-    @property
-    def blocks(self) -> bool:
-        """True where the host refuses this node address: it should rest (blocked is not broken, and not empty)."""
-        return self in _BLOCKS
-
-    @property
-    def final(self) -> bool:
-        """True where asking again, from any node, would not help: the target is refused at once."""
-        return self in _FINAL
-
-
-_BLOCKS = frozenset(
-    {ErrorClass.RATE_LIMITED, ErrorClass.FORBIDDEN, ErrorClass.CAPTCHA, ErrorClass.LOGIN_WALL}
-)
-_ABOUT_HOST = _BLOCKS | {ErrorClass.CONNECT}
-_FINAL = frozenset(
-    {
-        ErrorClass.NOT_FOUND,
-        ErrorClass.SCHEME_REFUSED,
-        ErrorClass.ADDRESS_REFUSED,
-        ErrorClass.ROBOTS,
-        ErrorClass.TOO_LARGE,
-        ErrorClass.REDIRECTS,
-        ErrorClass.OTHER_STATUS,
-    }
-)
-
-
-class FetchError(Exception):
-    """A request that gave no usable page.
-
-    Attributes:
-        error: its class.
-        detail: one line for people: what came instead.
-        retry_after_s: what the host asked to wait, if it did.
-        response: the answer, where there was a whole one (for `failed show`).
-    """
-
-    def __init__(
-        self,
-        error: ErrorClass,
-        detail: str,
-        *,
-        retry_after_s: float | None = None,
-        response: Response | None = None,
-    ) -> None:
-        super().__init__(f"{error.value}: {detail}")
-        self.error = error
-        self.detail = detail
-        self.retry_after_s = retry_after_s
-        self.response = response
+    def facts(self) -> ErrorFacts:
+        """Return the row of this class."""
+        return FACTS[self]
 
 
 class FailureReason(StrEnum):
@@ -143,3 +97,147 @@ SUGGESTIONS: Mapping[str, str] = {
     FailureReason.NODE_ERROR: "read the node's log (a defect, or its disk is full), repair the node, then retry",
 }
 """Advice for a person, by reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorFacts:
+    """Consequences of an error of one class, and how it is recognised.
+
+    Attributes:
+        statuses: HTTP statuses that mean it.
+        wording: matches the text of refusals of this class; None if no words are known.
+        search_reason: why an attempt failed whose result page ended in it.
+        blocks: the host refuses this node address: it should rest (blocked is not broken, and not empty).
+        about_host: it is about (host, node address), not about the target: it does not count as a try.
+        final: asking again, from any node, would not help: the target is refused at once.
+        first_rest_s: how long the host rests after one refusal, or after unreadable pages in a row. Each further one
+            doubles it. 0: it is no cause of a rest.
+        is_signed_out: a new sign-in may cure it.
+        is_of_frequency: it speaks of frequency, if the host gave answers before.
+        is_evidence_of_pace: it shows what pace the host bears. If not, a breaker opens, or no request was made.
+        is_fault: the host is in trouble, or the way to it: enough of them slow the pace.
+        is_lost: no whole answer came. The next request may fare better.
+        is_unanswered: no answer came. Some in a row make the host unreachable.
+        is_refused_here: this node refuses the address by itself.
+        is_quick_answer: it is no page, but an answer as fast as one.
+    """
+
+    statuses: tuple[int, ...] = ()
+    wording: re.Pattern[str] | None = None
+    search_reason: FailureReason = FailureReason.RESULT_PAGE_BROKEN
+    blocks: bool = False
+    about_host: bool = False
+    final: bool = False
+    first_rest_s: float = 0.0
+    is_signed_out: bool = False
+    is_of_frequency: bool = False
+    is_evidence_of_pace: bool = True
+    is_fault: bool = False
+    is_lost: bool = False
+    is_unanswered: bool = False
+    is_refused_here: bool = False
+    is_quick_answer: bool = False
+
+    @property
+    def is_fault_of_pair(self) -> bool:
+        """True if it is a fault that a target or a (site, node) may be the cause of."""
+        return self.is_fault and not self.about_host
+
+
+_REFUSAL = ErrorFacts(search_reason=FailureReason.BLOCKED, blocks=True, about_host=True)
+_NOT_ASKED = ErrorFacts(
+    search_reason=FailureReason.BAD_URL, final=True, is_evidence_of_pace=False, is_refused_here=True
+)
+
+FACTS: Mapping[ErrorClass, ErrorFacts] = MappingProxyType(
+    {
+        ErrorClass.CAPTCHA: replace(
+            _REFUSAL,
+            wording=re.compile(r"(?i)验证码|安全验证|人机验证|captcha|verify"),
+            first_rest_s=600.0,
+            is_of_frequency=True,
+            is_evidence_of_pace=False,
+        ),
+        ErrorClass.LOGIN_WALL: replace(
+            _REFUSAL,
+            wording=re.compile(r"(?i)登录|登陆|visitor system|log-?\s?in|sign-?\s?in|passport"),
+            first_rest_s=900.0,
+            is_signed_out=True,
+            is_evidence_of_pace=False,
+        ),
+        ErrorClass.RATE_LIMITED: replace(
+            _REFUSAL,
+            statuses=(429,),
+            wording=re.compile(r"(?i)频繁|频率|too many|unusual traffic"),
+            first_rest_s=60.0,
+            is_of_frequency=True,
+        ),
+        ErrorClass.FORBIDDEN: replace(
+            _REFUSAL,
+            # 412: what bot guards of Chinese sites answer to a client they do not know.
+            # 432: Weibo's, to visitors without a cookie.
+            statuses=(401, 403, 412, 432),
+            first_rest_s=300.0,
+            is_signed_out=True,
+            is_of_frequency=True,
+            is_evidence_of_pace=False,
+        ),
+        ErrorClass.CONNECT: ErrorFacts(
+            search_reason=FailureReason.HOST_UNREACHABLE,
+            about_host=True,
+            is_fault=True,
+            is_lost=True,
+            is_unanswered=True,
+        ),
+        ErrorClass.TIMEOUT: ErrorFacts(is_fault=True, is_lost=True, is_unanswered=True),
+        ErrorClass.CUT_OFF: ErrorFacts(is_fault=True, is_lost=True),
+        ErrorClass.SERVER_ERROR: ErrorFacts(is_fault=True),
+        ErrorClass.NOT_FOUND: ErrorFacts(
+            statuses=(404, 410), search_reason=FailureReason.BAD_URL, final=True, is_quick_answer=True
+        ),
+        ErrorClass.OTHER_STATUS: ErrorFacts(
+            search_reason=FailureReason.BAD_URL, final=True, is_quick_answer=True
+        ),
+        ErrorClass.REDIRECTS: ErrorFacts(search_reason=FailureReason.BAD_URL, final=True),
+        ErrorClass.SCHEME_REFUSED: _NOT_ASKED,
+        ErrorClass.ADDRESS_REFUSED: _NOT_ASKED,
+        ErrorClass.ROBOTS: replace(_NOT_ASKED, search_reason=FailureReason.ROBOTS),
+        ErrorClass.BAD_RULE: ErrorFacts(search_reason=FailureReason.BAD_RULE),
+        ErrorClass.TOO_LARGE: ErrorFacts(final=True),
+        ErrorClass.BAD_CONTENT: ErrorFacts(),
+        ErrorClass.UNREADABLE: ErrorFacts(first_rest_s=600.0),
+    }
+)
+"""Consequences of each class of errors. If the wording of several classes fits a refusal, the first class counts."""
+
+_BY_STATUS = {status: error for error, facts in FACTS.items() for status in facts.statuses}
+
+
+def error_class(status: int) -> ErrorClass:
+    """Return the class of an answer whose HTTP status is no success."""
+    return _BY_STATUS.get(status, ErrorClass.SERVER_ERROR if status >= 500 else ErrorClass.OTHER_STATUS)
+
+
+class FetchError(Exception):
+    """A request that gave no usable page.
+
+    Attributes:
+        error: its class.
+        detail: one line for people: what came instead.
+        retry_after_s: what the host asked to wait, if it did.
+        response: the answer, where there was a whole one (for `failed show`).
+    """
+
+    def __init__(
+        self,
+        error: ErrorClass,
+        detail: str,
+        *,
+        retry_after_s: float | None = None,
+        response: Response | None = None,
+    ) -> None:
+        super().__init__(f"{error.value}: {detail}")
+        self.error = error
+        self.detail = detail
+        self.retry_after_s = retry_after_s
+        self.response = response

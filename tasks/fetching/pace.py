@@ -77,21 +77,6 @@ _OUTLIER = 3.0
 # Share of answers that are errors from which on they lead to a decrease.
 _TROUBLED = 0.5
 
-_FAULTS = frozenset({ErrorClass.TIMEOUT, ErrorClass.CUT_OFF, ErrorClass.CONNECT, ErrorClass.SERVER_ERROR})
-# Refusals that speak of frequency, where the host gave answers before.
-OF_FREQUENCY = frozenset({ErrorClass.RATE_LIMITED, ErrorClass.FORBIDDEN, ErrorClass.CAPTCHA})
-# No evidence about the pace: a breaker opens, or no request was made at all.
-_NO_EVIDENCE = frozenset(
-    {
-        ErrorClass.FORBIDDEN,
-        ErrorClass.CAPTCHA,
-        ErrorClass.LOGIN_WALL,
-        ErrorClass.ROBOTS,
-        ErrorClass.SCHEME_REFUSED,
-        ErrorClass.ADDRESS_REFUSED,
-    }
-)
-
 
 @dataclass(frozen=True, slots=True)
 class AnswerSample:
@@ -244,7 +229,7 @@ def address_pace_after(
     """
     pace, latency, faults, answers, _, threshold, answered = before
     error = answer.error
-    if error in OF_FREQUENCY:
+    if error is not None and error.facts.is_of_frequency:
         threshold = threshold_refused(threshold, answered, now, spacing_s)
     else:
         answered = answered.after(now)
@@ -252,7 +237,7 @@ def address_pace_after(
             threshold = threshold_borne(threshold, answered, now, spacing_s)
     if error is None:
         latency = latency_after(latency, answer.elapsed_s, now)
-    if answers < HEARD and error not in _NO_EVIDENCE:
+    if answers < HEARD and (error is None or error.facts.is_evidence_of_pace):
         answers += 1
     usual = error is None and pace.untroubled and faults.untroubled and answer.retry_after_s is None
     if not usual or gradient(latency) != 1.0:  # the usual answer is kept cheap
@@ -268,7 +253,7 @@ def faults_after(pace: Pace, answer: AnswerSample, now: float, round_s: float) -
     Args:
         round_s: length of a round.
     """
-    fault = answer.error in _FAULTS
+    fault = answer.error is not None and answer.error.facts.is_fault
     if not fault and answer.error is not None:
         return pace
     pace = _with_trouble(pace, fault)

@@ -173,7 +173,7 @@ class Visit:
                 self._fail(error)
             return None
         except FetchError as error:
-            if is_document or (self._is_own(url) and not error.error.final):
+            if is_document or (self._is_own(url) and not error.error.facts.final):
                 self._fail(error)
             log.debug("a page at %s lacks %s: %s", self._document.url, url, error)
             return error.response

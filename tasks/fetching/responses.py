@@ -8,8 +8,7 @@ from functools import lru_cache
 
 import pycurl
 
-from tasks.domain.failures import ErrorClass, FetchError
-from tasks.domain.http_statuses import error_class
+from tasks.domain.failures import ErrorClass, FetchError, error_class
 from tasks.domain.pages import Response
 
 _END = (b"\r\n", b"\n")

@@ -19,18 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 from splitter.catalog.patterns import compile_pattern
 
 from tasks.domain.address import joined, sendable
-from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.failures import FACTS, ErrorClass, FetchError
 from tasks.domain.pages import Response
-
-# The kind of a refusal by its wording; the first that fits.
-_WORDING = (
-    (ErrorClass.CAPTCHA, re.compile(r"验证码|安全验证|人机验证|captcha|verify", re.IGNORECASE)),
-    (
-        ErrorClass.LOGIN_WALL,
-        re.compile(r"登录|登陆|visitor system|log-?\s?in|sign-?\s?in|passport", re.IGNORECASE),
-    ),
-    (ErrorClass.RATE_LIMITED, re.compile(r"频繁|频率|too many|unusual traffic", re.IGNORECASE)),
-)
 
 _REDIRECT_BYTES = 20_000
 _ADDRESS = r"(https?:(?:\\?/){2}[^\"'\s<>]{1,4000})"
@@ -61,7 +51,10 @@ def check_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> Error
 
 def refusal(wording: str) -> ErrorClass:
     """Return the class of a refusal by its wording; FORBIDDEN if the wording does not show it."""
-    return next((error for error, words in _WORDING if words.search(wording)), ErrorClass.FORBIDDEN)
+    for error, facts in FACTS.items():
+        if facts.wording is not None and facts.wording.search(wording):
+            return error
+    return ErrorClass.FORBIDDEN
 
 
 def raise_if_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> None:

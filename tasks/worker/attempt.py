@@ -195,7 +195,7 @@ class Attempt:
         except FetchError as error:
             self._failures.result_error = error.error
             await self._tries.note(target.url, error)
-            self._tries.end(target, "todo", error.error, counts=not error.error.about_host)
+            self._tries.end(target, "todo", error.error, counts=not error.error.facts.about_host)
             return False
         page = read.page
         self._failures.note_page(target.url)

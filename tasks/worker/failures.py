@@ -6,12 +6,12 @@ It succeeded if it ended by itself with a page stored, with nothing left to stor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from tasks.domain.breaker import Rest, rest_s, unreachable_rest_s
 from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.host_wait import UNREACHABLE
-from tasks.fetching.pace import OF_FREQUENCY, AnswerSample
+from tasks.fetching.pace import AnswerSample
 from tasks.reading.decode import decode
 from tasks.worker.fetcher import Dependencies, NotAsked, RefusedRedirect
 
@@ -21,17 +21,6 @@ connection, or did not answer for its robots.txt, and has answered this attempt 
 
 _UNREADABLE_AFTER = 3
 """Unreadable pages in a row after which a host rests: each takes seconds of the reader that all hosts share."""
-
-_OF_RESULT_PAGE: Mapping[ErrorClass, FailureReason] = {
-    ErrorClass.CONNECT: FailureReason.HOST_UNREACHABLE,
-    ErrorClass.BAD_RULE: FailureReason.BAD_RULE,
-    ErrorClass.ROBOTS: FailureReason.ROBOTS,
-    ErrorClass.NOT_FOUND: FailureReason.BAD_URL,
-    ErrorClass.OTHER_STATUS: FailureReason.BAD_URL,
-    ErrorClass.SCHEME_REFUSED: FailureReason.BAD_URL,
-    ErrorClass.ADDRESS_REFUSED: FailureReason.BAD_URL,
-    ErrorClass.REDIRECTS: FailureReason.BAD_URL,
-}
 
 
 class Failures:
@@ -89,18 +78,18 @@ class Failures:
         self._failed_at.add(host)
         unreadable = kind is ErrorClass.UNREADABLE
         self._unreadable[host] += unreadable
-        if kind.blocks or (unreadable and self._unreadable[host] >= _UNREADABLE_AFTER):
+        if kind.facts.blocks or (unreadable and self._unreadable[host] >= _UNREADABLE_AFTER):
             rest = Rest(host, kind, self._rest_s(kind, error.retry_after_s))
             self._stopped.add(host)
             self.rests[host] = rest
             # Other attempts of this node wait at once; the store counts the refusals in a row, and decides for all.
             await deps.permits.push_back(host, deps.address, rest.seconds(1))
             observed = error.response is not None or isinstance(error, RefusedRedirect)
-            if kind in OF_FREQUENCY and not observed:
+            if kind.facts.is_of_frequency and not observed:
                 # A refusal by a page with status 200: the fetcher counted it as an answer like any other.
                 limits = deps.hosts.limits(host)
                 await deps.permits.observe(host, deps.address, limits, AnswerSample(0.0, kind))
-        elif kind in (ErrorClass.CONNECT, ErrorClass.TIMEOUT):
+        elif kind.facts.is_unanswered:
             self._unanswered[host] += 1
             if self._unreachable(host, error):
                 await self._rest_unreachable(host)
@@ -148,10 +137,8 @@ def failure_reason(
     if collected or not left:
         return None
     if result_error is not None:
-        if result_error.blocks:
-            return FailureReason.BLOCKED
-        return _OF_RESULT_PAGE.get(result_error, FailureReason.RESULT_PAGE_BROKEN)
-    if any(error.blocks for error in hit_errors):
+        return result_error.facts.search_reason
+    if any(error.facts.blocks for error in hit_errors):
         return FailureReason.BLOCKED
     if ErrorClass.CONNECT in hit_errors:
         return FailureReason.HOST_UNREACHABLE

@@ -32,7 +32,6 @@ from tasks.worker.seen import SeenPages
 from tasks.worker.settings import CrawlSettings
 
 _WITHOUT_BROWSER_S = 900.0
-_SIGNED_OUT = frozenset({ErrorClass.LOGIN_WALL, ErrorClass.FORBIDDEN})
 
 Sleep = Callable[[float], Awaitable[None]]
 AnnounceWait = Callable[[float], None]
@@ -182,7 +181,7 @@ class Fetcher:
     async def signed_in_again(self, url: str, error: FetchError) -> bool:
         """True where this refusal led to a new sign-in, so that another try may succeed."""
         sign_ins = self._deps.sign_ins
-        return sign_ins is not None and error.error in _SIGNED_OUT and await sign_ins.refused(url)
+        return sign_ins is not None and error.error.facts.is_signed_out and await sign_ins.refused(url)
 
     async def robots(self, url: str) -> RobotsRules:
         """The robots.txt of the host of `url`; fetched, with a permit, where it is not kept.

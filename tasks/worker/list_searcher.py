@@ -89,7 +89,7 @@ class ListSearcher:
                 page = await self._file(further, search=False)
             except FetchError as error:
                 await self._note_error(further, error)
-                if error.error.about_host:
+                if error.error.facts.about_host:
                     break
             else:
                 hits |= dict.fromkeys(page.hits)

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event, Thread
 from urllib.parse import urlsplit, urlunsplit
 
-from tasks.domain.http_statuses import error_class
+from tasks.domain.failures import error_class
 
 log = logging.getLogger("reviewloop.requests")
 

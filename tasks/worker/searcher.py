@@ -85,7 +85,7 @@ class Searcher:
             except WaitTooLong:
                 links.clear()
             except FetchError as error:
-                if isinstance(error, NotAsked) or error.error.about_host:
+                if isinstance(error, NotAsked) or error.error.facts.about_host:
                     links.clear()
                 if not isinstance(error, NotAsked):
                     await self._note_error(link, error)

@@ -13,9 +13,6 @@ from tasks.worker.write_buffer import WriteBuffer
 MAX_TRIES = 3
 """Tries of one target before it is given up."""
 
-_OF_PAIR = frozenset({ErrorClass.SERVER_ERROR, ErrorClass.CUT_OFF, ErrorClass.TIMEOUT})
-"""Faults that a target or a (site, node) may be the cause of."""
-
 
 class Tries:
     """Counts tries, and stores what becomes of their targets.
@@ -53,18 +50,18 @@ class Tries:
         self._failures.hit_errors.add(kind)
         await self.note(target.url, error)
         counters = self._counters
-        if isinstance(error, NotAsked) or kind in (ErrorClass.SCHEME_REFUSED, ErrorClass.ADDRESS_REFUSED):
+        if isinstance(error, NotAsked) or kind.facts.is_refused_here:
             counters.tried -= 1
             # A target that no node may request is not offered.
-            counters.responsible -= kind.final
+            counters.responsible -= kind.facts.final
         else:
             counters.failed += 1
             ended = counters.tried - counters.in_flight
             self.below_floor |= self._floor.missed(ended, ended - counters.failed)
-        if kind in _OF_PAIR and self._floor.least_share:
+        if kind.facts.is_fault_of_pair and self._floor.least_share:
             self._faults.append((target, kind))
         else:
-            self._end_try(target, kind, counts=not kind.about_host)
+            self._end_try(target, kind, counts=not kind.facts.about_host)
 
     def settle(self) -> None:
         """Store the faults that were held. Below the floor it is the pair that fails, whatever is asked: that says
@@ -92,7 +89,7 @@ class Tries:
         await self._failures.note_error(url, error)
 
     def _end_try(self, target: WorkTarget, kind: ErrorClass, *, counts: bool) -> None:
-        if kind.final:
+        if kind.facts.final:
             state = "refused"
         elif counts and target.tries + 1 >= MAX_TRIES:
             state = "given_up"

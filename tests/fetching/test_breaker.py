@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tasks.domain.backoff import backoff_s
 from tasks.domain.breaker import (
-    FIRST_REST_S,
     JITTER,
     LONGEST_ASKED_S,
     LONGEST_REST_S,
@@ -26,7 +25,7 @@ class Exact(Random):
         return 0.0
 
 
-BLOCKS = [error for error in ErrorClass if error.blocks]
+BLOCKS = [error for error in ErrorClass if error.facts.blocks]
 
 
 @pytest.mark.parametrize(
@@ -50,8 +49,9 @@ def test_a_rest_by_cause_refusals_and_what_was_asked(cause, times, asked_s, expe
 
 def test_every_refusal_has_a_rest_and_nothing_else_has():
     assert all(rest_s(cause, 1, None, Random(1)) > 0 for cause in BLOCKS)
-    with pytest.raises(KeyError):
-        rest_s(ErrorClass.NOT_FOUND, 1, None, Random(1))
+    for other in set(ErrorClass) - {*BLOCKS, ErrorClass.UNREADABLE}:
+        with pytest.raises(ValueError, match=other):
+            rest_s(other, 1, None, Random(1))
 
 
 @given(
@@ -66,7 +66,7 @@ def test_rests_never_end_before_retry_after_and_grow_until_the_cap(cause, times,
     again = rest_s(cause, times + 1, asked_s, Random(other_seed))
     assert rest >= (asked_s or 0.0)
     assert rest <= max(LONGEST_REST_S, asked_s or 0.0) * (1 + JITTER)
-    grows = FIRST_REST_S[cause] * 2**times <= LONGEST_REST_S and not asked_s
+    grows = cause.facts.first_rest_s * 2**times <= LONGEST_REST_S and not asked_s
     assert again > rest if grows else again >= rest / (1 + JITTER)
 
 

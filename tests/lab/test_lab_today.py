@@ -129,7 +129,7 @@ def test_an_engines_own_refusal_is_read_as_one(name, answer):
     response = web.refusal(parts.hostname, f"{parts.path}?{parts.query}", answer)
     with pytest.raises(FetchError) as refused:
         read_results(response.body.decode(), url, engine.results)
-    assert refused.value.error.blocks
+    assert refused.value.error.facts.blocks
 
 
 @pytest.fixture(scope="module")
@@ -170,4 +170,4 @@ def test_a_sites_refusals_are_known_to_its_rules(today, site):
         document = web.refusal(site, "/thread/1.html", answer)
         with pytest.raises(FetchError) as refused:
             read_page(document.body.decode(), f"http://{site}/thread/1.html", TODAY.rules_of(site), now=NOW)
-        assert refused.value.error.blocks
+        assert refused.value.error.facts.blocks

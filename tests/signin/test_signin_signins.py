@@ -141,7 +141,7 @@ def test_the_pages_behind_every_wall_are_collected_with_their_reviews(world):
             await signins.ensure(f"http://{site}/")
             with pytest.raises(FetchError) as refused:
                 await collected(site, False)
-            assert refused.value.error.blocks
+            assert refused.value.error.facts.blocks
             assert await collected(site, True) >= 1
 
     asyncio.run(all_sites())
