@@ -16,9 +16,7 @@ from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.density import dense_text
 from tasks.reading.extract import read_page
-from tasks.reading.lists import is_feed
 from tasks.reading.maintext import Choice, main_text, overlap
-from tasks.reading.metadata import read_metadata
 from tasks.reading.outline import outline_of
 from tasks.reading.page import Page
 
@@ -129,28 +127,6 @@ def test_broken_json_ld_is_passed_over(broken):
     assert found.choice is Choice.DENSITY
 
 
-@pytest.mark.parametrize(
-    ("title", "heading", "expected"),
-    [
-        ("牛奶胀包无人处理 - 某某投诉网", "牛奶胀包无人处理", "牛奶胀包无人处理"),
-        ("牛奶胀包无人处理_投诉_某某网", "", "牛奶胀包无人处理"),
-        ("牛奶胀包无人处理|投诉|某某网", "投诉频道", "牛奶胀包无人处理"),
-        ("投诉 - 牛奶胀包五天了还是没有人处理 - 某某网", "", "牛奶胀包五天了还是没有人处理"),
-        ("牛奶_胀包", "牛奶_胀包", "牛奶"),
-        ("lid_of_jug: report 39", "", "lid_of_jug: report 39"),
-        ("kettle - How to fill it? - Tea Q&A", "How to fill it?</h1><h1>Kettle", "How to fill it?"),
-        ("", "牛奶胀包无人处理", "牛奶胀包无人处理"),
-        ("iPhone-X屏幕坏了", "", "iPhone-X屏幕坏了"),
-        ("", "", ""),
-    ],
-)
-def test_title_without_the_site_s_name(title, heading, expected):
-    html = (
-        f"<title>{title}</title><h1>某某网</h1><h1>{heading}</h1>" if heading else f"<title>{title}</title>"
-    )
-    assert read_metadata(LexborHTMLParser(html)).title == expected
-
-
 def test_meta_tags_tell_author_and_date():
     tags = {
         "author": "someone@site.com",
@@ -191,43 +167,6 @@ FEED = """<?xml version="1.0" encoding="gb2312"?><!-- made by --><rss version="2
 <pubDate>Sat, 04 May 2013 01:15:00 GMT</pubDate></item>
 <item><title>奶粉</title><description>&lt;p&gt;很好&lt;/p&gt;</description><dc:date>2013-05-04</dc:date></item>
 <item><title></title></item></channel></rss>"""
-ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>评价</title><link href="/"/>
-<entry><id>e1</id><title>奶</title>
-<category term="x"/><author><name>李</name></author><content type="html">&lt;p&gt;好喝&lt;/p&gt;</content>
-<updated>2013-05-04T09:15:00+08:00</updated>
-</entry><entry><id>e2</id><title>只有题目</title><link href="/2"/></entry></feed>"""
-
-
-def test_rss_gives_a_review_for_each_entry():
-    found = read(FEED)
-    assert found.title == "投诉 & 评价"
-    milk, powder = found.reviews
-    assert (milk.key, milk.title, milk.author) == ("g1", "牛奶", "王")
-    assert milk.body.replace(" ", "") == "变质了，不能喝"
-    assert milk.date == datetime(2013, 5, 4, 9, 15, tzinfo=CHINA)
-    assert (powder.key, powder.body, powder.date) == ("#1", "很好", datetime(2013, 5, 4, tzinfo=CHINA))
-
-
-def test_atom_gives_a_review_for_each_entry():
-    first, second = read(ATOM).reviews
-    assert (first.key, first.title, first.body, first.author) == ("e1", "奶", "好喝", "李")
-    assert first.date == datetime(2013, 5, 4, 9, 15, tzinfo=CHINA)
-    assert (second.key, second.body) == ("e2", "只有题目")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (FEED, True),
-        (ATOM, True),
-        ("<?xml version='1.0'?><rdf:RDF>", True),
-        ("<html><body><p>the <rss> element</p>", False),
-        ("", False),
-        ("<!--" * 2000, False),
-    ],
-)
-def test_feeds_are_told_by_their_root(text, expected):
-    assert is_feed(text) is expected
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -321,21 +260,3 @@ def test_rules_are_records_or_main_text(rules, said):
 def test_main_text_in_a_catalog():
     catalog = parse_catalog(CATALOG.format(rules="{main_text: true, blocked: [验证码]}"), "t.yaml")
     assert catalog.rules_of("a.cn").main_text
-
-
-def test_entries_of_a_feed_with_doubled_or_overlong_ids_get_their_place():
-    entry = "<item><title>t</title><description>{}</description><guid>{}</guid></item>"
-    entries = (
-        entry.format("a", "1"),
-        entry.format("b", "1"),
-        entry.format("c", "x" * 201),
-        entry.format("d", "2"),
-    )
-    feed = f"<rss><channel><title>f</title>{''.join(entries)}</channel></rss>"
-    read = read_page(feed, "http://a.cn/", PageRules(main_text=True), now=datetime(2026, 1, 1, tzinfo=UTC))
-    assert [(review.key, review.body) for review in read.reviews] == [
-        ("1", "a"),
-        ("#1", "b"),
-        ("#2", "c"),
-        ("2", "d"),
-    ]

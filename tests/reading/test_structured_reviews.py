@@ -3,8 +3,6 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
-
 from splitter.catalog.rules import PageRules
 from tasks.reading.extract import read_page
 
@@ -63,16 +61,6 @@ def test_reviews_of_a_product():
     assert (second.key, second.author, second.body, second.rating) == ("#1", "小红", "包装漏了。", None)
 
 
-def test_a_graph_and_types_by_address():
-    graph = {
-        "@graph": [
-            {"@type": "http://schema.org/UserReview", "description": "很好喝。", "author": [{"name": "甲"}]}
-        ]
-    }
-    (review,) = read(page(graph, body="schema.org")).reviews
-    assert (review.author, review.body) == ("甲", "很好喝。")
-
-
 def test_microdata():
     body = """
     <div itemscope itemtype="https://schema.org/Product"><span itemprop="name">高钙牛奶</span>
@@ -111,44 +99,3 @@ def test_a_thread_with_its_answers():
         ("楼主", "刚买的就过期了。"),
         ("二楼", "我也是。"),
     ]
-
-
-@pytest.mark.parametrize("kind", ["NewsArticle", "FAQPage"])
-def test_what_is_one_text_stays_one(kind):
-    comment = {"@type": "Answer", "text": "这是店家的回答。"}
-    one = {"@context": "https://schema.org", "@type": kind, "headline": "高钙牛奶", "mainEntity": comment}
-    text = "消费者反映，这款牛奶在保质期内结块，商家拒绝退款。记者联系了厂家，对方表示会尽快处理此事。" * 8
-    (review,) = read(page(one, body=f"<p>{text}</p>")).reviews
-    assert review.body.startswith("消费者反映")
-
-
-@pytest.mark.parametrize("script", ["{", '[[[[[[[[[[["schema.org"]]]]]]]]]]]', '{"@type": 5, "text": []}'])
-def test_broken_data_is_passed_over(script):
-    text = "消费者反映，这款牛奶在保质期内结块，商家拒绝退款。" * 8
-    broken = f'<script type="application/ld+json">{script} schema.org</script><p>{text}</p>'
-    (review,) = read(page(body=broken)).reviews
-    assert review.body.startswith("消费者反映")
-
-
-@pytest.mark.parametrize(
-    ("said", "read_as"),
-    [
-        ("Went bad.\n\n\tNo answer yet.", "Went bad.\nNo answer yet."),
-        ("<p>Went\nbad.</p><p>No <b>answer</b> yet.</p>", "Went bad.\nNo answer yet."),
-        ("Went bad.<br>No answer", "Went bad.\nNo answer"),
-        ('<a\nclass="x"></a>Went bad.\nNo answer', "Went bad.\nNo answer"),
-        ("Went &lt; bad.\nNo answer", "Went < bad.\nNo answer"),
-    ],
-)
-def test_a_scripted_text_keeps_its_lines(said: str, read_as: str) -> None:
-    posts = [
-        {
-            "@context": "https://schema.org",
-            "@type": "Comment",
-            "author": name,
-            "datePublished": "2025-12-01",
-            "text": said,
-        }
-        for name in ("Ann", "Bo")
-    ]
-    assert read(page(*posts)).reviews[0].body == read_as
