@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from splitter.keywords import MAX_KEYWORDS, Choice, choose, least_score, odds_of, scores_of
+from splitter.candidates import least_score, odds_of, scores_of
+from splitter.keywords import MAX_KEYWORDS, Choice, choose
 from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import amounts_in, asides_in, normalize
 from splitter.word_weight import Identity, identity_of

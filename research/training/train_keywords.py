@@ -15,6 +15,7 @@ from pathlib import Path
 from research.tools.titles import PARTS, Title, conll, dairy
 from research.training.logistic import fitted
 from research.training.public_titles import place_words, run_training
+from splitter.candidates import candidates, name_words
 from splitter.keyword_classifier import (
     Odds,
     opening_trait,
@@ -22,7 +23,6 @@ from splitter.keyword_classifier import (
     traits_beside,
     word_traits,
 )
-from splitter.keywords import candidates, name_words
 from splitter.normalize import drop_asides, normalize
 
 LEAST, PENALTY = 3, 1.5

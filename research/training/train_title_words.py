@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from research.training.public_titles import Marked, place_words, public_titles, run_training
-from splitter.keywords import name_words
+from splitter.candidates import name_words
 from splitter.normalize import drop_asides, normalize
 
 ENOUGH = 3

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from research.tools.pagetruth import SAMPLES
 from research.tools.titles import dairy
 from research.training.train_keywords import traits_of
+from splitter.candidates import candidates
 from splitter.keyword_classifier import classifier
-from splitter.keywords import candidates
 from splitter.normalize import drop_amounts, normalize
 from splitter.words import words_of
 
