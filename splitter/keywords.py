@@ -21,6 +21,8 @@ from splitter.candidates import (
     product_words,
     scores_of,
 )
+from splitter.catalog.names import Category
+from splitter.category import guess_category
 from splitter.errors import ProductNameError
 from splitter.keyword_classifier import Odds
 from splitter.lexicon import Role, is_brand, lexicon, roles
@@ -305,11 +307,13 @@ class ProductQuery:
         keywords: of the name; at least one.
         aliases: the keywords with another product word (`keyword_sets_of`), and of each alternative name its own. Each
             is searched by itself, on every site, within the product's task.
+        category: steers it to sites; `None`: unknown.
     """
 
     product: str
     keywords: KeywordSet
     aliases: tuple[KeywordSet, ...] = ()
+    category: Category | None = None
 
     @property
     def keyword_sets(self) -> tuple[KeywordSet, ...]:
@@ -320,16 +324,29 @@ class ProductQuery:
         return tuple(different.values())
 
 
-def product_query(name: str, *, keywords: Sequence[str] = (), aliases: Sequence[str] = ()) -> ProductQuery:
-    """Makes a query of a product name.
+def product_query(
+    name: str,
+    *,
+    keywords: Sequence[str] = (),
+    aliases: Sequence[str] = (),
+    category: Category | None = None,
+) -> ProductQuery:
+    """Make the query of a product name.
 
     Args:
         name: as a person wrote it.
         keywords: given instead of those found in the name.
         aliases: alternative names of the product.
+        category: given instead of the one that the name suggests.
 
     Raises:
         ProductNameError: the name or an alias is empty, over 200 characters, or leaves no keyword.
     """
-    own = (keywords_of(name, override=keywords),) if keywords else keyword_sets_of(name)
-    return ProductQuery(name.strip(), own[0], (*own[1:], *(keywords_of(alias) for alias in aliases)))
+    if keywords:
+        own: tuple[KeywordSet, ...] = (keywords_of(name, override=keywords),)
+    else:
+        own = keyword_sets_of(name)
+    others = (*own[1:], *(keywords_of(alias) for alias in aliases))
+    if category is None:
+        category = guess_category(name, own[0])
+    return ProductQuery(name.strip(), own[0], others, category)

@@ -47,7 +47,7 @@ def normalize(text: str) -> str:
         if not text.isprintable() or not text.isascii():
             text = text.translate(_KEPT)
     if _may_be_traditional(text):
-        text = _zhconv().convert(text, "zh-hans")
+        text = _zhconv().convert(text, "zh-hans").replace("哪咤", "哪吒")
     return " ".join(text.split())
 
 

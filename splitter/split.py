@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from splitter.catalog.model import Catalog
-from splitter.catalog.names import Kind
-from splitter.errors import InputError, ProductNameError
-from splitter.keywords import KeywordSet, ProductQuery, product_query
+from splitter.catalog.names import Category, Kind
+from splitter.errors import InputError
+from splitter.keywords import KeywordSet, ProductQuery
 from splitter.urls import list_url, search_url
 
 _Item = TypeVar("_Item")
@@ -52,20 +52,12 @@ class SearchUrl:
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedName:
-    """A name that gives no query, and why."""
-
-    product: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class SearchScope:
     """The search URLs to make of every product: on which sites, how many pages.
 
     Attributes:
         catalog: engines and sites.
-        sites: domains to ask; empty: every site of the catalog.
+        sites: domains to ask; empty: the sites of the product's category.
         pages: result pages of each site; None: each site's own number.
         no_site: ask each engine once, without restriction to a site.
         no_paging: leave the parameters of paging out, so one URL of each keyword set.
@@ -86,9 +78,11 @@ class SearchScope:
         if self.pages is not None and self.pages < 1:
             raise InputError(f"pages {self.pages}: at least 1 is asked")
 
-    def tasks(self) -> tuple[str, ...]:
-        """The sites that get a task; without restriction, the first site of each engine stands for it."""
-        sites = tuple(dict.fromkeys(self.sites)) or tuple(self.catalog.sites)
+    def tasks(self, category: Category | None) -> tuple[str, ...]:
+        """Return the sites that get a task; without restriction, the first site of each engine stands for it."""
+        sites = tuple(self.catalog.sites_for(None, category))
+        if self.sites:
+            sites = tuple(dict.fromkeys(self.sites))
         if not self.no_site:
             return sites
         first: dict[str, str] = {}
@@ -97,29 +91,9 @@ class SearchScope:
         return tuple(first.values())
 
 
-def split(
-    scope: SearchScope, names: Iterable[str], *, keywords: Sequence[str] = (), aliases: Sequence[str] = ()
-) -> Iterator[SearchUrl | RefusedName]:
-    """Splits products into search URLs; a name that gives none is yielded as refused and the rest goes on.
-
-    Args:
-        scope: sites and pages.
-        names: product names.
-        keywords: given instead of those found in the names.
-        aliases: alternative names of the products.
-    """
-    for name in names:
-        try:
-            query = product_query(name, keywords=keywords, aliases=aliases)
-        except ProductNameError as error:
-            yield RefusedName(name, str(error))
-        else:
-            yield from urls_of(scope, query)
-
-
 def urls_of(scope: SearchScope, query: ProductQuery) -> Iterator[SearchUrl]:
     """Every search URL of a product: task by task, chunk by chunk, page by page."""
-    for site in scope.tasks():
+    for site in scope.tasks(query.category):
         for number, chunk in enumerate(task_chunks(scope, site, query), 1):
             for page in chunk:
                 yield SearchUrl(

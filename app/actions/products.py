@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from splitter.category import guess_category
 from splitter.errors import InputError
 from splitter.keywords import product_query
 from splitter.normalize import split_list, split_words
@@ -70,7 +69,7 @@ def new_product(
         priority=priority,
         pages=pages,
         recrawl_every=recrawl,
-        category=guess_category(query.keywords),
+        category=query.category,
         sites=sites,
         line=line,
     )

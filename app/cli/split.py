@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import TextIO
@@ -14,11 +14,11 @@ import click
 from app.cli.options import group_option, in_groups, json_option, keyword_list, sites_option
 from app.cli.output import printed, table
 from app.run.settings import load_settings
+from splitter.catalog.names import Category
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
-from splitter.keywords import KeywordSet, product_query
-from splitter.split import RefusedName, SearchScope, SearchUrl
-from splitter.split import split as search_urls
+from splitter.keywords import ProductQuery, product_query
+from splitter.split import SearchScope, SearchUrl, urls_of
 
 _MOST_LISTED = 12
 """Search URLs of a name up to which each is printed."""
@@ -32,6 +32,11 @@ _MOST_LISTED = 12
 @click.option("--keywords", metavar="W,W", help="AND keywords to use instead of those found (with one NAME).")
 @click.option(
     "--alias", "aliases", metavar="NAME", multiple=True, help="Another name of the product (with one NAME)."
+)
+@click.option(
+    "--category",
+    type=click.Choice([one.value for one in Category]),
+    help="Ask the sites of this category instead of the one that each name suggests.",
 )
 @sites_option
 @click.option(
@@ -52,6 +57,7 @@ def split(
     source: TextIO | None,
     keywords: str | None,
     aliases: tuple[str, ...],
+    category: str | None,
     sites: str | None,
     pages: int | None,
     only: tuple[str, ...],
@@ -64,8 +70,9 @@ def split(
     """Show the keywords and search URLs of product names.
 
     NAME is a product as people write it; - reads names from standard input, one a line. A name that gives no
-    query is refused on standard error, the others go on, and the exit status is then 2. Of many search URLs the first
-    of each engine is shown; --json prints one object a line for each of them.
+    query is refused on standard error, the others go on, and the exit status is then 2. A name is searched at the sites
+    of its category; one whose category is unknown, at general sites. --site and --group choose sites instead. Of many
+    search URLs the first of each engine is shown; --json prints one object a line for each of them.
 
     \b
     Examples:
@@ -74,6 +81,7 @@ def split(
       reviewloop split 特仑苏 --group complaints
       reviewloop split --no-site --no-paging 蒙牛早餐奶
       reviewloop split --keywords 雀巢,奶粉 雀巢怡养
+      reviewloop split --category app 无名氏
       reviewloop split --json --file products.txt
       reviewloop split --explain 吉利汽车帝豪
     """
@@ -82,12 +90,25 @@ def split(
     scope = SearchScope(catalog, chosen, pages, no_site, no_paging)
     given = list(_names(names, source))
     words = keyword_list(keywords, aliases, given)
-    if not explained:
-        refused = _print_urls(search_urls(scope, given, keywords=words, aliases=aliases), as_json)
-    elif words or aliases:
+    if explained and (words or aliases):
         raise InputError("--explain shows how keywords are found: leave --keywords and --alias out")
-    else:
-        refused = _print_explained(given, as_json)
+    refused = False
+    for name in given:
+        try:
+            query = product_query(
+                name,
+                keywords=words,
+                aliases=aliases,
+                category=Category(category) if category else None,
+            )
+        except ProductNameError as error:
+            refused = True
+            click.echo(f"refused: {error}", err=True)
+            continue
+        if explained:
+            _print_explained(query, as_json)
+        else:
+            _print_urls(query, list(urls_of(scope, query)), as_json)
     if refused:
         sys.exit(2)
 
@@ -113,37 +134,30 @@ def _lines(source: TextIO) -> Iterator[str]:
         raise InputError(f"{source.name}: not UTF-8; save the file as UTF-8") from error
 
 
-def _print_urls(results: Iterable[SearchUrl | RefusedName], as_json: bool) -> int:
-    """Print search URLs, for people under their product and keywords; returns how many names were refused."""
-    refused = 0
-    for _, of_name in groupby(results, key=lambda result: result.product):
-        urls: list[SearchUrl] = []
-        for result in of_name:
-            if isinstance(result, RefusedName):
-                refused += 1
-                _print_refused(result)
-            elif as_json:
-                click.echo(json.dumps(asdict(result), ensure_ascii=False))
-            else:
-                urls.append(result)
-        if len(urls) > _MOST_LISTED:
-            _print_by_engine(urls)
-        else:
-            _print_each(urls)
-    return refused
+def _print_urls(query: ProductQuery, urls: Sequence[SearchUrl], as_json: bool) -> None:
+    """Print the search URLs of a name, for people under its keywords."""
+    if as_json:
+        for url in urls:
+            click.echo(json.dumps(asdict(url), ensure_ascii=False))
+    elif not urls:
+        _print_queries(query)
+        click.echo("  no site of the catalog is for its category; --category and --site choose others")
+    elif len(urls) > _MOST_LISTED:
+        _print_by_engine(query, urls)
+    else:
+        _print_each(query, urls)
 
 
-def _print_each(urls: Iterable[SearchUrl]) -> None:
+def _print_each(query: ProductQuery, urls: Sequence[SearchUrl]) -> None:
     for keywords, searches in groupby(urls, key=lambda url: url.keywords):
-        shown = list(searches)
-        click.echo(f"{shown[0].product} -> {'&'.join(keywords)}")
-        for url in shown:
+        click.echo(f"{query.product} -> {'&'.join(keywords)}{_category(query)}")
+        for url in searches:
             click.echo(f"  {_place(url)}: {url.url}")
 
 
-def _print_by_engine(urls: Sequence[SearchUrl]) -> None:
+def _print_by_engine(query: ProductQuery, urls: Sequence[SearchUrl]) -> None:
     """Print the queries of a name, and of each engine its sites and its first search URL."""
-    _print_queries(urls[0].product, list(dict.fromkeys(url.keywords for url in urls)))
+    _print_queries(query)
     by_engine: dict[str, list[SearchUrl]] = {}
     for url in urls:
         by_engine.setdefault(url.engine, []).append(url)
@@ -156,10 +170,15 @@ def _print_by_engine(urls: Sequence[SearchUrl]) -> None:
     click.echo(f"  {len(urls)} search URLs; --json prints each of them, --site NAME those of a site")
 
 
-def _print_queries(name: str, queries: Sequence[KeywordSet]) -> None:
-    click.echo(f"{name} -> {'&'.join(queries[0])}")
-    for number, keywords in enumerate(queries[1:], 2):
+def _print_queries(query: ProductQuery) -> None:
+    first, *others = query.keyword_sets
+    click.echo(f"{query.product} -> {'&'.join(first)}{_category(query)}")
+    for number, keywords in enumerate(others, 2):
         click.echo(f"  query {number}: {'&'.join(keywords)}")
+
+
+def _category(query: ProductQuery) -> str:
+    return f" ({query.category or 'category unknown: general sites'})"
 
 
 def _place(url: SearchUrl) -> str:
@@ -167,30 +186,19 @@ def _place(url: SearchUrl) -> str:
     return f"{url.site or f'({url.engine})'}{page}"
 
 
-def _print_explained(names: Iterable[str], as_json: bool) -> int:
-    """Print each word of each name with its role and score; returns how many names were refused."""
-    refused = 0
-    for name in names:
-        try:
-            queries, words = product_query(name).keyword_sets, explain(name)
-        except ProductNameError as error:
-            refused += 1
-            _print_refused(RefusedName(name, str(error)))
-            continue
-        if as_json:
-            line = {
-                "product": name,
-                "keywords": queries[0],
-                "later_queries": queries[1:],
-                "words": [asdict(word) for word in words],
-            }
-            click.echo(json.dumps(line, ensure_ascii=False))
-            continue
-        _print_queries(name, queries)
-        rows = ((word.word, word.role, word.score, "yes" if word.kept else "no", word.why) for word in words)
-        printed().print(table(("word", "role", "score", "kept", "why"), rows))
-    return refused
-
-
-def _print_refused(refused: RefusedName) -> None:
-    click.echo(f"refused: {refused.message}", err=True)
+def _print_explained(query: ProductQuery, as_json: bool) -> None:
+    """Print each word of a name with its role and score."""
+    words = explain(query.product)
+    if as_json:
+        line = {
+            "product": query.product,
+            "category": query.category,
+            "keywords": query.keyword_sets[0],
+            "later_queries": query.keyword_sets[1:],
+            "words": [asdict(word) for word in words],
+        }
+        click.echo(json.dumps(line, ensure_ascii=False))
+        return
+    _print_queries(query)
+    rows = ((word.word, word.role, word.score, "yes" if word.kept else "no", word.why) for word in words)
+    printed().print(table(("word", "role", "score", "kept", "why"), rows))

@@ -133,7 +133,7 @@ class Site(Entry):
     Attributes:
         title: its name for people.
         group: kind of the site; None: unknown.
-        categories: categories of the products to search there; none: all. A product without one is searched there.
+        categories: categories of the products to search there; none: all products, and those without a category.
         engine: name of its engine.
         rules: name of the page rules its pages are read with.
         encoding: what its pages are in where neither headers nor pages say it; empty: unknown.
@@ -194,13 +194,14 @@ class Catalog(Entry):
         return self.engines[self.sites[site].engine]
 
     def sites_for(self, only: Collection[str] | None, category: str | None) -> list[str]:
-        """Return the sites at which a product is looked for: `only` those that a person chose, else by its category."""
+        """Return the sites at which a product is looked for: `only` those that a person chose, else by its category.
+
+        A product without a category is looked for at general sites: those that list no categories.
+        """
         if only is not None:
             return [name for name in self.sites if name in only]
         return [
-            name
-            for name, site in self.sites.items()
-            if not category or not site.categories or category in site.categories
+            name for name, site in self.sites.items() if not site.categories or category in site.categories
         ]
 
     def most_hits(self, engine: str) -> int:

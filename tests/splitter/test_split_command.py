@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli.main import cli
+from splitter.lexicon import data
 
 
 def run(*arguments, stdin=None, catalog="paper-2014"):
@@ -63,3 +64,40 @@ def test_wrong_input_is_told(arguments, said):
     assert result.exit_code == 2
     assert said in result.stderr
     assert not result.stdout
+
+
+def test_a_name_is_searched_at_the_sites_of_its_category():
+    def asked(*arguments):
+        result = run(*arguments, "--no-paging", "--json", catalog="today")
+        assert result.exit_code == 0, result.output
+        return {json.loads(line)["site"] for line in result.stdout.splitlines()}
+
+    game = asked("王者荣耀")
+    assert "apps.apple.com" in game
+    unknown = asked("无名氏")
+    assert "apps.apple.com" not in unknown
+    assert "12365auto.com" not in unknown
+    assert unknown < game
+    assert "12365auto.com" in asked("无名氏", "--category", "car")
+    assert asked("无名氏", "--site", "qctsw.com") == {"qctsw.com"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "category"),
+    [(("王者荣耀",), "app"), (("无名氏",), None), (("无名氏", "--category", "car"), "car")],
+)
+def test_the_category_of_a_name_is_shown(arguments, category):
+    explained = json.loads(run(*arguments, "--explain", "--json").stdout)
+    assert explained["category"] == category
+    assert f"({category or 'category unknown'}" in run(*arguments, "--site", "cca.org.cn").stdout
+
+
+def test_a_catalog_without_a_site_for_a_category_is_told(tmp_path):
+    catalog = tmp_path / "cars.yaml"
+    text = data("paper-2014.yaml")
+    line = next(one for one in text.splitlines() if one.startswith("  cca.org.cn:"))
+    head, _, rest = text.partition("sites:\n")
+    catalog.write_text(f"{head}sites:\n{line.replace('{', '{categories: [car], ', 1)}\n", "utf-8")
+    assert rest
+    assert "no site" in run("光明高钙牛奶", catalog=str(catalog)).stdout
+    assert "cca.org.cn" in run("小米SU7", catalog=str(catalog)).stdout

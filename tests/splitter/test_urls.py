@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from splitter.catalog.load import builtin
 from splitter.errors import InputError
 from splitter.keywords import ProductQuery
-from splitter.split import SearchScope, SearchUrl, chunks, split, urls_of
+from splitter.split import SearchScope, chunks, urls_of
 from splitter.urls import search_url
 
 CATALOG = builtin("paper-2014")
@@ -86,7 +86,7 @@ def test_chunks_hold_the_list(items, size):
 def test_every_site_gets_its_pages_in_chunks():
     site = CATALOG.sites["cca.org.cn"].model_copy(update={"pages": 5, "chunk_pages": 2})
     catalog = CATALOG.model_copy(update={"sites": {**CATALOG.sites, "cca.org.cn": site}})
-    found = [url for url in split(SearchScope(catalog), ["特仑苏"]) if isinstance(url, SearchUrl)]
+    found = list(urls_of(SearchScope(catalog), ProductQuery("特仑苏", ("蒙牛", "特仑苏"))))
     assert len(found) == 34 + 5
     assert [url.chunk for url in found if url.site == "cca.org.cn"] == [1, 1, 2, 2, 3]
     assert len({url.url for url in found}) == len(found)
@@ -99,7 +99,7 @@ def test_without_site_nothing_repeats():
 
 
 def test_a_plan_knows_its_sites():
-    assert SearchScope(CATALOG, sites=("weibo.com", "weibo.com")).tasks() == ("weibo.com",)
+    assert SearchScope(CATALOG, sites=("weibo.com", "weibo.com")).tasks(None) == ("weibo.com",)
     with pytest.raises(InputError, match=r"no site nowhere\.cn"):
         SearchScope(CATALOG, sites=("nowhere.cn",))
     with pytest.raises(InputError, match="at least 1"):

@@ -21,8 +21,9 @@ from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.catalog.names import Category
 from splitter.errors import InputError
+from splitter.keywords import product_query
 from splitter.normalize import split_list, split_words
-from splitter.split import SearchScope, SearchUrl, split
+from splitter.split import SearchScope, urls_of
 from tasks.store.content.products import NewProduct, ProductEdit
 from tasks.store.queries import products as product_queries
 from tasks.store.sql.transaction import Transaction
@@ -151,10 +152,9 @@ def _urls(page: Here, draft: Draft) -> list[tuple[str, str]]:
     if not draft.wanted:
         return []
     first = draft.wanted[0]
-    scope = SearchScope(page.context.catalog, pages=1)
-    made = split(scope, [first.name], keywords=first.own_keywords)
-    shown = (one for one in made if isinstance(one, SearchUrl))
-    return [(one.site or "", one.url) for one in islice(shown, _URLS_SHOWN)]
+    query = product_query(first.name, keywords=first.own_keywords)
+    made = urls_of(SearchScope(page.context.catalog, pages=1), query)
+    return [(one.site or "", one.url) for one in islice(made, _URLS_SHOWN)]
 
 
 def _draft(read: Sequence[NewProduct | RefusedProduct]) -> Draft:

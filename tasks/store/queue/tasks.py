@@ -48,7 +48,7 @@ class VirtualTask:
     Attributes:
         own_keywords: a person chose the keywords.
         sites: only these; None = those of its category.
-        category: of the product; None = unknown, so all sites.
+        category: of the product; None = unknown, so general sites.
     """
 
     id: int

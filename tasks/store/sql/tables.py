@@ -118,7 +118,7 @@ products = _table(
     _count("priority"),
     Column("pages", Integer),  # result pages a site; null = the site's own
     _time("created_at", nullable=False),
-    Column("category", String(20)),  # of splitter.catalog.names.Category; null: unknown, so all sites
+    Column("category", String(20)),  # of splitter.catalog.names.Category; null: unknown, so general sites
     # splitter.normalize.name_key; versions before 0.10.0 took names that differ by case for two products.
     Column("name_key", Text, nullable=False, server_default=text("''"), index=True),
 )
