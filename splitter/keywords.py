@@ -342,10 +342,7 @@ def product_query(
     Raises:
         ProductNameError: the name or an alias is empty, over 200 characters, or leaves no keyword.
     """
-    if keywords:
-        own: tuple[KeywordSet, ...] = (keywords_of(name, override=keywords),)
-    else:
-        own = keyword_sets_of(name)
+    own = (keywords_of(name, override=keywords),) if keywords else keyword_sets_of(name)
     others = (*own[1:], *(keywords_of(alias) for alias in aliases))
     if category is None:
         category = guess_category(name, own[0])
