@@ -70,7 +70,10 @@ PACKAGES = {
     "app/actions": (411, ""),
     "app/cli": (4_893, ""),
     "app/files": (656, ""),
-    "app/importing": (794, ""),
+    "app/importing": (
+        794,
+        "Tells lists of names from settings, code, logs and prose, and reads markers of lists.",
+    ),
     "app/lab": (1_540, ""),
     "app/reports": (669, ""),
     "app/run": (2_823, ""),

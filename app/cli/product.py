@@ -119,11 +119,18 @@ def add(
     metavar="NAME",
     help="The column of the names if it is not recognised: its header or its letter.",
 )
+@click.option("--as-list", is_flag=True, help="Each line is a name, whatever it looks like.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be added; nothing is changed.")
 @db_option
 @json_option
 def import_(
-    file: BinaryIO, choice: TableChoice, column: str | None, dry_run: bool, db: str | None, as_json: bool
+    file: BinaryIO,
+    choice: TableChoice,
+    column: str | None,
+    as_list: bool,
+    dry_run: bool,
+    db: str | None,
+    as_json: bool,
 ) -> None:
     """Add the products of FILE (- for standard input): CSV, xlsx, or one name a line.
 
@@ -131,6 +138,7 @@ def import_(
     recrawl. Its sheet and its header are found by these words, also below titles. Commas, semicolons or tabs separate
     columns. Within a cell, any of , ， 、 ; ； | separates keywords and aliases; without one of these, blanks separate
     keywords. UTF-8, UTF-16 and GB18030 (GBK) are read. Refused lines are listed with the reason; the others are added.
+    Numbers and bullets before names are left out. Settings, code, logs, markup and prose are refused as a whole.
 
     \b
     Example, products.csv:
@@ -140,7 +148,7 @@ def import_(
     """
     origin = str(getattr(file, "name", "standard input"))
     with rereadable(file) as data:
-        found, lines = open_product_file(data, origin, choice, column)
+        found, lines = open_product_file(data, origin, choice, column, as_list=as_list)
         found.check()
         if found.columns:
             say_columns(origin, found, found.columns)

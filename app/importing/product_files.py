@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import BinaryIO
 
 from app.files.table_files import BadRow, encoding_of, opened_text
 from app.files.xlsx_reader import COLUMNS, MOST_UNPACKED
+from app.importing.name_lists import LOOKED_AT, are_numbered, read_names, refuse_other_text
 from app.importing.sheets import (
     FieldPlaces,
     FoundTable,
@@ -34,6 +36,12 @@ _FIELDS = {
 }
 """Names of columns, as `plain_name` gives them, by field."""
 
+_NAME_TABLE = "Name sheet, header row (0: none) and column: --sheet, --header-row, --column"
+_RIGHT = (
+    "Give one name a line, or a table with a column 商品名称 or name. "
+    "--as-list, or its box in the browser, takes each line as a name"
+)
+
 Line = tuple[int, Mapping[str, str], str]
 """A line of a file of products: its number, its cells by field, and why it can't be read if it can't."""
 
@@ -43,6 +51,8 @@ def open_product_file(
     origin: str,
     choice: TableChoice | None = None,
     column: str | None = None,
+    *,
+    as_list: bool = False,
     most_unpacked: int = MOST_UNPACKED,
 ) -> tuple[FoundTable, Iterator[Line]]:
     """Find the table of a file of products, and return it with its lines, which are read as they are asked for.
@@ -54,11 +64,16 @@ def open_product_file(
     Args:
         file: stays open as long as lines are read.
         column: the name of the column of names, or its letter.
+        as_list: each line of a text is a name, whatever it looks like.
 
     Raises:
-        InputError: the file can't be read, exceeds a limit, or has no column that is known to hold names.
+        InputError: the file can't be read, exceeds a limit, has no column that is known to hold names, or holds
+            another text than a list or a table.
     """
     choice = choice or TableChoice()
+    is_chosen = column is not None or choice != TableChoice()
+    if as_list and is_chosen:
+        raise InputError("--as-list can't stand beside --sheet, --header-row and --column")
 
     def find_fields(names: Sequence[str]) -> FieldPlaces:
         return _find_fields(names, column, is_letter=choice.header_row is not None)
@@ -67,12 +82,16 @@ def open_product_file(
     if not found.sample:
         return found, iter(())
     widths = [len(row.places()) for row in found.sample]
-    if not found.fields and column is None and choice.header_row is None:
-        if not found.table.sheet and sum(width > 1 for width in widths) * 2 <= len(widths):
-            return found, _plain(file, origin)
-        if max(widths) == 1:
-            [place, *others] = {place for row in found.sample for place in row.places()}
-            found = found if others else replace(found, fields={"name": place})
+    is_text = not found.table.sheet
+    if as_list and not is_text:
+        raise InputError(f"{origin}: is a workbook, no text. {_NAME_TABLE}")
+    if as_list or (is_text and not is_chosen and _is_list(found, file, origin)):
+        return replace(found, names=(), fields={}, header_row=0), _read_list(file, origin)
+    if not is_chosen:
+        _check_names(found, origin)
+    if not found.fields and column is None and choice.header_row is None and max(widths) == 1:
+        [place, *others] = {place for row in found.sample for place in row.places()}
+        found = found if others else replace(found, fields={"name": place})
     if choice.header_row == 0:
         found = replace(found, fields=find_fields(()))
     if not found.fields:
@@ -82,7 +101,7 @@ def open_product_file(
         raise InputError(
             f"{origin}: no column {looked_for} is found; {sheet}row {row.line} holds "
             f"{list_names([*filter(None, row.cells)])}. "
-            "Name sheet, header row (0: none) and column: --sheet, --header-row, --column"
+            f"{_NAME_TABLE}"
         )
     return found, _rows(found)
 
@@ -122,10 +141,62 @@ def _rows(found: FoundTable) -> Iterator[Line]:
             yield row.line, {field: row.cell(place) for field, place in found.fields.items()}, ""
 
 
-def _plain(file: BinaryIO, origin: str) -> Iterator[Line]:
+def _is_list(found: FoundTable, file: BinaryIO, origin: str) -> bool:
+    """Return True if a text has one name a line. Raises InputError if it is neither a list nor a table."""
+    wide = sum(len(row.places()) > 1 for row in found.sample)
+    if found.fields and (len(found.fields) > 1 or wide):
+        return False
+    refuse_other_text(_lines(file, origin), origin, _RIGHT)
+    is_numbered = are_numbered([line for _, line in _list_head(file, origin)])
+    return not found.fields and (wide * 2 <= len(found.sample) or is_numbered)
+
+
+def _check_names(found: FoundTable, origin: str) -> None:
+    """Refuse a table whose names are lines of settings, code or markup, in which words of a header occur."""
+    entry = found.fields.get("name", 0)
+    header = [(row.line, ",".join(row.cells)) for row in found.sample if row.line == found.header_row]
+    names = [
+        (row.line, row.cell(entry)) for row in found.sample if row.line > found.last_row and row.cell(entry)
+    ]
+    refuse_other_text([*header, *names], origin, _RIGHT, prose=found.header_row == 0)
+
+
+def _read_list(file: BinaryIO, origin: str) -> Iterator[Line]:
     encoding = encoding_of(file, origin)
-    with opened_text(file, encoding) as text:
-        for number, line in enumerate(text, 1):
-            name = line.strip()
-            if name and not name.startswith("#"):
-                yield number, {"name": name}, encoding.find_fault(name)
+    is_numbered = are_numbered([line for _, line in _list_head(file, origin)])
+    for number, name in read_names(_lines(file, origin), numbered=is_numbered):
+        if not is_foot(name):
+            yield number, {"name": name}, encoding.find_fault(name)
+
+
+def read_typed_names(text: str, origin: str, *, as_list: bool) -> list[str]:
+    """Return the names that a person typed or pasted, one a line.
+
+    Args:
+        as_list: each line is a name, whatever it looks like.
+
+    Raises:
+        InputError: the lines are those of another text.
+    """
+    lines = list(_number_lines(text.splitlines()))
+    if not as_list:
+        refuse_other_text(lines, origin, _RIGHT)
+    is_numbered = are_numbered([line for _, line in lines])
+    return [name for _, name in read_names(lines, numbered=is_numbered)]
+
+
+def _list_head(file: BinaryIO, origin: str) -> list[tuple[int, str]]:
+    return list(islice(_lines(file, origin), LOOKED_AT))
+
+
+def _lines(file: BinaryIO, origin: str) -> Iterator[tuple[int, str]]:
+    with opened_text(file, encoding_of(file, origin)) as text:
+        yield from _number_lines(text)
+
+
+def _number_lines(text: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers, without blank ones and comments."""
+    for number, line in enumerate(text, 1):
+        stripped = line.strip()
+        if stripped and not stripped.startswith("#"):
+            yield number, stripped

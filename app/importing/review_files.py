@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from app.files.table_files import BadRow, encoding_of, head_of, is_workbook, opened_text
+from app.importing.name_lists import refuse_other_text
 from app.importing.review_columns import review_fields
 from app.importing.sheets import FoundTable, TableChoice, find_table
 from splitter.errors import InputError
@@ -19,6 +20,8 @@ _DEEPEST = 3
 """Objects within objects whose values are columns of their own."""
 _LOOKED_AT = 100
 """Lines at the beginning of a file of JSON whose keys are its columns."""
+
+_RIGHT = "Give a table whose columns have names, 评论内容 or body for the texts, or its header's row with --header-row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +88,19 @@ def _table(
     )
     if not found.sample:
         raise InputError(f"{origin}: is empty; it begins with a line that names its columns")
+    if choice is None or choice == TableChoice():
+        _check_texts(found, origin)
     if not found.header_row:  # unknown names may have got a meaning by an earlier import
         first = next((row for row in found.sample if len(row.places()) > 1), found.sample[0])
         found = replace(found, names=first.cells, header_row=first.line, last_row=first.line)
     return ReviewFile(tuple(dict.fromkeys(filter(None, found.names))), _rows(found), found)
+
+
+def _check_texts(found: FoundTable, origin: str) -> None:
+    """Refuse settings, code or markup in which a word of a header occurs, as `content:`."""
+    if not found.table.sheet and max(len(row.places()) for row in found.sample) == 1:
+        lines = [(row.line, "".join(row.cells)) for row in found.sample]
+        refuse_other_text(lines, origin, _RIGHT, prose=False)
 
 
 def _rows(found: FoundTable) -> Iterator[Record | BadRow]:

@@ -22,6 +22,7 @@ _MOST_ANSWER = 20_000_000
 """Maximum number of bytes of the lines of a file."""
 _AT_ONCE = 2
 _LONGEST_ORIGIN = 100
+_AS_LIST = "--as-list"
 
 
 Upload = tuple[Sequence[Line], Sequence[str]]
@@ -34,10 +35,13 @@ class Uploads:
     def __init__(self) -> None:
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def read(self, data: bytes, origin: str, leaving: asyncio.Task[None]) -> Upload:
+    async def read(
+        self, data: bytes, origin: str, leaving: asyncio.Task[None], *, as_list: bool = False
+    ) -> Upload:
         """Read a file.
 
         Args:
+            as_list: each line of a text is a name.
             leaving: is done when the visitor has left.
 
         Raises:
@@ -45,7 +49,7 @@ class Uploads:
         """
         origin = one_line(origin)[:_LONGEST_ORIGIN]
         async with self._turn:
-            command = [sys.executable, "-P", "-m", __name__, origin]
+            command = [sys.executable, "-P", "-m", __name__, origin, *([_AS_LIST] if as_list else [])]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             work = asyncio.ensure_future(asyncio.to_thread(process.communicate, data))
             try:
@@ -63,9 +67,9 @@ class Uploads:
         return lines, notes
 
 
-def read_upload(data: bytes, origin: str) -> Upload:
+def read_upload(data: bytes, origin: str, *, as_list: bool = False) -> Upload:
     """Read a file in this process. Raises InputError."""
-    found, read = open_product_file(io.BytesIO(data), origin, most_unpacked=MOST_UNPACKED)
+    found, read = open_product_file(io.BytesIO(data), origin, as_list=as_list, most_unpacked=MOST_UNPACKED)
     lines = []
     for line in read:
         lines.append(line)
@@ -81,7 +85,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (_MOST_S, _MOST_S))
     data, origin = sys.stdin.buffer.read(), sys.argv[1]
     try:
-        answer = json.dumps((*read_upload(data, origin), ""))
+        answer = json.dumps((*read_upload(data, origin, as_list=_AS_LIST in sys.argv[2:]), ""))
         if len(answer) > _MOST_ANSWER:
             raise InputError(f"{origin}: holds too much text for one upload; split it")
     except InputError as error:

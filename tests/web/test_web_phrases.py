@@ -100,7 +100,18 @@ def _refused() -> Iterator[str]:
         b"name\n\xff\xff\n",
     ):
         yield from read(text)
-    for data in ("货,价\n牛奶,3\n".encode(), b"\xd0\xcf\x11\xe0", b"a\0b", b"PK\x03\x04"):
+    texts = (
+        "rules:\n  main_text: true\nsites:\n",
+        "{}\n",
+        "特仑苏很好喝。我很喜欢。\n购物时要注意，不要买错了。\n",
+    )
+    for data in (
+        *map(str.encode, texts),
+        "货,价\n牛奶,3\n".encode(),
+        b"\xd0\xcf\x11\xe0",
+        b"a\0b",
+        b"PK\x03\x04",
+    ):
         with pytest.raises(InputError) as refused:
             read(data)
         yield str(refused.value)
@@ -124,7 +135,7 @@ def _tried() -> Iterator[str]:
 
 _NAMES = (
     r"a\.cn|https?|CSV|xlsx?|Excel|File is .* zip file|UTF-?\d+|GB\w+|ASCII|JSON-LD|CSS"
-    r"|\b(?:hit|link|review|body|meta|empty|priority|name|by|utf-8|gb\w+)\b"
+    r"|HTML|Markdown|rules|main_text|true|sites|\b(?:hit|link|review|body|meta|empty|priority|name|by|utf-8|gb\w+)\b"
 )
 
 

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from app.actions import product_actions
 from app.actions.product_actions import period_or_never, period_text
 from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, product_of, whole_number
+from app.importing.product_files import read_typed_names
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.catalog.names import Category
@@ -98,12 +99,13 @@ async def preview(
     priority: Annotated[int, Form(ge=-1_000_000, le=1_000_000)] = 0,
     pages: Annotated[str, Form(max_length=6)] = "",
     recrawl: Annotated[str, Form(max_length=10)] = "",
+    as_list: Annotated[Literal["yes", ""], Form()] = "",
     file: UploadFile | None = None,
 ) -> Response:
     """A preview of adding: keywords of each name, and which are refused why. Nothing is stored."""
 
     def read() -> Draft:
-        lines = [line.strip() for line in names.splitlines() if line.strip()]
+        lines = read_typed_names(names, page.t("The text"), as_list=bool(as_list))
         words, others = split_words(keywords), split_list(aliases)
         if (words or others) and len(lines) != 1:
             raise InputError(page.t("Keywords and other names belong to one product: give one name."))
@@ -117,7 +119,7 @@ async def preview(
         return _draft(named_products(lines[:_MOST_NAMES], **options))
 
     draft = (
-        await _read_upload(page, file)
+        await _read_upload(page, file, as_list=bool(as_list))
         if file is not None and file.filename
         else await run_in_threadpool(read)
     )
@@ -133,14 +135,15 @@ async def preview(
     )
 
 
-async def _read_upload(page: Page, file: UploadFile) -> Draft:
+async def _read_upload(page: Page, file: UploadFile, *, as_list: bool) -> Draft:
     async def wait_for_leaving() -> None:
         while (await page.request.receive())["type"] != "http.disconnect":
             pass
 
     leaving = asyncio.ensure_future(wait_for_leaving())
     try:
-        lines, notes = await page.context.uploads.read(await file.read(), file.filename or "file", leaving)
+        data, name = await file.read(), file.filename or "file"
+        lines, notes = await page.context.uploads.read(data, name, leaving, as_list=as_list)
     finally:
         leaving.cancel()
     products = await run_in_threadpool(lambda: list(starmap(product_of, lines)))
