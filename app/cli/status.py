@@ -149,7 +149,8 @@ def verify(db: str | None, as_json: bool) -> None:
     if as_json:
         told = {"violations": [asdict(v) for v in found.violations], "counts": dict(found.counts)}
         overdue = {kind: asdict(one) for kind, one in found.overdue.items()}
-        print_json({**told, "as_of": found.as_of, "overdue": overdue})
+        set_clocks = [one._asdict() for one in found.set_clocks]
+        print_json({**told, "as_of": found.as_of, "overdue": overdue, "set_clocks": set_clocks})
     else:
         out = printed()
         if found.violations:
@@ -166,6 +167,11 @@ def verify(db: str | None, as_json: bool) -> None:
             out.print(
                 f"{dropped:,} subtasks ended so long ago that their event log was dropped: how they came to their "
                 "state can't be proved any more."
+            )
+        for one in found.set_clocks:
+            out.print(
+                f"The database's clock was set back from {one.until:%Y-%m-%d %H:%M:%S} to "
+                f"{one.since:%Y-%m-%d %H:%M:%S} UTC: the order of what happened in between is not judged."
             )
     if found.violations:
         sys.exit(1)

@@ -121,10 +121,11 @@ class SchedulerState:
         self._catalog: str | None = None
         self._lacks: dict[str, tuple[str, frozenset[str]]] = {}
         self.sweep_times: defaultdict[str, SweepTimes] = defaultdict(SweepTimes)
-        self._begin_anew()
+        self.begin_anew()
         self.forget()
 
-    def _begin_anew(self) -> None:
+    def begin_anew(self) -> None:
+        """Take a new strategy, which remembers nothing."""
         self.strategy = self.new_strategy()
         self.ready = ReadyQueue()
         self._count_at_s: float | None = None
@@ -147,7 +148,7 @@ class SchedulerState:
         self._round_trips = round_trips
         before, self._distances = self._distances, Delays.of(round_trips)
         if before is not None or self._distances is not None:
-            self._begin_anew()
+            self.begin_anew()
 
     def read_run_times(self, tx: Transaction) -> None:
         """Bring the trained run times of nodes up to date, where that is due; not within a decision."""
@@ -164,7 +165,7 @@ class SchedulerState:
         network = Trained.of_json(model.data["network"])
         self._run_times = {node: network.curve(NodeParameters.of(of)) for node, of in machines.items()}
         self._run_times_of = made_of
-        self._begin_anew()
+        self.begin_anew()
 
     def forget(self) -> None:
         """Read the statistics anew next time: what was read last may have been rolled back."""

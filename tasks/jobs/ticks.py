@@ -45,12 +45,14 @@ _LOOK_EVERY = timedelta(seconds=2)
 
 
 def _look(tx: Transaction, context: Context) -> None:
-    """Note every few seconds that a scheduler looks; deadlines move if none has for too long."""
+    """Note every few seconds that a scheduler looks; if none has for too long, or a clock was set, times move."""
     state = context.state
     if state.looked_at is None or not timedelta() <= tx.now - state.looked_at < _LOOK_EVERY:
         silent_after = timedelta(seconds=context.settings.recall.silent_after_s)
         is_new = not any(times.count for times in state.sweep_times.values())
-        upkeep.bridge_lapse(tx, silent_after, is_new=is_new)
+        if upkeep.bridge_lapse(tx, silent_after, is_new=is_new):
+            state.begin_anew()
+            state.forget()
         state.looked_at = tx.now
 
 

@@ -72,7 +72,7 @@ def close_many(tx: Transaction, items: Sequence[Close]) -> list[bool]:
         end = item.decide(item.report, facts)
         changed |= {(one.host, one.node): one for one in end.rests}
         ended.append((row, end, item.report))
-    hosts.prolong_rests(tx, changed.values())
+    hosts.store_rests(tx, changed.values())
     _end_all(tx, ended)
     return [closed.get(item.lease) is item for item in items]
 

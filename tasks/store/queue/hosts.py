@@ -84,7 +84,7 @@ def rest_hosts(
         if until > row.until:
             row = replace(row, cause=rest.cause, state=BreakerState.OPEN, until=until, times=times)
             longer[rest.host, node] = rests[rest.host, node] = row
-    prolong_rests(tx, longer.values())
+    store_rests(tx, longer.values())
     return rests
 
 
@@ -97,7 +97,7 @@ _RESTS = f"""
 _LOCK = f"{_RESTS} WHERE host IN :names ORDER BY host, node FOR UPDATE"
 
 
-def prolong_rests(tx: Transaction, breakers: Iterable[Breaker]) -> None:
+def store_rests(tx: Transaction, breakers: Iterable[Breaker]) -> None:
     """Store how long hosts rest, by breakers that are locked."""
     rows = [{name: getattr(one, name) for name in (*_PAIR, "until", "times")} for one in breakers]
     tx.update("host_rests", _PAIR[:2], rows)
@@ -122,6 +122,12 @@ _MAY_BE_PROBED = f"""
     )
 """
 _CLOSE = "DELETE FROM host_rests WHERE host = :host AND node = :node AND until <= :now"
+
+
+def shorten_rests(tx: Transaction, by: timedelta) -> None:
+    """End all rests earlier by this time, though not before now: the clock was set back."""
+    rests = tx.records(Breaker, f"{_RESTS} WHERE until > :now ORDER BY host, node FOR UPDATE", now=tx.now)
+    store_rests(tx, [replace(one, until=max(tx.now, one.until - by)) for one in rests])
 
 
 def list_rests(tx: Transaction) -> list[Breaker]:

@@ -228,6 +228,21 @@ _LOAD = ", ".join(f"{column} = :{column}" for column in Heartbeat._fields)
 _BEAT = f"UPDATE nodes SET seen_at = :now, {_LOAD} WHERE name = :name RETURNING drained"
 
 
+def move_heartbeats(tx: Transaction, by: timedelta) -> None:
+    """Move the last heartbeat of each node by this time, at most to now."""
+    seen = tx.records(
+        _Seen, "SELECT name, seen_at FROM nodes WHERE seen_at IS NOT NULL ORDER BY name FOR UPDATE"
+    )
+    tx.update(
+        "nodes", ("name",), [{"name": one.name, "seen_at": min(one.seen_at + by, tx.now)} for one in seen]
+    )
+
+
+class _Seen(NamedTuple):
+    name: str
+    seen_at: datetime
+
+
 def leave(tx: Transaction, name: str) -> None:
     """Record that a node stops: it counts as silent from now on."""
     tx.later("UPDATE nodes SET seen_at = NULL WHERE name = :name", name=name)

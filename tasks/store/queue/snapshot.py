@@ -27,7 +27,9 @@ V = TypeVar("V", bound=SubtaskView)
 
 def list_waiting(tx: Transaction, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
     """Return subtasks in WAIT that may be allocated now, in queue order."""
-    return _with_hosts(tx.records(SubtaskView, _WAITING, now=tx.now, most=limit), hosts_of)
+    return _with_hosts(
+        tx.records(SubtaskView, _WAITING, now=tx.now, ahead=tx.now + _AHEAD, most=limit), hosts_of
+    )
 
 
 def list_unstarted(tx: Transaction, hosts_of: HostsOf) -> list[PrefetchedLease]:
@@ -48,9 +50,13 @@ _SUBTASK = f"""
     subtasks.id, subtasks.site, subtasks.kind, subtasks."left", subtasks.priority, subtasks.failed_on,
         subtasks.assigned_node AS assigned, subtasks.assigned_quota AS quota, {_READS_RESULTS} AS reads_results
 """
+_AHEAD = timedelta(minutes=1)
+_MAY_GO = "(not_before IS NULL OR not_before <= :now OR changed_at > :ahead)"
+"""Condition: a subtask in WAIT may be given to a node. If it was changed later than `_AHEAD` from now, the clock was
+set back since, and the end of its wait is not known."""
 _WAITING = f"""
     SELECT {_SUBTASK} FROM subtasks
-    WHERE state = '{State.WAIT}' AND (not_before IS NULL OR not_before <= :now) ORDER BY priority DESC, id LIMIT :most
+    WHERE state = '{State.WAIT}' AND {_MAY_GO} ORDER BY priority DESC, id LIMIT :most
 """
 _UNSTARTED = f"""
     SELECT {_SUBTASK}, attempts.node, attempts.id AS attempt_id, attempts.allocated_at AS granted_at
@@ -188,7 +194,7 @@ class Todo:
 
 def find_todo(tx: Transaction) -> Todo:
     """Return the work there is."""
-    (found,) = tx.records(Todo, _TODO, now=tx.now, before=tx.now - UNDER_WAY)
+    (found,) = tx.records(Todo, _TODO, now=tx.now, ahead=tx.now + _AHEAD, before=tx.now - UNDER_WAY)
     return found
 
 
@@ -209,7 +215,7 @@ _TODO = f"""
         coalesce((SELECT min(lease_deadline) FROM subtasks WHERE state = '{State.CRAWL}') <= :now, false)
             OR {_any_in(State.FAILED)} AS recall,
         {_any_in(State.SLEEP)} AS wake, {_any_in(State.PRIORITY)} AS admit,
-        {_any_in(State.WAIT, " AND (not_before IS NULL OR not_before <= :now)")} AS allocate,
+        {_any_in(State.WAIT, f" AND {_MAY_GO}")} AS allocate,
         (SELECT min(at) FROM (
             SELECT min(not_before) AS at FROM subtasks WHERE state = '{State.WAIT}' AND not_before > :now
             UNION ALL SELECT min(until) FROM host_rests WHERE until > :now

@@ -25,8 +25,10 @@ from typing import Any, NamedTuple
 
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
+from tasks.store.queue import hosts, nodes
 from tasks.store.queue.transitions import SUBTASKS, LockedSubtask
 from tasks.store.sql.database import try_lock
+from tasks.store.sql.rows import read_time, utc_text
 from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Operation
 
@@ -160,32 +162,77 @@ _LOOKED = "looked"
 """Name of the time of the last look of any scheduler."""
 
 
-def bridge_lapse(tx: Transaction, silent_after: timedelta, *, is_new: bool) -> None:
-    """Note that a scheduler looks now, and move the deadline of every lease if none has for too long, see the module.
+_SET_CLOCKS = "set_clocks"
+"""Name of the periods in which the clock was set back; at most `_MAX_PERIODS`, the latest ones."""
+_MAX_PERIODS = 100
+
+
+class SetClock(NamedTuple):
+    """A period whose times occurred twice: the database's clock was set back from `until` to `since`."""
+
+    since: datetime
+    until: datetime
+
+
+def list_set_clocks(tx: Transaction) -> list[SetClock]:
+    """Return the periods that schedulers noted: the clock was set back, by more than a second each time."""
+    stored = load_value(tx, _SET_CLOCKS)
+    listed = stored.data["periods"] if stored is not None else []
+    return [SetClock(*map(read_time, one)) for one in listed]
+
+
+def get_steady_since(tx: Transaction) -> tuple[datetime, datetime] | None:
+    """Return since when schedulers have looked without a lapse, and the last look; `None` if none ever looked."""
+    last = load_value(tx, _LOOKED)
+    if last is None:
+        return None
+    return read_time(last.data.get("since", utc_text(last.at))), last.at
+
+
+def bridge_lapse(tx: Transaction, silent_after: timedelta, *, is_new: bool) -> bool:
+    """Note that a scheduler looks now; if none has for too long, or a clock was set, move times by that.
+
+    Deadlines of leases and heartbeats of nodes move. A lease that was not begun in time goes back at once, as its node
+    may have been refused it. Rests of hosts end earlier by as much as the clock was set back.
 
     Args:
         silent_after: how long a lease lasts without a renewal.
         is_new: it is the first look of this scheduler, which does not warn of the time before.
+
+    Returns:
+        True if the clock was set back: what a scheduler remembers with a time is of no use then.
     """
     last = load_value(tx, _LOOKED)
-    store_value(tx, _LOOKED, tx.now, {})
     gap = tx.now - last.at if last is not None else timedelta()
     limit = max(_LEAST, silent_after / _SHARE)
-    if -_SET_BACK <= gap <= limit:
-        return
+    is_steady = last is not None and -_SET_BACK <= gap <= limit
+    since = last.data.get("since") if last is not None and is_steady else None
+    store_value(tx, _LOOKED, tx.now, {"since": since or utc_text(tx.now)})
+    if last is None or is_steady:
+        return False
     move = max(gap - limit, timedelta())
     said = "no scheduler looked for %.0f s, or the database's clock was set: leases last %.0f s longer"
     log.log(logging.INFO if is_new else logging.WARNING, said, gap.total_seconds(), move.total_seconds())
+    if gap < timedelta():
+        periods = [*list_set_clocks(tx), SetClock(tx.now, last.at)][-_MAX_PERIODS:]
+        listed = [[utc_text(one.since), utc_text(one.until)] for one in periods]
+        store_value(tx, _SET_CLOCKS, tx.now, {"periods": listed})
+        hosts.shorten_rests(tx, -gap)
     latest = tx.now + silent_after  # of a lease that was renewed at this moment
     changes = [
         {"id": row.id, "lease_deadline": min((row.lease_deadline or latest) + move, latest)}
-        for row in tx.records(LockedSubtask, _OPEN_LEASES)
+        for row in tx.records(LockedSubtask, _OPEN_LEASES, now=tx.now)
     ]
     tx.update("subtasks", ("id",), changes)
+    nodes.move_heartbeats(tx, move)
+    return gap < timedelta()
 
 
 # A locked lease is being renewed or closed by whoever locked it.
-_OPEN_LEASES = f"{SUBTASKS} WHERE state = '{State.CRAWL}' ORDER BY id FOR UPDATE SKIP LOCKED"
+_OPEN_LEASES = f"""
+    {SUBTASKS} WHERE state = '{State.CRAWL}' AND (lease_started OR lease_deadline > :now)
+    ORDER BY id FOR UPDATE SKIP LOCKED
+"""
 
 
 RUN_TIME_MODEL = "run_time_model"

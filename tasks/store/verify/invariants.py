@@ -7,20 +7,16 @@ checks tasks against their partitions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from tasks.domain.pair_stats import SUMS
 from tasks.store.queue.attempts import ATTEMPT_SUMS, TRANSITIONS
 from tasks.store.queue.leases import HITS_UNREAD
-from tasks.store.sql.rows import read_time
 from tasks.store.sql.transaction import Transaction
-
-CLOCKS: Final = timedelta(minutes=5)
-"""How far back time may go between two steps that follow each other: transactions wait for locks, clocks are set."""
+from tasks.store.verify.clocks import Clock, as_time
 
 _QUERIES = """
 SELECT s.*, s.id AS subtask_id, w.todo, w.late
@@ -169,7 +165,7 @@ THEN 'links: sweep {name} has looked at review {last_id}, and there is none'
 SELECT t.id, t.site, t.product_id, v.id AS virtual_task_id, v.planned_at, t.created_at
 FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id
 WHEN t.product_id <> v.product_id THEN 'copy: task {id} is of product {product_id}, its virtual task of another'
-WHEN t.created_at IS DISTINCT FROM (SELECT min(s.created_at) FROM subtasks s WHERE s.task_id = t.id)
+WHEN t.created_at IS DISTINCT FROM (SELECT s.created_at FROM subtasks s WHERE s.task_id = t.id ORDER BY s.id LIMIT 1)
 THEN 'lost: task {id} ({site}), made {created_at}, has no subtask of that time'
 WHEN v.planned_at IS NULL THEN 'lost: virtual task {virtual_task_id} has tasks, but counts as still to be planned'
 WHEN t.created_at < v.planned_at
@@ -258,15 +254,15 @@ class Violation:
     message: str
 
 
-def row_violations(tx: Transaction, queries: str, **values: Any) -> Iterator[Violation]:
+def row_violations(tx: Transaction, queries: str, clock: Clock, **values: Any) -> Iterator[Violation]:
     """Yield a violation for each row that breaks an invariant.
 
     Args:
         queries: queries separated by empty lines, in the SQL that SQLite and PostgreSQL share. A query ends with
             conditions, each with the kind and the message of its violation. The first condition that holds for a row
             counts. A message names columns in braces. A column `subtask_id` names the subtask of the violation. An
-            `order` violation counts only if times of the row, the columns that end in `_at`, go back by more than
-            `CLOCKS`; its condition is the last one.
+            `order` violation counts only if the times that its message names, in this order, go back by more than
+            clocks may (`tasks.store.verify.clocks`); its condition is the last one.
         values: values that the queries name.
     """
     for query in queries.strip().split("\n\n"):
@@ -275,11 +271,11 @@ def row_violations(tx: Transaction, queries: str, **values: Any) -> Iterator[Vio
         found = f"{columns}, CASE WHEN {conditions}\nEND AS wrong FROM {tables}"
         for row in tx.records(dict, f"SELECT * FROM ({found}\n) found WHERE wrong IS NOT NULL", **values):
             kind, message = row["wrong"].split(": ", 1)
-            times = [as_time(row[name]) for name in row if name.endswith("_at") and row[name] is not None]
-            if kind != "order" or any(later < earlier - CLOCKS for earlier, later in pairwise(times)):
-                yield Violation(kind, row.get("subtask_id"), message.format(**row))
+            if kind == "order":
+                times = [as_time(row[name]) for name in _TIME.findall(message) if row[name] is not None]
+                if clock.went_back(times) is None:
+                    continue
+            yield Violation(kind, row.get("subtask_id"), message.format(**row))
 
 
-def as_time(value: Any) -> Any:
-    """Return a time, as either database's driver gives it, as an aware one; None stays."""
-    return read_time(value) if isinstance(value, str) else value
+_TIME = re.compile(r"\{(\w+_at)\}")

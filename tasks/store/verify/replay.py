@@ -13,12 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, Final
 
 from tasks.domain.states import LEGAL, MAX_RECALLS, State, Transition
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.invariants import CLOCKS, Violation, as_time
+from tasks.store.verify.clocks import Clock, as_time
+from tasks.store.verify.invariants import Violation
 
 _LEGAL = {(name, begin or "", end) for name, ways in LEGAL.items() for begin, end in ways.items()}
 _NONE_AT_FIRST = ("assigned_node", "assigned_quota", "not_before", "wait_host", "wait_reason", "reason")
@@ -55,7 +55,7 @@ _LOGS = f"""
 """
 
 
-def replay(tx: Transaction) -> Iterator[Violation]:
+def replay(tx: Transaction, clock: Clock) -> Iterator[Violation]:
     """Check every subtask against its events, unless its log was dropped."""
     # SQLite meets the events of a subtask in the order of their index.
     join = "group_concat({})" if tx.is_sqlite else "string_agg({}, ',' ORDER BY e.id)"
@@ -65,11 +65,9 @@ def replay(tx: Transaction) -> Iterator[Violation]:
             yield Violation(kind, subtask_id, message)
         times = at.split(",") if at else [created_at, changed_at]
         if times != sorted(times):
-            for earlier, later in pairwise(map(as_time, times)):
-                if later < earlier - CLOCKS:
-                    yield Violation(
-                        "order", subtask_id, f"an event is of {later}, the one before of {earlier}"
-                    )
+            back = clock.went_back([as_time(one) for one in times])
+            if back is not None:
+                yield Violation("order", subtask_id, f"an event is of {back[1]}, the one before of {back[0]}")
         if (created_at, changed_at) != (times[0], times[-1]):
             message = f"was created {created_at}, changed {changed_at}; its events are from {times[0]} to {times[-1]}"
             yield Violation("time", subtask_id, message)

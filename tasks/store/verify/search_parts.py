@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from tasks.domain.hit_count import HitCount, Partition, PartitionState, Provenance, task_hit_count
 from tasks.store.sql.transaction import Transaction
+from tasks.store.verify.clocks import Clock
 from tasks.store.verify.invariants import Violation, row_violations
 
 _ASKED = "CASE WHEN q.start_at IS NULL THEN q.chunk_pages ELSE 1 END + (s.n - 1) * q.chunk_pages"
@@ -101,9 +102,9 @@ _TREES = """
 """
 
 
-def plan_violations(tx: Transaction) -> Iterator[Violation]:
+def plan_violations(tx: Transaction, clock: Clock) -> Iterator[Violation]:
     """Check every task against its partitions, subtasks and targets."""
-    yield from row_violations(tx, _QUERIES)
+    yield from row_violations(tx, _QUERIES, clock)
     try:
         for _, tree in groupby(tx.stream(_TreePart, _TREES), key=attrgetter("task_id")):
             for message in _problems(list(tree)):

@@ -21,8 +21,10 @@ from typing import Final
 
 from splitter.normalize import name_key
 
+from tasks.store.queue.upkeep import SetClock, get_steady_since
 from tasks.store.sql.transaction import Transaction
-from tasks.store.verify.invariants import INVARIANTS, Violation, as_time, row_violations
+from tasks.store.verify.clocks import Clock, as_time
+from tasks.store.verify.invariants import INVARIANTS, Violation, row_violations
 from tasks.store.verify.replay import replay
 from tasks.store.verify.search_parts import plan_violations
 
@@ -89,12 +91,14 @@ class Verification:
             proved any longer.
         as_of: the loop's last sign of life; None if there was none.
         overdue: overdue work at that time, by kind (`BOUNDS`).
+        set_clocks: periods in which the database's clock was set back, so that no order was judged in them.
     """
 
     violations: tuple[Violation, ...]
     counts: Mapping[str, int]
     as_of: datetime | None
     overdue: Mapping[str, Overdue]
+    set_clocks: tuple[SetClock, ...]
 
 
 def verify(tx: Transaction, bounds: Mapping[str, timedelta] | None = BOUNDS) -> Verification:
@@ -107,16 +111,18 @@ def verify(tx: Transaction, bounds: Mapping[str, timedelta] | None = BOUNDS) -> 
         tx.run(f"PRAGMA cache_size=-{_CACHE_KIB}")
     counts = {name: tx.value(statement, now=tx.now) for name, statement in _COUNTS.items()}
     as_of = tx.time(_LAST_SIGN)
-    overdue = _find_overdue(tx, as_of) if as_of is not None else {}
+    clock = Clock(tx)
+    overdue = _find_overdue(tx, as_of, clock) if as_of is not None else {}
     limits = bounds or dict.fromkeys(BOUNDS, _NO_BOUND)
+    ahead = clock.latest(as_of or tx.now) + limits["lease_ahead"]
     violations = (
-        *replay(tx),
-        *row_violations(tx, INVARIANTS, ahead=(as_of or tx.now) + limits["lease_ahead"]),
-        *plan_violations(tx),
+        *replay(tx, clock),
+        *row_violations(tx, INVARIANTS, clock, ahead=ahead),
+        *plan_violations(tx, clock),
         *_name_violations(tx),
         *_overdue_violations(as_of, overdue, limits),
     )
-    return Verification(violations, counts, as_of, overdue)
+    return Verification(violations, counts, as_of, overdue, clock.set_back)
 
 
 def _name_violations(tx: Transaction) -> Iterator[Violation]:
@@ -126,14 +132,21 @@ def _name_violations(tx: Transaction) -> Iterator[Violation]:
             yield Violation("copy", None, f"product {name!r} has the key {key!r}, not that of its name")
 
 
-def _find_overdue(tx: Transaction, as_of: datetime) -> dict[str, Overdue]:
-    """Return what is overdue, by kind (`BOUNDS`)."""
-    alive_since = tx.time(_ALIVE_SINCE, dead=as_of - _ALIVE)
+def _find_overdue(tx: Transaction, as_of: datetime, clock: Clock) -> dict[str, Overdue]:
+    """Return what is overdue, by kind (`BOUNDS`). Time counts only while nodes lived and schedulers looked steadily."""
+    begins = [tx.time(_ALIVE_SINCE, dead=as_of - _ALIVE)]
+    end = as_of
+    if looks := get_steady_since(tx):
+        begins.append(looks[0])
+        end = min(as_of, looks[1])
     found = {}
     for kind, (time, rows) in _DUE.items():
         ((n, first),) = tx.rows(f"SELECT count(*), min({time}) FROM {rows} AND {time} <= :as_of", as_of=as_of)
-        since = max(as_time(first), alive_since or as_time(first)) if n else as_of
-        found[kind] = Overdue(n, max(0.0, (as_of - since).total_seconds()))
+        longest_s = 0.0
+        if n:
+            since = max([as_time(first), *(begin for begin in begins if begin is not None)])
+            longest_s = max(0.0, (end - clock.steady_since(since, end)).total_seconds())
+        found[kind] = Overdue(n, longest_s)
     return found
 
 
