@@ -20,13 +20,15 @@ from tasks.store.verify.clocks import Clock, as_time
 
 _QUERIES = """
 SELECT s.*, s.id AS subtask_id, w.todo, w.late
-FROM subtasks s JOIN tasks t ON t.id = s.task_id JOIN products p ON p.id = s.product_id
+FROM subtasks s LEFT JOIN tasks t ON t.id = s.task_id LEFT JOIN products p ON p.id = s.product_id
 LEFT JOIN subtasks b ON b.id = s.parent_id LEFT JOIN task_parts q ON q.id = s.part_id AND q.task_id = s.task_id
 LEFT JOIN attempts a ON a.id = s.attempt_id AND a.subtask_id = s.id
 LEFT JOIN (SELECT subtask_id, sum(CASE WHEN state = 'stored' THEN 0 WHEN kind = 'hit' THEN 1
     ELSE HITS_UNREAD END) AS todo, sum(CASE WHEN state = 'stored' THEN 1 ELSE 0 END) AS late
     FROM targets WHERE state = 'todo' OR (state = 'stored' AND reason = 'late') GROUP BY subtask_id
 ) w ON w.subtask_id = s.id
+WHEN t.id IS NULL OR p.id IS NULL OR (s.parent_id IS NOT NULL AND b.id IS NULL)
+THEN 'lost: is of task {task_id}, product {product_id}, and carries on subtask {parent_id}: one of them is gone'
 WHEN s.state = 'CRAWL' AND (s.lease_deadline IS NULL OR a.id IS NULL OR s.lease_token IS DISTINCT FROM a.token
     OR s.lease_node IS DISTINCT FROM a.node OR s.lease_started <> (a.started_at IS NOT NULL))
 THEN 'lease: has token {lease_token}, node {lease_node}, until {lease_deadline}: attempt {attempt_id} has not'
@@ -57,9 +59,10 @@ WHEN s.state NOT IN ('CRAWL', 'CANCELLED') AND (s.left < w.todo OR s.left > coal
 THEN 'left: says that {left} hits are left, its targets to do count {todo}, and {late} came late'
 
 SELECT a.*, s.attempts, p.n AS pages, p.late AS came_late, s.chunk + 1 AS next_chunk
-FROM attempts a JOIN subtasks s ON s.id = a.subtask_id LEFT JOIN task_parts q ON q.id = s.part_id
+FROM attempts a LEFT JOIN subtasks s ON s.id = a.subtask_id LEFT JOIN task_parts q ON q.id = s.part_id
 LEFT JOIN (SELECT attempt_id, count(*) AS n, sum(CASE WHEN late THEN 1 ELSE 0 END) AS late
     FROM pages GROUP BY attempt_id) p ON p.attempt_id = a.id
+WHEN s.id IS NULL THEN 'lost: attempt {id} is of subtask {subtask_id}, which is gone'
 WHEN (a.outcome IS NULL) <> (s.attempt_id IS NOT DISTINCT FROM a.id)
     OR (a.outcome IS NULL AND (a.ended_at IS NOT NULL OR a.reason IS NOT NULL))
 THEN 'attempt: attempt {id} has ended and its subtask still has its lease, or only one of both says so'
@@ -76,7 +79,7 @@ WHEN a.more AND s.state = 'DONE' AND NOT EXISTS (
         + (s.chunk - q.first_chunk) * q.chunk_pages
     AND (q.state <> 'split' OR q.start_at IS NULL) -- a span that holds too much is not read on, but divided
 THEN 'lost: showed that there is more, but chunk {next_chunk} was not released'
-WHEN (a.started_at IS NULL) <> (a.progress_at IS NULL)
+WHEN (a.started_at IS NULL) <> (a.progress_at IS NULL) OR a.progress_at > :ahead
 THEN 'time: attempt {id} was started {started_at}, its last sign of life was {progress_at}'
 WHEN a.started_at < a.allocated_at OR a.progress_at < a.started_at OR a.ended_at < a.progress_at
 THEN 'order: attempt {id} was allocated {allocated_at}, started {started_at}, seen {progress_at}, ended {ended_at}'
@@ -101,6 +104,8 @@ FROM pages p LEFT JOIN attempts a ON a.id = p.attempt_id LEFT JOIN subtasks s ON
 LEFT JOIN targets t ON t.task_id = s.task_id AND t.url_key = p.url_key AND t.kind = 'hit' AND t.state = 'stored'
 LEFT JOIN page_products l ON l.page_id = p.id AND (l.product_id = a.product_id OR a.id IS NULL)
     AND l.linked_at = p.fetched_at
+WHEN p.attempt_id IS NOT NULL AND a.id IS NULL
+THEN 'lost: page {id} ({url}) was fetched by attempt {attempt_id}, which is gone'
 WHEN p.site <> a.site OR p.node <> a.node OR (a.id IS NOT NULL AND p.checked_at < p.fetched_at)
     OR CASE WHEN p.source IS NULL THEN p.attempt_id IS NULL OR p.node = ''
     ELSE p.attempt_id IS NOT NULL OR p.node <> '' OR p.late END
@@ -117,14 +122,18 @@ WHEN p.fetched_at < a.allocated_at OR (NOT p.late AND a.ended_at < p.fetched_at)
 THEN 'order: page {id}: its attempt began {allocated_at}, it was fetched {fetched_at}, the attempt ended {ended_at}'
 
 SELECT t.*, s.task_id AS other
-FROM targets t JOIN subtasks s ON s.id = t.subtask_id
+FROM targets t LEFT JOIN subtasks s ON s.id = t.subtask_id
+WHEN s.id IS NULL THEN 'lost: target {id} is of subtask {subtask_id}, which is gone'
 WHEN t.task_id <> s.task_id THEN 'copy: target {id} is of task {task_id}, its subtask of task {other}'
 
 SELECT r.*
-FROM reviews r JOIN pages p ON p.id = r.page_id LEFT JOIN reviews o ON o.id = r.same_as
+FROM reviews r LEFT JOIN pages p ON p.id = r.page_id LEFT JOIN reviews o ON o.id = r.same_as
+WHEN p.id IS NULL OR (r.same_as IS NOT NULL AND o.id IS NULL) OR (r.attempt_id <> p.attempt_id
+    AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.id = r.attempt_id))
+THEN 'lost: review {id} is of page {page_id}, attempt {attempt_id}, and equals {same_as}: one of them is gone'
 WHEN r.site <> p.site
     OR (r.url <> p.url AND replace(r.url, 'https://', 'http://') <> replace(p.url, 'https://', 'http://'))
-    OR r.collected_at < p.fetched_at OR (p.checked_at IS NULL
+    OR r.collected_at < p.fetched_at OR r.collected_at > coalesce(p.checked_at, p.fetched_at) OR (p.checked_at IS NULL
         AND (r.attempt_id <> p.attempt_id OR r.node <> p.node OR r.collected_at <> p.fetched_at))
     OR (r.attempt_id IS NULL) <> (p.source IS NOT NULL) OR (p.source IS NOT NULL AND r.node <> '')
 THEN 'copy: review {id} is of {site}, {url}, "{node}", attempt {attempt_id}, at {collected_at}; page {page_id} is not'
@@ -139,7 +148,8 @@ WHEN r.refused IS NOT NULL AND (p.reviews >= (SELECT count(*) FROM reviews c WHE
 THEN 'links: review {id} of page {page_id} is refused for no reason, or compared, or its page is about a product'
 
 SELECT l.*, p.fetched_at, p.reviews
-FROM page_products l JOIN pages p ON p.id = l.page_id
+FROM page_products l LEFT JOIN pages p ON p.id = l.page_id LEFT JOIN products o ON o.id = l.product_id
+WHEN p.id IS NULL OR o.id IS NULL THEN 'lost: page {page_id} is linked to product {product_id}: one of them is gone'
 WHEN l.verdict NOT IN ('review', 'no_review', 'wrong_product', 'near_product', 'removed', 'unjudged')
     OR (l.verdict <> 'wrong_product' AND l.missing <> '')
     OR (l.verdict = 'near_product' AND NOT EXISTS (SELECT 1 FROM page_products o
@@ -154,16 +164,14 @@ THEN 'links: page {page_id} ({reviews} reviews at {fetched_at}) is {verdict} to 
 
 SELECT l.*
 FROM review_links l LEFT JOIN review_links o ON o.review_id = l.original_id
-WHEN o.review_id IS NOT NULL OR l.original_id >= l.review_id OR l.similarity < 0 OR l.similarity > 1
+LEFT JOIN reviews r ON r.id = l.review_id LEFT JOIN reviews f ON f.id = l.original_id
+WHEN r.id IS NULL OR f.id IS NULL THEN 'lost: review {review_id} is like {original_id}: one of them is gone'
+WHEN o.review_id IS NOT NULL OR l.original_id >= l.review_id OR l.similarity <= 0 OR l.similarity > 1
 THEN 'links: review {review_id} is like {original_id} by {similarity}: it is no share, or the original no earlier one'
 
-SELECT name, last_id
-FROM (SELECT name, CAST(data ->> 'last_id' AS BIGINT) AS last_id FROM stored_values WHERE name = 'reposts') marks
-WHEN last_id < 0 OR last_id > (SELECT coalesce(max(id), 0) FROM reviews WHERE refused IS NULL)
-THEN 'links: sweep {name} has looked at review {last_id}, and there is none'
-
 SELECT t.id, t.site, t.product_id, v.id AS virtual_task_id, v.planned_at, t.created_at
-FROM tasks t JOIN virtual_tasks v ON v.id = t.virtual_task_id
+FROM tasks t LEFT JOIN virtual_tasks v ON v.id = t.virtual_task_id
+WHEN v.id IS NULL THEN 'lost: task {id} ({site}) is of a virtual task that is gone'
 WHEN t.product_id <> v.product_id THEN 'copy: task {id} is of product {product_id}, its virtual task of another'
 WHEN t.created_at IS DISTINCT FROM (SELECT s.created_at FROM subtasks s WHERE s.task_id = t.id ORDER BY s.id LIMIT 1)
 THEN 'lost: task {id} ({site}), made {created_at}, has no subtask of that time'
@@ -172,7 +180,8 @@ WHEN t.created_at < v.planned_at
 THEN 'order: virtual task {virtual_task_id} was planned {planned_at}, its task {id} made {created_at}'
 
 SELECT v.*
-FROM virtual_tasks v JOIN products p ON p.id = v.product_id
+FROM virtual_tasks v LEFT JOIN products p ON p.id = v.product_id
+WHEN p.id IS NULL THEN 'lost: virtual task {id} is of product {product_id}, which is gone'
 WHEN v.created_at < p.created_at OR (v.round = 1 AND v.created_at <> p.created_at)
 THEN 'copy: virtual task {id} (round {round}) was made {created_at}, product {product_id} at another time'
 WHEN v.planned_at < v.created_at THEN 'order: virtual task {id} was made {created_at}, planned {planned_at}'
@@ -183,13 +192,19 @@ WHEN count(v.id) = 0 OR min(v.round) <> 1 OR max(v.round) <> count(v.id)
 THEN 'lost: product {id} ({name}) has {n} virtual tasks, of rounds {first} to {last}'
 
 SELECT schedules.*
-FROM schedules
+FROM schedules LEFT JOIN products p ON p.id = schedules.product_id
+WHEN product_id IS NOT NULL AND p.id IS NULL THEN 'lost: schedule {id} is of product {product_id}, which is gone'
 WHEN (cron IS NULL) = (every_s IS NULL) OR (cron IS NULL) <> (zone IS NULL) OR (next_at IS NULL AND NOT paused)
     OR what NOT IN ('recrawl', 'report', 'failed-report', 'export') OR (what <> 'recrawl' AND product_id IS NOT NULL)
 THEN 'copy: schedule {id} ({what}) comes by {cron}, {zone}, {every_s} s, next at {next_at}, which is no rule'
 
+SELECT u.virtual_task_id, u.site
+FROM unplanned_sites u LEFT JOIN virtual_tasks v ON v.id = u.virtual_task_id
+WHEN v.id IS NULL THEN 'lost: site {site} is still to be planned for virtual task {virtual_task_id}, which is gone'
+
 SELECT r.*
-FROM result_pages r JOIN task_parts p ON p.id = r.part_id JOIN tasks t ON t.id = p.task_id
+FROM result_pages r LEFT JOIN task_parts p ON p.id = r.part_id LEFT JOIN tasks t ON t.id = p.task_id
+WHEN t.id IS NULL THEN 'lost: result page {id} is of partition {part_id}, which is gone'
 WHEN r.product_id <> t.product_id OR r.site <> t.site OR r.engine <> t.engine OR length(r.hits) % 8 <> 0
     OR NOT EXISTS (SELECT 1 FROM subtasks s JOIN attempts a ON a.subtask_id = s.id
         WHERE s.task_id = t.id AND s.part_id = p.id AND a.node = r.node)
@@ -244,7 +259,7 @@ class Violation:
 
     Attributes:
         kind: queue, chain, transition, order, event, recalls, lease, left, wait, time, attempt, counters, statistics,
-            copy, links, lost, partitions or overdue (docs/verify.md).
+            copy, links, lost, partitions, overdue or value (docs/verify.md).
         subtask_id: the subtask it belongs to; None if it belongs to no single one.
         message: which rows, their values, and what would be right.
     """

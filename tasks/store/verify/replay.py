@@ -38,6 +38,8 @@ _KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("not_before", "idle_releases", "wait_host", "wait_reason"), "wait"),
 }
 """Columns that follow from the events, each with the kind of a violation there."""
+_SETS_NODES: Final[Mapping[str, bool]] = {Transition.GIVE_UP: False, Transition.SET_ASIDE: True}
+"""Whether a transition to MANUAL sets the nodes that failed."""
 _JOINED: Final = (
     "CAST(e.at AS TEXT)",
     "e.transition",
@@ -53,6 +55,11 @@ _LOGS = f"""
     FROM subtasks s LEFT JOIN events e ON e.subtask_id = s.id LEFT JOIN attempts a ON a.id = e.attempt_id
     WHERE NOT s.log_dropped GROUP BY s.id
 """
+# Of a subtask whose log was dropped, another invariant sees the events.
+_COUNT_EVENTS = """
+    SELECT (SELECT count(*) FROM events)
+        - (SELECT count(*) FROM subtasks s JOIN events e ON e.subtask_id = s.id WHERE s.log_dropped)
+"""
 
 
 def replay(tx: Transaction, clock: Clock) -> Iterator[Violation]:
@@ -60,10 +67,12 @@ def replay(tx: Transaction, clock: Clock) -> Iterator[Violation]:
     # SQLite meets the events of a subtask in the order of their index.
     join = "group_concat({})" if tx.is_sqlite else "string_agg({}, ',' ORDER BY e.id)"
     logs = _LOGS.format(joined=", ".join(map(join.format, _JOINED)))
+    n_events = 0
     for subtask_id, created_at, changed_at, at, *story in tx.stream(tuple, logs):
         for kind, message in _problems(*story):
             yield Violation(kind, subtask_id, message)
         times = at.split(",") if at else [created_at, changed_at]
+        n_events += len(times) if at else 0
         if times != sorted(times):
             back = clock.went_back([as_time(one) for one in times])
             if back is not None:
@@ -71,6 +80,9 @@ def replay(tx: Transaction, clock: Clock) -> Iterator[Violation]:
         if (created_at, changed_at) != (times[0], times[-1]):
             message = f"was created {created_at}, changed {changed_at}; its events are from {times[0]} to {times[-1]}"
             yield Violation("time", subtask_id, message)
+    others = tx.value(_COUNT_EVENTS) - n_events
+    if others:
+        yield Violation("lost", None, f"{others} events are of subtasks that are gone")
 
 
 @lru_cache(maxsize=1024)
@@ -113,8 +125,12 @@ def _problems(
             should = f"{opened}.{known.get('round', attempt.partition('.')[2])}"
             if attempt != should:
                 problems.append(("attempt", f"is of attempt {attempt} (number and round), not {should}"))
+        if isinstance(values, dict) and _SETS_NODES.get(transition) is ("failed_on" not in values):
+            problems.append(("transition", "sets what the other transition to MANUAL sets"))
         if values is None:
             known.clear()
+        elif not isinstance(values, dict):
+            problems.append(("event", f"sets {values}, which are no columns"))
         else:
             known |= values
             for name, counted in (("attempts", opened), ("recalls", recalls)):

@@ -30,10 +30,13 @@ _LOST = """(
         AND replace(p.url, 'https://', 'http://') <> replace(g.url, 'https://', 'http://')))
 )"""
 """A stored target of task `t` whose page is not stored, or not linked to the task's product."""
+_STATES = ", ".join(f"'{state}'" for state in PartitionState)
 _QUERIES = f"""
 SELECT q.*, s.n, s.low, s.high
-FROM task_parts q JOIN tasks t ON t.id = q.task_id JOIN products p ON p.id = t.product_id
-JOIN virtual_tasks v ON v.id = t.virtual_task_id LEFT JOIN {_BEGUN} s ON s.part_id = q.id
+FROM task_parts q LEFT JOIN tasks t ON t.id = q.task_id LEFT JOIN products p ON p.id = t.product_id
+LEFT JOIN virtual_tasks v ON v.id = t.virtual_task_id LEFT JOIN {_BEGUN} s ON s.part_id = q.id
+WHEN t.id IS NULL THEN 'lost: partition {{id}} is of task {{task_id}}, which is gone'
+WHEN q.state NOT IN ({_STATES}) THEN 'partitions: partition {{id}} is {{state}}, which is no state'
 WHEN s.n IS NULL THEN 'partitions: partition {{id}} of task {{task_id}} has no subtask'
 WHEN s.low <> q.first_chunk OR s.n <> s.high + 1 - s.low OR q.pages = 0
     OR (s.n > 1 AND {_ASKED} - q.chunk_pages >= q.pages)

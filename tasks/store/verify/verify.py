@@ -21,7 +21,7 @@ from typing import Final
 
 from splitter.normalize import name_key
 
-from tasks.store.queue.upkeep import SetClock, get_steady_since
+from tasks.store.queue.upkeep import SetClock, get_mark, get_steady_since
 from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.clocks import Clock, as_time
 from tasks.store.verify.invariants import INVARIANTS, Violation, row_violations
@@ -110,17 +110,25 @@ def verify(tx: Transaction, bounds: Mapping[str, timedelta] | None = BOUNDS) -> 
     if tx.is_sqlite:
         tx.run(f"PRAGMA cache_size=-{_CACHE_KIB}")
     counts = {name: tx.value(statement, now=tx.now) for name, statement in _COUNTS.items()}
+    try:
+        return _check(tx, counts, bounds or dict.fromkeys(BOUNDS, _NO_BOUND))
+    except (KeyError, TypeError, ValueError) as error:  # SQLite takes a text in every column
+        unread = Violation("value", None, f"a value cannot be read, so nothing is proved: {error}")
+        return Verification((unread,), counts, None, {}, ())
+
+
+def _check(tx: Transaction, counts: Mapping[str, int], bounds: Mapping[str, timedelta]) -> Verification:
+    """Check all that `verify` checks. Raises KeyError, TypeError or ValueError if a value can't be read."""
     as_of = tx.time(_LAST_SIGN)
     clock = Clock(tx)
     overdue = _find_overdue(tx, as_of, clock) if as_of is not None else {}
-    limits = bounds or dict.fromkeys(BOUNDS, _NO_BOUND)
-    ahead = clock.latest(as_of or tx.now) + limits["lease_ahead"]
     violations = (
         *replay(tx, clock),
-        *row_violations(tx, INVARIANTS, clock, ahead=ahead),
+        *row_violations(tx, INVARIANTS, clock, ahead=clock.latest(as_of or tx.now) + bounds["lease_ahead"]),
         *plan_violations(tx, clock),
         *_name_violations(tx),
-        *_overdue_violations(as_of, overdue, limits),
+        *_mark_violations(tx),
+        *_overdue_violations(as_of, overdue, bounds),
     )
     return Verification(violations, counts, as_of, overdue, clock.set_back)
 
@@ -130,6 +138,14 @@ def _name_violations(tx: Transaction) -> Iterator[Violation]:
     for name, key in tx.rows("SELECT name, name_key FROM products ORDER BY id"):
         if key != name_key(name):
             yield Violation("copy", None, f"product {name!r} has the key {key!r}, not that of its name")
+
+
+def _mark_violations(tx: Transaction) -> Iterator[Violation]:
+    """Yield the mark of the sweep for reposts if it is behind the last review."""
+    last_id = get_mark(tx, "reposts")
+    newest = tx.value("SELECT coalesce(max(id), 0) FROM reviews WHERE refused IS NULL")
+    if not 0 <= last_id <= newest:
+        yield Violation("links", None, f"sweep reposts has looked at review {last_id}, and there is none")
 
 
 def _find_overdue(tx: Transaction, as_of: datetime, clock: Clock) -> dict[str, Overdue]:
