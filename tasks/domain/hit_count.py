@@ -209,7 +209,6 @@ def _sum(of: Sequence[HitCount]) -> HitCount:
     if not of or any(one.found is None for one in of):
         return HitCount()
     kinds = {one.provenance for one in of}
-    weakest = next(
-        kind for kind in (Provenance.CAPPED, Provenance.REPORTED, Provenance.COUNTED) if kind in kinds
-    )
+    from_weakest = (Provenance.CAPPED, Provenance.REPORTED, Provenance.COUNTED)
+    weakest = next((kind for kind in from_weakest if kind in kinds), Provenance.UNKNOWN)
     return HitCount(sum(one.found or 0 for one in of), weakest)

@@ -72,12 +72,17 @@ class Part(NamedTuple):
 
 
 _CRAWL = "'CRAWL' IN (from_state, to_state)"
-_ENDED = "outcome IS NOT NULL"
+_ENDED = "outcome IN ('succeeded', 'failed', 'silent')"
+_PLANNED = "EXISTS (SELECT 1 FROM tasks t WHERE t.{} = {}.id)"
 _CRAWLED = "(SELECT id FROM pages WHERE source IS NULL)"
 
 PARTLY = {
+    ("products", "keywords"): Part(_PLANNED.format("product_id", "products")),
+    ("products", "priority"): Part(_PLANNED.format("product_id", "products")),
+    ("virtual_tasks", "id"): Part(_PLANNED.format("virtual_task_id", "virtual_tasks")),
+    ("virtual_tasks", "keywords"): Part(_PLANNED.format("virtual_task_id", "virtual_tasks")),
     ("virtual_tasks", "planned_at"): Part(
-        "EXISTS (SELECT 1 FROM tasks t WHERE t.virtual_task_id = virtual_tasks.id)", ("near", "neighbour")
+        _PLANNED.format("virtual_task_id", "virtual_tasks"), ("near", "neighbour")
     ),
     ("tasks", "engine"): Part(
         "id IN (SELECT p.task_id FROM result_pages r JOIN task_parts p ON p.id = r.part_id)"
@@ -87,6 +92,7 @@ PARTLY = {
     ("targets", "state"): Part("state = 'stored' AND reason IS NULL OR state = 'todo'"),
     ("task_parts", "chunk_pages"): Part("pages > 1"),
     ("task_parts", "state"): Part(but=("word",)),
+    ("task_parts", "provenance"): Part("found > 0 OR found IS NULL"),
     ("task_parts", "ended"): Part("provenance = 'counted'"),
     ("task_parts", "listed"): Part("provenance = 'counted'"),
     ("task_parts", "reported"): Part("parent_id IS NULL"),
@@ -94,6 +100,10 @@ PARTLY = {
     ("subtasks", "lease_deadline"): Part(but=("near",)),
     ("pages", "url_key"): Part("source IS NULL"),
     ("page_products", "product_id"): Part(f"page_id IN {_CRAWLED}"),
+    ("page_products", "linked_at"): Part(
+        "EXISTS (SELECT 1 FROM pages p JOIN attempts a ON a.id = p.attempt_id "
+        "WHERE p.id = page_products.page_id AND a.product_id = page_products.product_id)"
+    ),
     ("page_products", "verdict"): Part(but=("word", "neighbour")),
     ("page_products", "missing"): Part("verdict <> 'wrong_product'"),
     ("reviews", "refused"): Part(but=("neighbour",)),
@@ -106,6 +116,10 @@ PARTLY = {
     },
     ("attempts", "more"): Part(
         "subtask_id IN (SELECT a.id FROM subtasks a JOIN subtasks b ON b.part_id = a.part_id AND b.chunk = a.chunk + 1)"
+    ),
+    ("events", "at"): Part(
+        f"{_CRAWL} OR id IN (SELECT min(id) FROM events GROUP BY subtask_id UNION SELECT max(id) FROM events "
+        "GROUP BY subtask_id)"
     ),
     **{("events", name): Part(_CRAWL) for name in ("token", "attempt_id", "node")},
     ("events", "reason"): Part(f"{_CRAWL} AND transition <> 'cancel'"),
@@ -379,20 +393,22 @@ _NEW: dict[type, Any] = {
 
 
 def _rows(tx: Transaction, column: Column[Any]) -> list[Row[Any]]:
-    """Return the first and the last row with a value in this column, those without, and one of each legal value."""
+    """Return the last row, and the first one of each kind: with the same empty columns and the same words."""
     table = column.table
     assert isinstance(table, Table)
     query = select(table).order_by(*table.primary_key.columns)
     if part := PARTLY.get((table.name, column.name)):
         query = query.where(text(f"({part.rows})"))
     found = tx.engine_connection.execute(query).all()
-    chosen: dict[Any, int] = {}
+    first: dict[tuple[Any, ...], int] = {}
     for place, row in enumerate(found):
-        value = row._mapping[column.name]
-        kind = value if (table.name, column.name) in LEGAL_VALUES else value is None
-        chosen.setdefault(kind, place)
-        chosen["last", value is None] = place
-    return [found[place] for place in sorted(set(chosen.values()))]
+        first.setdefault(tuple(_kind(table, *item) for item in row._mapping.items()), place)
+    return [found[place] for place in sorted({*first.values(), len(found) - 1}) if found]
+
+
+def _kind(table: Table, name: str, value: Any) -> Any:
+    """Return what is common to rows of one kind in a column."""
+    return value if isinstance(value, bool) or (table.name, name) in LEGAL_VALUES else value is None
 
 
 def _others(tx: Transaction, column: Column[Any], value: Any) -> list[Any]:

@@ -231,14 +231,14 @@ _BEAT = f"UPDATE nodes SET seen_at = :now, {_LOAD} WHERE name = :name RETURNING 
 def move_heartbeats(tx: Transaction, by: timedelta) -> None:
     """Move the last heartbeat of each node by this time, at most to now."""
     seen = tx.records(
-        _Seen, "SELECT name, seen_at FROM nodes WHERE seen_at IS NOT NULL ORDER BY name FOR UPDATE"
+        _Heartbeat, "SELECT name, seen_at FROM nodes WHERE seen_at IS NOT NULL ORDER BY name FOR UPDATE"
     )
     tx.update(
         "nodes", ("name",), [{"name": one.name, "seen_at": min(one.seen_at + by, tx.now)} for one in seen]
     )
 
 
-class _Seen(NamedTuple):
+class _Heartbeat(NamedTuple):
     name: str
     seen_at: datetime
 
