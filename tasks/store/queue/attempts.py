@@ -212,7 +212,7 @@ def _close(now: datetime, attempt: _OpenAttempt, end: AttemptEnd) -> _OpenAttemp
         outcome=end.outcome,
         offered=max(attempt.offered, attempt.collected),
         tried=max(attempt.tried, attempt.collected),
-        lost_s=(now - attempt.last_sign).total_seconds() if is_silent else 0.0,
+        lost_s=max(0.0, (now - attempt.last_sign).total_seconds()) if is_silent else 0.0,
     )
 
 

@@ -225,7 +225,7 @@ THEN 'counters: {state} is kept as {kept} subtasks, and there are {counted}'
 """
 _OUTCOMES = ", ".join(f"('{transition}', '{outcome}')" for outcome, transition in TRANSITIONS.items())
 _SUMS_DIFFER = "\n".join(
-    f"WHEN abs(coalesce(p.{name}, 0) - coalesce(a.{name}, 0)) > 1e-6 * (1 + coalesce(a.{name}, 0)) "
+    f"WHEN abs(coalesce(p.{name}, 0) - coalesce(a.{name}, 0)) > 1e-6 * (1 + abs(coalesce(a.{name}, 0))) "
     f"THEN 'statistics: {{site}} on {{node}}: sum of {name} is ' || coalesce(p.{name}, 0) "
     f"|| ', of its closed attempts ' || coalesce(a.{name}, 0)"
     for name in (*SUMS, "wait_s", "requests")
