@@ -140,10 +140,21 @@ def _problems(
                     )
         found += [(kind, f"an event ({transition}: {begin} to {end}) {text}") for kind, text in problems]
     known |= {"state": state, "attempts": opened}
-    is_["failed_on"] = json.loads(is_["failed_on"])
+    return [*found, *_differences(known, is_)]
+
+
+def _differences(known: Mapping[str, Any], is_: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the columns that differ from what events set, each as kind and message.
+
+    Args:
+        known: values that the events led to.
+        is_: the values of the subtask.
+    """
+    failed_on = json.loads(is_["failed_on"])
     for name, should in known.items():
         if name not in is_:
-            found.append(("event", f"an event sets {name}, which no event sets"))
-        elif is_[name] != should and (name != "not_before" or as_time(is_[name]) != as_time(should)):
-            found.append((_KINDS[name], f"{name} is {is_[name]}, its events led to {should}"))
-    return found
+            yield "event", f"an event sets {name}, which no event sets"
+            continue
+        value = failed_on if name == "failed_on" else is_[name]
+        if value != should and (name != "not_before" or as_time(value) != as_time(should)):
+            yield _KINDS[name], f"{name} is {value}, its events led to {should}"
