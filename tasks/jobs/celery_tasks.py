@@ -7,7 +7,6 @@ without a worker. It is compared with the clock of the receiving machine, hence 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from threading import Lock
@@ -25,33 +24,6 @@ from tasks.store.queue.leases import Lease
 log = logging.getLogger("reviewloop.sweeps")
 
 
-class _Outage:
-    """Logs once that the database went away, and once that it is back. Several threads use it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._since_s: float | None = None
-
-    def begin(self, name: str, error: StoreUnavailable) -> None:
-        """Record that a sweep could not run because the database is away."""
-        with self._lock:
-            first, self._since_s = self._since_s is None, self._since_s or time.monotonic()
-        if first:
-            log.warning("the database is away, no %s now; sweeps go on with its return: %s", name, error)
-
-    def end(self) -> None:
-        """Record that a sweep has read and written the database."""
-        if self._since_s is None:
-            return
-        with self._lock:
-            since_s, self._since_s = self._since_s, None
-        if since_s is not None:
-            log.warning("the database is back after %.0f s", time.monotonic() - since_s)
-
-
-_outage = _Outage()
-
-
 @shared_task(name="sweep")
 def sweep(name: str) -> None:
     """Run a sweep by its name, or a `turn` of the loop. If the database is away, the next message runs it again."""
@@ -64,7 +36,7 @@ def sweep(name: str) -> None:
             finally:
                 _alone[name].release()
     except StoreUnavailable as error:
-        _outage.begin(name, error)
+        runtime.control().store.outage.note_loss(error)
 
 
 _RUN = {one.name: one.run for one in SWEEPS}
@@ -90,7 +62,7 @@ def _tick(name: str) -> None:
                 raise
             log.warning("no %s now: %s", name, error)
             return
-    _outage.end()
+    control.store.outage.note_return()
     settings = control.context.settings
     # As a rule one message per node, however many leases it gets: a broker delivers one message per round trip.
     for node in sorted({lease.node for lease in given}):

@@ -16,7 +16,6 @@ and the bits of one more the 8 places in it.
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,8 +24,6 @@ from typing import TypeVar
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-
-log = logging.getLogger("reviewloop.seen")
 
 T = TypeVar("T")
 
@@ -210,19 +207,26 @@ def layer(number: int, first_capacity: int, error: float) -> Layer:
 class RedisSeen:
     """A shared set (see `tasks.worker.seen.SharedSet`) of all processes of a cluster.
 
-    While Redis is away, look-ups return None at once; it is tried again every few seconds. That is logged once.
+    While Redis is away, look-ups return None at once; it is tried again every few seconds.
 
     Args:
         redis: an open client; its owner closes it.
         clock: monotonic seconds.
+        note_loss: called with the error if Redis does not answer.
         first_capacity: keys of the first layer a rebuild makes, at least.
     """
 
     def __init__(
-        self, redis: Redis, clock: Callable[[], float], *, first_capacity: int = FIRST_CAPACITY
+        self,
+        redis: Redis,
+        clock: Callable[[], float],
+        note_loss: Callable[[Exception], None] = lambda _error: None,
+        *,
+        first_capacity: int = FIRST_CAPACITY,
     ) -> None:
         self._redis = redis
         self._clock = clock
+        self._note_loss = note_loss
         self._first_capacity = first_capacity
         self._has = redis.register_script(_HAS)
         self._add = redis.register_script(_ADD)
@@ -294,14 +298,8 @@ class RedisSeen:
             async with asyncio.timeout(_TIMEOUT_S):
                 answer = await ask()
         except (RedisError, OSError) as error:  # OSError: TimeoutError is one
-            if self._away_until is None:
-                log.warning(
-                    "the shared set of stored pages does not answer (%s); the database is asked instead",
-                    type(error).__name__,
-                )
+            self._note_loss(error)
             self._away_until = self._clock() + _REST_S
             return None
-        if self._away_until is not None:
-            self._away_until = None
-            log.info("the shared set of stored pages answers again")
+        self._away_until = None
         return answer

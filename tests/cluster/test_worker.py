@@ -108,10 +108,10 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
     )
     words = ("celery", "-A", "app.celery", "worker", "-P", "threads", "-c", 2, "-Q", crawl_queue(NODE))
     with opened(postgres_url) as store:
-        worker = launch(*words, "--without-mingle", settings=settings)
+        worker = launch(*words, settings=settings)
         add_products(store)
         app = make_app(settings)
-        with open_control(settings.with_(address=None)) as parts:
+        with open_control(settings.with_(address=None), app.redis_outage) as parts:
             parts.control.plan()
             with store.begin() as tx:
                 sweeps.admit(tx, wiring.context(settings, settings.catalog()))

@@ -22,6 +22,7 @@ from tasks.domain.errors import (
     Unstorable,
     WrongRevision,
 )
+from tasks.domain.outage import Outage
 from tasks.domain.states import State
 from tasks.jobs import celery_tasks, runtime
 from tasks.jobs.runtime import Control, Opened
@@ -248,6 +249,10 @@ class Away:
 
     def __init__(self, store):
         self._store, self.away = store, True
+        self.now_s = 0.0
+        self.outage = Outage(
+            logging.getLogger("reviewloop.store"), "the database", "it waits", lambda: self.now_s
+        )
 
     @contextmanager
     def begin(self):
@@ -273,22 +278,21 @@ def database(world, monkeypatch):
         alerts=None,
     )
     monkeypatch.setattr(runtime, "opened", Opened(control))
-    monkeypatch.setattr(celery_tasks, "_outage", celery_tasks._Outage())
     return database
 
 
 def test_one_line_when_it_goes_and_one_when_it_is_back(database, caplog):
-    caplog.set_level(logging.INFO, "reviewloop.sweeps")
     for name in ("recall", "plan", "retention") * 3:
         celery_tasks.sweep.run(name)
     (gone,) = caplog.messages
-    assert gone == f"the database is away, no recall now; sweeps go on with its return: {LOST}"
+    assert gone == f"the database is away ({LOST}): it waits"
+    database.now_s = 60.0
     database.away = False
     for _ in range(3):
         celery_tasks.sweep.run("recall")
-    _, back = caplog.messages
-    assert back.startswith("the database is back after")
+    assert caplog.messages[1:] == ["the database is back after 60.0 s"]
     assert all(record.exc_info is None for record in caplog.records)
+    database.now_s = 600.0
     database.away = True
     celery_tasks.sweep.run("recall")
     assert len(caplog.records) == 3, "another outage is reported, too"

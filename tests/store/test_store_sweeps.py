@@ -6,6 +6,7 @@ import pytest
 from world import hit
 
 from app.run.cluster import node_process
+from app.run.cluster.redis_outage import RedisOutage
 from app.run.setting_fields import Settings
 from tasks.domain.attempt_end import Counters
 from tasks.domain.failures import FailureReason
@@ -81,7 +82,7 @@ class WorldWriter:
 def test_a_node_that_does_not_stop_in_time_loses_its_leases_at_once_and_nothing_else(world, monkeypatch):
     monkeypatch.setattr(node_process, "STOP_S", 0.01)
     lease = world.begun()
-    process = node_process.NodeProcess(Settings(), "n1", 1)
+    process = node_process.NodeProcess(Settings(), "n1", 1, RedisOutage.of_settings(Settings()))
     asyncio.run(process._stop(Stuck(), WorldWriter(world)))
     row = world.subtask(lease.subtask_id)
     assert (row.state, row.recalls, row.failed_on) == (State.WAIT, 0, [])

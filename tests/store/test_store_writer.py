@@ -193,7 +193,7 @@ def test_a_transaction_that_cannot_begin_fails_all_that_wait_for_it(store):
 
 def test_a_batch_whose_commit_is_unknown_at_the_end_is_not_written_again(writer, monkeypatch):
     monkeypatch.setattr(lasting, "_LAST_S", 0.0)
-    writer._absence.closing.set()
+    writer._closing.set()
     calls = []
 
     def lost(tx):

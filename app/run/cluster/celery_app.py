@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from celery import Celery, bootsteps
 from celery.beat import Scheduler
+from celery.exceptions import CPendingDeprecationWarning
 from celery.signals import after_setup_logger, after_setup_task_logger
 from kombu.connection import Connection
 from kombu.transport.redis import Channel
 
 from app.run.cluster.pulse import EVERY_S, PoolPulse, Pulse
+from app.run.cluster.redis_outage import RedisOutage
 from app.run.cluster.signing import checked_task, sign_messages, signing_key
 from app.run.open_store import ANSWER_S, check_cluster
 from app.run.process import format_worker_log, warnings_as_json
@@ -33,6 +36,8 @@ _KOMBU_ACK = Channel.basic_ack
 _VISIBILITY_S = 86_400
 """Redis delivers an unacknowledged message again after this time. No message may depend on it: recall is a sweep over
 leases, and a notification this old is useless. It must only not happen while an attempt runs."""
+_WITHOUT = {"without_gossip": True, "without_mingle": True, "without_heartbeat": True}
+"""Workers send each other no messages. Nothing reads them, and after an outage old ones look like wrong clocks."""
 _RECONNECT_MOST_S = 5.0
 _BROKER_ANSWER_S = 10.0
 """A worker asks for messages every second, so a broker that is silent for this long is gone."""
@@ -57,6 +62,8 @@ def make_app(settings: Settings) -> Celery:
     check_cluster(settings)
     if settings.log_format == "json":
         warnings_as_json()
+    # It comes with every lost broker, and is about a setting that is made below.
+    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     # A worker that loses its broker while it holds an unacknowledged message must not die of trying to put it back:
     # kombu has closed the connection it would need, and raises an AttributeError. Nothing depends on such a message.
     Channel.do_restore = False
@@ -70,6 +77,7 @@ def make_app(settings: Settings) -> Celery:
         task_cls=checked_task(key) if key else None,
     )
     app.amqp.Connection = PromptConnection
+    app.redis_outage = RedisOutage.of_settings(settings)
     app.steps["worker"].add(Runtime)
     app.conf.update(
         imports=("tasks.jobs.celery_tasks",),
@@ -104,6 +112,8 @@ def make_app(settings: Settings) -> Celery:
 
     def format_logs(logger: logging.Logger, format: str, **_: Any) -> None:
         format_worker_log(logger, format, settings.log_level, settings.log_format)
+        for handler in logger.handlers:
+            handler.addFilter(app.redis_outage)
 
     for signal in (after_setup_logger, after_setup_task_logger):
         signal.disconnect(dispatch_uid="reviewloop")
@@ -149,7 +159,7 @@ class PulsedScheduler(Scheduler):
 
         def note(error: Exception, _pause_s: float) -> None:
             self._pulse.beat()
-            log.warning("the broker does not answer: %s", error)
+            self.app.redis_outage.note_loss(error)
 
         return self.connection.ensure_connection(note)
 
@@ -165,6 +175,7 @@ class Runtime(bootsteps.StartStopStep):
 
     def __init__(self, worker: Any, **options: Any) -> None:
         super().__init__(worker, **options)
+        worker.options |= _WITHOUT
         self._stack = ExitStack()
 
     def start(self, worker: Any) -> None:
@@ -197,14 +208,16 @@ class Runtime(bootsteps.StartStopStep):
         if CONTROL in queues:
             from app.run.cluster.control_process import open_control
 
-            runtime.opened = stack.enter_context(open_control(settings))
+            runtime.opened = stack.enter_context(open_control(settings, worker.app.redis_outage))
             stack.callback(_end_sweeps, runtime.control(), worker.pool.executor)
         if node is None:
             stack.enter_context(PoolPulse(Pulse(settings.pulse_file), worker.pool.executor))
         else:
             from app.run.cluster.node_process import NodeProcess
 
-            opened = stack.enter_context(NodeProcess(settings, node, worker.concurrency))
+            opened = stack.enter_context(
+                NodeProcess(settings, node, worker.concurrency, worker.app.redis_outage)
+            )
             runtime.opened.crawl = opened.crawl
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from app.run import wiring
+from app.run.cluster.redis_outage import RedisOutage
 from app.run.nodes import browser_obstacle
 from app.run.open_store import open_redis, open_store
 from app.run.preflight import Askable, preflight
@@ -31,8 +31,6 @@ from tasks.worker.redis_seen import RedisSeen
 from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
-log = logging.getLogger("reviewloop.worker")
-
 _GRANTS_S = 1.0
 """Longest time that a turn waits for Redis to report what hosts grant."""
 _LOOK_S = 0.2
@@ -40,8 +38,12 @@ _LOOK_S = 0.2
 
 
 @contextmanager
-def open_control(settings: Settings) -> Iterator[Opened]:
-    """Open the resources of the tasks in queue `control`, for as long as the block runs."""
+def open_control(settings: Settings, outage: RedisOutage) -> Iterator[Opened]:
+    """Open the resources of the tasks in queue `control`, for as long as the block runs.
+
+    Args:
+        outage: logs that Redis is away.
+    """
     catalog, ending = settings.catalog(), Event()
     with open_store(settings) as store:
         writer = Writer(store)
@@ -58,7 +60,7 @@ def open_control(settings: Settings) -> Iterator[Opened]:
                 plan=lambda: _plan(settings, store, writer, askable, catalog, ending),
                 fill_seen=lambda: asyncio.run(_fill_seen(settings, store)),
             )
-            with _ask_grants(settings, control.context.host_names) as grants:
+            with _ask_grants(settings, control.context.host_names, outage) as grants:
                 yield Opened(control=control, grants=grants)
         finally:
             writer.close()
@@ -71,7 +73,9 @@ async def _fill_seen(settings: Settings, store: Store) -> None:
 
 
 @contextmanager
-def _ask_grants(settings: Settings, hosts: Collection[str]) -> Iterator[Callable[[], Grants]]:
+def _ask_grants(
+    settings: Settings, hosts: Collection[str], outage: RedisOutage
+) -> Iterator[Callable[[], Grants]]:
     """Yield a function that asks Redis what hosts grant, over one connection. One thread at a time may call it."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
@@ -83,7 +87,7 @@ def _ask_grants(settings: Settings, hosts: Collection[str]) -> Iterator[Callable
                 async with asyncio.timeout(_GRANTS_S):
                     return await permits.granted(hosts)
             except (RedisError, TimeoutError) as error:
-                log.warning("what hosts grant is not known: %s", error or "Redis does not answer")
+                outage.note_loss(error)
                 return {}
 
         try:

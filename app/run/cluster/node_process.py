@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from app.run import wiring
 from app.run.cluster.pulse import EVERY_S, Pulse
+from app.run.cluster.redis_outage import RedisOutage
 from app.run.open_store import open_redis
 from app.run.process import event_loop_runner
 from app.run.setting_fields import Settings
@@ -24,7 +25,7 @@ from app.run.version import MIGRATIONS
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
-from tasks.domain.errors import TaskError, WrongRevision
+from tasks.domain.errors import StoreUnavailable, TaskError, WrongRevision
 from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs.celery_tasks import open_broker_connection, request_turn
 from tasks.store.queue import attempts, nodes
@@ -46,6 +47,7 @@ STOP_S = 10.0
 
 _CLOSE_S = 2.0
 _STOPS = "the worker stops"
+_LEASES_LEFT = "node %s could not give back all of its leases, they will run out"
 _UPGRADE = "a worker with -Q control upgrades it at its start"
 _CONNECTIONS = 3
 """Number of a node's transactions at the same time: the database may be far away."""
@@ -59,12 +61,14 @@ class NodeProcess:
     Args:
         settings: address and kinds override those of the node's row.
         slots: number of attempts at once, the size of the pool.
+        outage: logs that Redis is away.
     """
 
-    def __init__(self, settings: Settings, name: str, slots: int) -> None:
+    def __init__(self, settings: Settings, name: str, slots: int, outage: RedisOutage) -> None:
         self._settings = settings
         self._name = name
         self._slots = slots
+        self._outage = outage
         self._ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, CrawlNode]] = Future()
         self._thread = Thread(target=self._live, name=f"reviewloop-{name}", daemon=True)
 
@@ -153,7 +157,7 @@ class NodeProcess:
             raise InputError(f"{error}; {_UPGRADE}") from None
         on_free()
         self._seen = SeenPages(
-            RedisSeen(redis, time.monotonic),
+            RedisSeen(redis, time.monotonic, self._outage.note_loss),
             remembered=self._settings.remembered,
             batch=min(self._settings.batch, BATCH),
         )
@@ -185,13 +189,18 @@ class NodeProcess:
         try:
             async with asyncio.timeout(STOP_S):
                 await node.stop(_STOPS)
+        except TimeoutError:
+            log.warning("node %s did not stop within %g s", self._name, STOP_S)
         except Exception:
             log.exception("node %s did not stop in order", self._name)
         try:
             async with asyncio.timeout(_CLOSE_S):
                 await writer.run(lambda tx: attempts.release_leases(tx, self._name, _STOPS))
+        except (TimeoutError, StoreUnavailable) as error:
+            reason = str(error) or f"nothing in {_CLOSE_S:g} s"
+            log.warning(_LEASES_LEFT + ": %s", self._name, reason)
         except Exception:
-            log.exception("node %s could not give back all of its leases: they will run out", self._name)
+            log.exception(_LEASES_LEFT, self._name)
 
 
 async def _beating(pulse: Pulse) -> None:

@@ -23,7 +23,7 @@ from tasks.jobs.queues import CONTROL, crawl_queue
 from tasks.store.queue.nodes import Node
 
 _PR_SET_PDEATHSIG = 1
-_WORKER = ("worker", "-P", "threads", "--without-gossip", "--without-mingle", "--without-heartbeat")
+_WORKER = ("worker", "-P", "threads")
 _CONTROL_THREADS = 2
 _NODE_SILENT_S = 60.0
 # A long sweep (reposts, run times) may have one of its threads, a slow database the other.

@@ -7,6 +7,7 @@ around anything that must not run twice at once.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
@@ -21,8 +22,11 @@ from splitter.errors import InputError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
+from tasks.domain.outage import Outage
 from tasks.store.sql.outages import own_errors
 from tasks.store.sql.transaction import Transaction, ask_driver
+
+log = logging.getLogger("reviewloop.store")
 
 T = TypeVar("T")
 
@@ -146,11 +150,13 @@ class Store:
     Attributes:
         patient: True lets `read` take as long as it needs (reports); a runner's reads have the limits of
             `tasks.store.sql.postgres`, so that no process waits for good.
+        outage: whoever waits for the database while it is away reports that here.
     """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.patient = False
+        self.outage = Outage(log, "the database", "what needs it waits for its return")
 
     @classmethod
     def open(cls, url: str, *, pool_size: int = 5, connect_s: int | None = None) -> Store:

@@ -5,12 +5,11 @@ After a COMMIT without an answer the database is asked whether it was made, befo
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, repeat
+from threading import Event
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -18,8 +17,6 @@ from sqlalchemy import Connection
 from tasks.domain.errors import StoreConflict, StoreFailed, StoreUnavailable
 from tasks.store.sql.database import Store, is_committed
 from tasks.store.sql.transaction import Transaction
-
-log = logging.getLogger("reviewloop.store")
 
 T = TypeVar("T")
 
@@ -30,58 +27,17 @@ _LAST_S = 5.0
 """Longest absence, in seconds, during which a closing process still tries."""
 
 
-class Absence:
-    """Whether the database is away; logged once when it goes, and once when it is back. For several threads.
-
-    Args:
-        clock: monotonic seconds.
-
-    Attributes:
-        closing: set it to end the waiting.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.closing = threading.Event()
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._since: float | None = None
-
-    def note_loss(self, error: StoreUnavailable) -> None:
-        """Note that a transaction found the database away; log it the first time."""
-        with self._lock:
-            if self._since is None:
-                self._since = self._clock()
-                log.warning("the database is away (%s): what is to be written waits for it", error)
-
-    def note_return(self) -> None:
-        """Note that a transaction reached the database; log the return after an absence."""
-        if self._since is None:
-            return
-        with self._lock:
-            if self._since is not None:
-                log.warning("the database is back after %.1f s", self._clock() - self._since)
-                self._since = None
-
-    def wait(self, seconds: float) -> bool:
-        """Wait before the next try; return False if there must be none, as the process is closing."""
-        if not self.closing.wait(seconds):
-            return True
-        time.sleep(seconds)
-        since = self._since
-        return since is None or self._clock() - since < _LAST_S
-
-
 class LastingConnection:
     """A connection that is kept from one transaction to the next, and replaced after an error. For one thread.
 
     Args:
         stack: closes it.
-        absence: of the database, shared with other connections.
+        closing: set when the process closes; then an outage is waited for only a few seconds.
     """
 
-    def __init__(self, store: Store, stack: ExitStack, absence: Absence) -> None:
+    def __init__(self, store: Store, stack: ExitStack, closing: Event) -> None:
         self._store = store
-        self._absence = absence
+        self._closing = closing
         self._conn: Connection | None = None
         stack.callback(self._drop)
 
@@ -103,28 +59,35 @@ class LastingConnection:
                 with self._begin() as tx:
                     number = tx.number()
                     results.append(operation(tx))
-                self._absence.note_return()
+                self._store.outage.note_return()
                 return results[0]
             except StoreUnavailable as error:
-                self._absence.note_loss(error)
+                self._store.outage.note_loss(error)
                 # With a result, everything was written and only COMMIT was left.
                 if results and number is not None and self._is_committed(number):
                     return results[0]
-                if not self._absence.wait(next(pauses_s)):
+                if not self._wait(next(pauses_s)):
                     raise
 
     def _is_committed(self, number: int) -> bool:
         """Return True if a transaction whose COMMIT got no answer was committed; ask until that is known."""
         for pause_s in chain(_FIRST_PAUSES_S, repeat(_PAUSE_S)):
-            if not self._absence.wait(pause_s):
+            if not self._wait(pause_s):
                 break
             with suppress(StoreUnavailable, StoreConflict):
                 with self._begin() as tx:
                     made = is_committed(tx, number)
                 if made is not None:
-                    self._absence.note_return()
+                    self._store.outage.note_return()
                     return made
         return False
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait before the next try. Return False if there must be none, because the process closes."""
+        if not self._closing.wait(seconds):
+            return True
+        time.sleep(seconds)
+        return self._store.outage.lasted_s <= _LAST_S
 
     @contextmanager
     def _begin(self) -> Iterator[Transaction]:

@@ -21,12 +21,13 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from threading import Event
 from typing import Any, Generic, TypeVar
 
 from tasks.domain.batches import MOST_AT_ONCE
 from tasks.domain.errors import StoreConflict, StoreUnavailable, StoreUnwritable, TaskError
 from tasks.store.sql.database import Store
-from tasks.store.sql.lasting import Absence, LastingConnection
+from tasks.store.sql.lasting import LastingConnection
 from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
@@ -114,7 +115,7 @@ class Writer:
             threading.Lock()
         )  # one connection at a time takes a batch, so that kinds stay in one batch
         self._closed = False
-        self._absence = Absence()
+        self._closing = Event()
         self._putting = threading.Lock()  # nothing may be queued behind the end marker
         self._threads = [
             threading.Thread(target=self._work, name="reviewloop-writer", daemon=True)
@@ -160,7 +161,7 @@ class Writer:
         with self._putting:
             if not self._closed:
                 self._closed = True
-                self._absence.closing.set()
+                self._closing.set()
                 for _ in self._threads:
                     self._queue.put(None)
                 self._at_once.set()
@@ -178,7 +179,7 @@ class Writer:
 
     def _work(self) -> None:
         with ExitStack() as stack:
-            connection = LastingConnection(self._store, stack, self._absence)
+            connection = LastingConnection(self._store, stack, self._closing)
             connection.open_early()
             while True:
                 with self._taking:

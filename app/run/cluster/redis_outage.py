@@ -1,0 +1,113 @@
+"""One line in the log of a Celery process when Redis goes away, and one when it is back.
+
+Celery, kombu and our own clients find out separately, again and again, and some of them log a traceback each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+
+from celery.beat import SchedulingError
+from kombu.exceptions import OperationalError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from app.run.open_store import ping_redis
+from app.run.setting_fields import Settings
+from tasks.domain.outage import Outage
+
+log = logging.getLogger("reviewloop.worker")
+
+_LIBRARIES = ("celery", "kombu", "redis")
+_OF_DRIVER = (OperationalError, RedisConnectionError, RedisTimeoutError)
+_PING_EVERY_S = 1.0
+_SILENT_BROKER = "Redis BRPOP got no reply"
+"""Beginning of kombu's line about a connection that fell silent; the line has no exception."""
+
+
+class RedisOutage(logging.Filter):
+    """Replaces every log record about a lost Redis by one line for the whole outage. For several threads.
+
+    A suspicion starts a thread that pings Redis until it answers. So the outage ends in the log when Redis is back,
+    however long the clients pause before their next try.
+
+    Args:
+        ping: asks Redis for an answer; raises RedisError or OSError.
+        outage: writes the lines.
+    """
+
+    def __init__(self, ping: Callable[[], None], outage: Outage) -> None:
+        super().__init__()
+        self._ping = ping
+        self._outage = outage
+        self._lock = Lock()
+        self._watching: Thread | None = None
+        self._pause = Event()
+
+    @classmethod
+    def of_settings(cls, settings: Settings) -> RedisOutage:
+        """Return the outage of the Redis that the settings name."""
+        outage = Outage(
+            log, "Redis", "attempts go on with the permits that they have, new work waits for its return"
+        )
+        return cls(lambda: asyncio.run(ping_redis(settings)), outage)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return False for a record about a lost Redis, and watch Redis from then on."""
+        error = _find_loss(record)
+        if error is None:
+            return True
+        self.note_loss(error)
+        return False
+
+    def note_loss(self, error: object) -> None:
+        """Note that a client lost Redis. If Redis doesn't answer now, log it, and log its return."""
+        with self._lock:
+            if self._watching is not None:
+                return
+            self._watching = Thread(target=self._watch, args=(error,), name="redis-outage", daemon=True)
+            self._watching.start()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until Redis answers again; return True if it does."""
+        watching = self._watching
+        if watching is not None:
+            watching.join(timeout_s)
+        return self._watching is None
+
+    def _watch(self, error: object) -> None:
+        while not self._answers():
+            self._outage.note_loss(error)
+            self._pause.wait(_PING_EVERY_S)
+        self._outage.note_return()
+        with self._lock:
+            self._watching = None
+
+    def _answers(self) -> bool:
+        try:
+            self._ping()
+        except (RedisError, OSError):
+            return False
+        return True
+
+
+def _find_loss(record: logging.LogRecord) -> object | None:
+    """Return the error of a lost Redis that a record is about, or None if it is about something else."""
+    is_of_library = record.name.partition(".")[0] in _LIBRARIES
+    if is_of_library and str(record.msg).startswith(_SILENT_BROKER):
+        return record.getMessage()
+    given = list(record.args) if isinstance(record.args, tuple) else []
+    if record.exc_info and record.exc_info[1] is not None:
+        given.insert(0, record.exc_info[1])
+    for error in given:
+        # Beat wraps what it meets when it sends.
+        cause = error.__context__ if isinstance(error, SchedulingError) else error
+        if isinstance(cause, _OF_DRIVER):
+            return cause
+        if is_of_library and isinstance(cause, (ConnectionError, TimeoutError)):
+            return cause
+    return None

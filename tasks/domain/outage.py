@@ -1,0 +1,78 @@
+"""The outage of a server in the log of a process: one line when it begins and one when it is over."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Lock
+
+_SETTLE_S = 30.0
+"""Seconds after an outage in which a process may still find connections that broke during it."""
+
+
+class Outage:
+    """Whether a server is away, as this process sees it. For several threads.
+
+    Everything that asks the server reports here, and nothing else logs that it is away. Without it, each of a process's
+    connections logs the same outage again and again.
+
+    Args:
+        server: the server's name in the log.
+        meanwhile: what this process does until the server is back, for the log.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        log: logging.Logger,
+        server: str,
+        meanwhile: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log = log
+        self._server = server
+        self._meanwhile = meanwhile
+        self._clock = clock
+        self._lock = Lock()
+        self._since_s: float | None = None
+        self._ended_s: float | None = None
+        self._is_logged = False
+
+    def note_loss(self, error: object) -> None:
+        """Note that the server did not answer. Log the first such error of an outage.
+
+        Soon after an outage, an error is logged only if it lasts: most come from connections of that outage.
+        """
+        with self._lock:
+            now_s = self._clock()
+            if self._since_s is None:
+                self._since_s = now_s
+            is_settling = self._ended_s is not None and now_s - self._ended_s < _SETTLE_S
+            if self._is_logged or is_settling:
+                return
+            self._is_logged = True
+        reason = " ".join(str(error).split()) or type(error).__name__
+        self._log.warning("%s is away (%s): %s", self._server, reason, self._meanwhile)
+
+    def note_return(self) -> None:
+        """Note that the server answered. Log it if that ends an outage that was logged."""
+        if self._since_s is None:
+            return
+        with self._lock:
+            lasted_s = self._lasted_s()
+            was_logged = self._is_logged
+            self._since_s = None
+            self._is_logged = False
+            self._ended_s = self._clock()
+        if was_logged:
+            self._log.warning("%s is back after %.1f s", self._server, lasted_s)
+
+    @property
+    def lasted_s(self) -> float:
+        """Seconds since the server was first found away; 0 while it answers."""
+        with self._lock:
+            return self._lasted_s()
+
+    def _lasted_s(self) -> float:
+        return 0.0 if self._since_s is None else self._clock() - self._since_s
