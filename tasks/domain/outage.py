@@ -1,4 +1,4 @@
-"""The outage of a server in the log of a process: one line when it begins and one when it is over."""
+"""A trouble that many callers notice, in the log of a process: one line when it begins and one when it is over."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ _SETTLE_S = 30.0
 
 
 class Outage:
-    """Whether a server is away, as this process sees it. For several threads.
+    """Whether something is away that this process needs: a server, or a lock. For several threads.
 
-    Everything that asks the server reports here, and nothing else logs that it is away. Without it, each of a process's
+    Everything that asks for it reports here, and nothing else logs that it is away. Without it, each of a process's
     connections logs the same outage again and again.
 
     Args:
-        server: the server's name in the log.
-        meanwhile: what this process does until the server is back, for the log.
+        begins: first line of an outage; the error follows.
+        ends: last line of an outage; its duration follows.
         clock: monotonic seconds.
     """
 
     def __init__(
         self,
         log: logging.Logger,
-        server: str,
-        meanwhile: str,
+        begins: str,
+        ends: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._log = log
-        self._server = server
-        self._meanwhile = meanwhile
+        self._begins = begins
+        self._ends = ends
         self._clock = clock
         self._lock = Lock()
         self._since_s: float | None = None
@@ -40,7 +40,7 @@ class Outage:
         self._is_logged = False
 
     def note_loss(self, error: object) -> None:
-        """Note that the server did not answer. Log the first such error of an outage.
+        """Note that it was not there. Log the first such error of an outage.
 
         Soon after an outage, an error is logged only if it lasts: most come from connections of that outage.
         """
@@ -53,10 +53,10 @@ class Outage:
                 return
             self._is_logged = True
         reason = " ".join(str(error).split()) or type(error).__name__
-        self._log.warning("%s is away (%s): %s", self._server, reason, self._meanwhile)
+        self._log.warning("%s: %s", self._begins, reason)
 
     def note_return(self) -> None:
-        """Note that the server answered. Log it if that ends an outage that was logged."""
+        """Note that it was there. Log it if that ends an outage that was logged."""
         if self._since_s is None:
             return
         with self._lock:
@@ -66,11 +66,11 @@ class Outage:
             self._is_logged = False
             self._ended_s = self._clock()
         if was_logged:
-            self._log.warning("%s is back after %.1f s", self._server, lasted_s)
+            self._log.warning("%s after %.1f s", self._ends, lasted_s)
 
     @property
     def lasted_s(self) -> float:
-        """Seconds since the server was first found away; 0 while it answers."""
+        """Seconds since it was first found away; 0 while it is there."""
         with self._lock:
             return self._lasted_s()
 

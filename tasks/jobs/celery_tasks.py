@@ -16,6 +16,7 @@ from celery import shared_task
 from splitter.split import chunks
 
 from tasks.domain.errors import StoreConflict, StoreUnavailable
+from tasks.domain.outage import Outage
 from tasks.jobs import runtime, ticks
 from tasks.jobs.queues import CLOCKS_S, CONTROL, crawl_queue
 from tasks.jobs.schedule import SWEEPS
@@ -41,6 +42,7 @@ def sweep(name: str) -> None:
 
 _RUN = {one.name: one.run for one in SWEEPS}
 _alone = {one.name: Lock() for one in SWEEPS}
+_locked = Outage(log, "sweeps wait for other work", "sweeps go on")
 _turning = Lock()
 """Held during a tick. The database's lock refuses a second tick. A second one of this process waits instead, or a
 node's free slot would go unseen because a sweep happened to run."""
@@ -60,8 +62,9 @@ def _tick(name: str) -> None:
             control.context.state.forget()  # its COMMIT may have failed
             if not isinstance(error, StoreConflict):
                 raise
-            log.warning("no %s now: %s", name, error)
+            _locked.note_loss(f"no {name} now: {error}")
             return
+    _locked.note_return()
     control.store.outage.note_return()
     settings = control.context.settings
     # As a rule one message per node, however many leases it gets: a broker delivers one message per round trip.

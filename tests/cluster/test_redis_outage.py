@@ -35,7 +35,7 @@ class Server:
 
 
 def outage_of(server, clock=lambda: 0.0):
-    outage = RedisOutage(server.ping, Outage(LOG, "Redis", "work waits", clock))
+    outage = RedisOutage(server.ping, Outage(LOG, "Redis is away", "Redis is back", clock))
     outage._pause.set()  # no pause between pings
     return outage
 
@@ -88,7 +88,7 @@ def test_every_report_of_a_lost_redis_becomes_one_line_and_one_at_the_end(name, 
     assert not any(outage.filter(FOLDED[name]) for _ in range(5))
     assert outage.wait(PATIENCE_S)
     gone, back = caplog.messages
-    assert gone.startswith("Redis is away (")
+    assert gone.startswith("Redis is away: ")
     assert back == "Redis is back after 0.0 s"
     assert all(one.exc_info is None for one in caplog.records)
 
@@ -111,7 +111,7 @@ def test_a_connection_that_broke_is_no_outage_while_redis_answers(caplog):
 
 def test_losses_soon_after_an_outage_are_of_that_outage_unless_they_last(caplog):
     now_s = 0.0
-    outage = Outage(LOG, "Redis", "work waits", lambda: now_s)
+    outage = Outage(LOG, "Redis is away", "Redis is back", lambda: now_s)
     outage.note_loss(RedisConnectionError("refused"))
     now_s = 60.0
     assert outage.lasted_s == 60.0
@@ -120,14 +120,14 @@ def test_losses_soon_after_an_outage_are_of_that_outage_unless_they_last(caplog)
         now_s = late_s
         outage.note_loss("closed")
         outage.note_return()
-    assert caplog.messages == ["Redis is away (refused): work waits", "Redis is back after 60.0 s"]
+    assert caplog.messages == ["Redis is away: refused", "Redis is back after 60.0 s"]
     now_s = 95.0
     outage.note_loss("refused")
     now_s = 130.0
     outage.note_loss("refused")
     now_s = 140.0
     outage.note_return()
-    assert caplog.messages[2:] == ["Redis is away (refused): work waits", "Redis is back after 45.0 s"]
+    assert caplog.messages[2:] == ["Redis is away: refused", "Redis is back after 45.0 s"]
 
 
 def test_handlers_of_celery_get_the_filter():

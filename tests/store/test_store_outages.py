@@ -205,19 +205,46 @@ def test_a_server_that_takes_no_connection_is_given_up(postgres_store):
             away.connect()
 
 
-def test_who_holds_a_lock_is_logged(postgres_store, monkeypatch, caplog):
+def test_who_holds_a_lock_is_logged_once_without_its_statement(postgres_store, monkeypatch, caplog):
     monkeypatch.setattr(postgres, "LOCK_TOLD_S", 0.05)
     with postgres_store.begin() as tx:
         tx.insert("hosts", ("host",), [("a",)])
         assert tx.value("SELECT 1 FROM pg_sleep(0.2)") == 1, "slow, but no wait for a lock"
     assert caplog.messages == []
     with postgres_store.begin() as holder:
-        pid = holder.value("SELECT pg_backend_pid() FROM hosts FOR UPDATE")
-        with pytest.raises(StoreConflict):
-            lock_hosts(postgres_store)
+        holder.value("SELECT 1")  # BEGIN goes with the first statement
+        pid = holder.value("  SELECT pg_backend_pid() FROM hosts WHERE 'secret' <> '' FOR UPDATE")
+        for _ in range(2):
+            with pytest.raises(StoreConflict):
+                lock_hosts(postgres_store)
     (line,) = caplog.messages
-    for said in (f"process {pid}", "idle in transaction", "SELECT pg_backend_pid() FROM hosts FOR UPDATE"):
+    for said in (f"process {pid}", "idle in transaction", "last statement: SELECT ..."):
         assert said in line
+    assert "secret" not in line
+
+
+def test_a_spare_scheduler_that_holds_the_lock_for_a_moment_is_not_logged(postgres_store, caplog):
+    with postgres_store.begin() as holder, postgres_store.begin() as tx:
+        assert try_lock(holder, "scheduler", 0.5)
+        assert not try_lock(tx, "scheduler", 0.5)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "shown"),
+    [("SELECT {}, 'secret'", "SELECT"), ("/* secret */ SELECT {}", "unknown"), ("\n  select{}", "select")],
+)
+def test_of_a_statement_only_the_first_word_is_logged(postgres_store, monkeypatch, caplog, statement, shown):
+    monkeypatch.setattr(postgres, "ADVISORY_TOLD_S", 0.0)
+    held = f"(pg_try_advisory_xact_lock({zlib.crc32(b'scheduler')}))"
+    with postgres_store.begin() as holder:
+        holder.value("SELECT 1")  # BEGIN goes with the first statement
+        assert holder.rows(statement.format(held))
+        with postgres_store.begin() as tx:
+            assert not try_lock(tx, "scheduler", 0.5)
+            assert not try_lock(tx, "scheduler", 0.5)
+    (line,) = caplog.messages
+    assert line.endswith(f"last statement: {shown} ...")
 
 
 def lock_hosts(store):
@@ -251,7 +278,10 @@ class Away:
         self._store, self.away = store, True
         self.now_s = 0.0
         self.outage = Outage(
-            logging.getLogger("reviewloop.store"), "the database", "it waits", lambda: self.now_s
+            logging.getLogger("reviewloop.store"),
+            "the database is away",
+            "the database is back",
+            lambda: self.now_s,
         )
 
     @contextmanager
@@ -285,7 +315,7 @@ def test_one_line_when_it_goes_and_one_when_it_is_back(database, caplog):
     for name in ("recall", "plan", "retention") * 3:
         celery_tasks.sweep.run(name)
     (gone,) = caplog.messages
-    assert gone == f"the database is away ({LOST}): it waits"
+    assert gone == f"the database is away: {LOST}"
     database.now_s = 60.0
     database.away = False
     for _ in range(3):

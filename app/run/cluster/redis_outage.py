@@ -51,9 +51,7 @@ class RedisOutage(logging.Filter):
     @classmethod
     def of_settings(cls, settings: Settings) -> RedisOutage:
         """Return the outage of the Redis that the settings name."""
-        outage = Outage(
-            log, "Redis", "attempts go on with the permits that they have, new work waits for its return"
-        )
+        outage = Outage(log, "Redis is away, new work waits", "Redis is back")
         return cls(lambda: asyncio.run(ping_redis(settings)), outage)
 
     def filter(self, record: logging.LogRecord) -> bool:

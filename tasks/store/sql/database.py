@@ -156,7 +156,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.patient = False
-        self.outage = Outage(log, "the database", "what needs it waits for its return")
+        self.outage = Outage(log, "the database is away, what needs it waits", "the database is back")
 
     @classmethod
     def open(cls, url: str, *, pool_size: int = 5, connect_s: int | None = None) -> Store:
@@ -247,7 +247,7 @@ def lift_limits(tx: Transaction) -> Iterator[None]:
 def try_lock(conn: Transaction, name: str, lock_timeout_s: float) -> bool:
     """Take the lock `name` until the transaction ends; False if another transaction has it.
 
-    With SQLite every writing transaction excludes the others already.
+    With SQLite every writing transaction excludes the others already. A session that holds it for long is logged.
 
     Args:
         lock_timeout_s: from now on in this transaction, the most that a statement waits for a row.
@@ -256,4 +256,9 @@ def try_lock(conn: Transaction, name: str, lock_timeout_s: float) -> bool:
         return True
     key = zlib.crc32(name.encode())
     both = "SELECT set_config('lock_timeout', :most, true), pg_try_advisory_xact_lock(:key)"
-    return bool(conn.rows(both, key=key, most=f"{1000 * lock_timeout_s:.0f}ms")[0][1])
+    is_ours = bool(conn.rows(both, key=key, most=f"{1000 * lock_timeout_s:.0f}ms")[0][1])
+    if not is_ours:
+        from tasks.store.sql.postgres import log_advisory_owner
+
+        log_advisory_owner(conn, name, key)
+    return is_ours

@@ -10,8 +10,11 @@ from __future__ import annotations
 import logging
 import select
 import time
+from collections import deque
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from math import inf
+from typing import Any
 
 from psycopg2 import OperationalError, connect
 from psycopg2.extensions import (
@@ -39,6 +42,8 @@ LOCK_S = 9.0
 CONNECT_S = 5
 LOCK_TOLD_S = 1.5
 """Less than any wait for a lock may last: whoever holds it is logged."""
+ADVISORY_TOLD_S = 5.0
+"""Longer than a sweep takes: whoever holds the lock of sweeps for this long is logged."""
 ANSWER_S = 12.0
 """Longer than `STATEMENT_S`: if not even an error has come until then, the connection is dead."""
 
@@ -113,18 +118,40 @@ def _log_lock_owners(waiting: connection) -> None:
     own = waiting.info
     place = make_dsn(**{**own.dsn_parameters, "password": own.password or ""})
     with closing(connect(place, connection_factory=_Looking)) as looking:
-        for owner in ask_driver(looking, _LOCK_OWNERS, own.backend_pid):
-            log.warning(
-                "a statement has waited %g s for a lock that another session holds: process %s, user %s, program '%s', "
-                "address %s, %s, in a transaction for %s s, last statement: %s",
-                *(LOCK_TOLD_S, *owner),
-            )
+        for owner in ask_driver(looking, f"{_OWNERS} WHERE pid = ANY(pg_blocking_pids(%s))", own.backend_pid):
+            _log_owner(f"a statement has waited {LOCK_TOLD_S:g} s for a lock", owner)
 
 
-_LOCK_OWNERS = """
-    SELECT pid, usename, application_name, coalesce(host(client_addr), 'local'), coalesce(state, 'state unknown'),
-        coalesce(CAST(round(extract(epoch FROM clock_timestamp() - xact_start)) AS text), 'unknown'), left(query, 100)
-    FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
+def log_advisory_owner(tx: Transaction, name: str, key: int) -> None:
+    """Log which session has held an advisory lock for longer than a sweep takes, if there is one."""
+    held = f"{_OWNERS} JOIN pg_locks USING (pid) WHERE granted AND locktype = 'advisory' AND objid = :key"
+    for owner in tx.rows(f"{held} AND {_HELD_S} > :least", key=key, least=ADVISORY_TOLD_S):
+        _log_owner(f"nothing is done under the lock {name!r}", tuple(owner))
+
+
+def _log_owner(trouble: str, owner: Sequence[Any]) -> None:
+    """Log who holds a lock, once for each of its transactions."""
+    begun, *described = owner
+    if (owner[1], begun) in _logged:
+        return
+    _logged.append((owner[1], begun))
+    log.warning(
+        "%s that another session holds: process %s, user %s, program '%s', address %s, %s, in a transaction for %s s, "
+        "last statement: %s ...",
+        trouble,
+        *described,
+    )
+
+
+_logged: deque[tuple[Any, Any]] = deque(maxlen=100)
+"""Process and begin of the transactions that were logged as owners of a lock."""
+_HELD_S = "extract(epoch FROM clock_timestamp() - coalesce(xact_start, state_change))"
+# Only the first word of the last statement is read: the rest may hold data.
+_OWNERS = f"""
+    SELECT coalesce(xact_start, state_change), pid, usename, application_name, coalesce(host(client_addr), 'local'),
+        coalesce(state, 'state unknown'), coalesce(CAST(round({_HELD_S}) AS text), 'unknown'),
+        coalesce(substring(query FROM '^\\s*([A-Za-z]+)'), 'unknown')
+    FROM pg_stat_activity
 """
 
 
