@@ -10,10 +10,8 @@ from functools import partial
 from threading import Event
 from typing import Any
 
-from redis.exceptions import RedisError
-
 from app.run import wiring
-from app.run.cluster.redis_outage import RedisOutage
+from app.run.cluster.redis_outage import LOSSES, RedisOutage
 from app.run.nodes import browser_obstacle
 from app.run.open_store import open_redis, open_store
 from app.run.preflight import Askable, preflight
@@ -86,7 +84,7 @@ def _ask_grants(
             try:
                 async with asyncio.timeout(_GRANTS_S):
                     return await permits.granted(hosts)
-            except (RedisError, TimeoutError) as error:
+            except LOSSES as error:
                 outage.note_loss(error)
                 return {}
 

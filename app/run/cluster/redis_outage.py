@@ -23,6 +23,8 @@ from tasks.domain.outage import Outage
 log = logging.getLogger("reviewloop.worker")
 
 _LIBRARIES = ("celery", "kombu", "redis")
+LOSSES = (RedisError, OSError)
+"""Errors of asking a Redis that is away. TimeoutError is an OSError."""
 _OF_DRIVER = (OperationalError, RedisConnectionError, RedisTimeoutError)
 _PING_EVERY_S = 1.0
 _SILENT_BROKER = "Redis BRPOP got no reply"
@@ -88,7 +90,7 @@ class RedisOutage(logging.Filter):
     def _answers(self) -> bool:
         try:
             self._ping()
-        except (RedisError, OSError):
+        except LOSSES:
             return False
         return True
 
