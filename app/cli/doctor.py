@@ -55,6 +55,11 @@ _TEXTS = {
         "work in a folder of your own, or name another database with --db",
     ),
     "redis": ("answers", ""),
+    "refusing_database": ("{error}", "correct user, password or name in REVIEWLOOP_DATABASE_URL"),
+    "refusing_redis": (
+        "it answers, and refuses this program: {error}",
+        "correct user, password or number in REVIEWLOOP_REDIS_URL",
+    ),
     "searxng": (_SEARXNG, ""),
     "settings_known": ("every REVIEWLOOP_ variable is known", ""),
     "silent_database": ("{error}", "start it, or set REVIEWLOOP_DATABASE_URL"),

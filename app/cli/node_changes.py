@@ -126,7 +126,7 @@ def _proxy(text: str) -> Proxy:
     given = click.prompt("Proxy", hide_input=True, err=True) if text == "-" else text
     try:
         return Proxy(read_proxy(given))
-    except ValueError as error:
+    except InputError as error:
         raise InputError(f"--proxy: {error}") from None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli.output import say
-from app.run.setting_values import database, lab_address, sqlite_file
+from app.run.setting_values import lab_address, sqlite_file
 from app.run.settings import load_settings, misspelt
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from splitter.catalog.names import BUILTIN, Group
@@ -257,7 +257,7 @@ def settings_of(db: str | None = None, sites: str | None = None, **options: Any)
     }
     for name, meant in misspelt().items():
         say(f"{name} is no setting{f': {meant} is' if meant else ''}", "yellow")
-    return load_settings(database_url=database(db) if db else None, sites=sites, **options)
+    return load_settings(database_url=db or None, sites=sites, **options)
 
 
 def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from app.run.wiring import utc_now
 from app.views.durations import seconds
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
+from tasks.domain.given_address import AddressKind, read_address, shown_address
 from tasks.domain.pages import Hit, Review
 
 if TYPE_CHECKING:
@@ -90,12 +91,13 @@ def _trial(settings: Settings, catalog: Catalog, site: str, source: str, read_as
     from app.sites.rule_trial import fetched, given
 
     if "://" in source:
+        read_address(AddressKind.PAGE, source)
         return fetched(settings, catalog, site, source, read_as)
     try:
         body = Path(source).read_bytes()
     except OSError as error:
         raise InputError(
-            f"{source}: {error.strerror}; give a URL that begins with http://, or a file"
+            f"{shown_address(source)}: {error.strerror}; give a URL that begins with http://, or a file"
         ) from error
     return given(catalog, site, body, read_as, {"file": source})
 

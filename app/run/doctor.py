@@ -24,7 +24,7 @@ from app.run.version import MIGRATIONS
 from app.sending.mail_server import smtp_server
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError, ReviewloopError
-from tasks.domain.errors import WrongRevision
+from tasks.domain.errors import StoreUnavailable, WrongRevision
 from tasks.fetching.chromium import find_chromium
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.sql import schema
@@ -167,8 +167,11 @@ def _check_database(settings: Settings, now: Callable[[], datetime]) -> Iterator
     except WrongRevision as error:
         yield _failed("database", "wrong_schema", error=str(error))
         return
+    except StoreUnavailable as error:
+        yield _failed("database", "silent_database", error=error)
+        return
     except (ReviewloopError, OSError) as error:
-        yield _failed("database", "no_database" if path else "silent_database", error=error, path=path)
+        yield _failed("database", "no_database" if path else "refusing_database", error=error, path=path)
         return
     yield _check_clock(now(), None if path is not None else database_now)
     yield check
@@ -195,11 +198,13 @@ def _check_clock(machine: datetime, database: datetime | None) -> Check:
 
 
 def _check_redis(settings: Settings) -> Check:
-    from redis.exceptions import RedisError
+    from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
     try:
         asyncio.run(ping_redis(settings, _REDIS_S))
-    except (RedisError, OSError, TimeoutError, ReviewloopError) as error:
+    except (AuthenticationError, ResponseError) as error:
+        return _failed("Redis", "refusing_redis", error=str(error))
+    except (RedisError, OSError, ReviewloopError) as error:
         return _failed("Redis", "silent_redis", error=str(error) or f"nothing in {_REDIS_S:g} s")
     return _ok("Redis", "redis")
 

@@ -123,7 +123,8 @@ def own_address(text: str) -> str:
     try:
         address = ip_address(text.strip())
     except ValueError:
-        raise InputError(f"{text!r} is no IP address; {_addresses_text()}") from None
+        shown = "what is given" if "/" in text or "@" in text else repr(text)
+        raise InputError(f"{shown} is no IP address; {_addresses_text()}") from None
     if address.is_unspecified or address.is_multicast:
         raise InputError(f"{address} is no address to connect from; {_addresses_text()}")
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6

@@ -14,11 +14,11 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from app.run.version import MIGRATIONS
 from splitter.errors import InputError
 from tasks.domain.errors import StoreFailed, StoreUnavailable
+from tasks.domain.given_address import read_redis
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -30,7 +30,6 @@ ANSWER_S = 5.0
 """Longest time that a Redis may take for an answer."""
 _PING_S = 2.0
 _SENTINEL_PORT = 26379
-_SCHEMES = ("redis", "rediss", "sentinel")
 # An attempt waits for a Redis that is away (a restart, a failover), however long.
 _FOR_EVER = -1
 _RETRY_FIRST_S, _RETRY_MOST_S = 0.1, 1.0
@@ -61,8 +60,12 @@ def open_store(settings: Settings, *, upgrade: bool = True) -> Iterator[Store]:
 
 
 @asynccontextmanager
-async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
-    """Open a client of the cluster's Redis on this event loop. It waits through restarts and failovers."""
+async def open_redis(settings: Settings, tries: int = _FOR_EVER) -> AsyncIterator[Redis]:
+    """Open a client of the cluster's Redis on this event loop.
+
+    Args:
+        tries: number of tries of each command; by default it waits through restarts and failovers.
+    """
     from redis.asyncio import Redis
     from redis.asyncio.retry import Retry
     from redis.asyncio.sentinel import Sentinel
@@ -71,11 +74,12 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
     from redis.exceptions import TimeoutError as RedisTimeoutError
     from redis.maint_notifications import MaintNotificationsConfig
 
+    retries = tries if tries == _FOR_EVER else tries - 1
     options: dict[str, Any] = {
         # Each costs every connection a round trip, and nothing here reads them.
         "driver_info": None,
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),
-        "retry": Retry(ExponentialBackoff(cap=_RETRY_MOST_S, base=_RETRY_FIRST_S), _FOR_EVER),
+        "retry": Retry(ExponentialBackoff(cap=_RETRY_MOST_S, base=_RETRY_FIRST_S), retries),
         "retry_on_error": [RedisConnectionError, RedisTimeoutError],
         "socket_timeout": ANSWER_S,
         "socket_connect_timeout": ANSWER_S,
@@ -96,21 +100,21 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
 
 def sentinels(url: str) -> tuple[list[tuple[str, int]], dict[str, Any]]:
     """Return host and port of each sentinel in a URL, and user, password and database of the master."""
-    parts = [urlsplit(part) for part in url.split(";")]
+    parts = read_redis(url)
     master: dict[str, Any] = {}
     for part in parts:
-        if part.username:
-            master["username"] = unquote(part.username)
+        if part.user:
+            master["username"] = part.user
         if part.password:
-            master["password"] = unquote(part.password)
+            master["password"] = part.password
         if part.path.strip("/"):
             master["db"] = int(part.path.strip("/"))
-    return [(part.hostname or "", part.port or _SENTINEL_PORT) for part in parts], master
+    return [(part.host, part.port or _SENTINEL_PORT) for part in parts], master
 
 
 async def ping_redis(settings: Settings, seconds: float = _PING_S) -> None:
-    """Ask Redis for an answer. Raises RedisError, OSError or TimeoutError."""
-    async with asyncio.timeout(seconds), open_redis(settings) as redis:
+    """Ask Redis for an answer, once. Raises RedisError, OSError or TimeoutError."""
+    async with asyncio.timeout(seconds), open_redis(settings, tries=1) as redis:
         await redis.ping()
 
 
@@ -135,21 +139,28 @@ def servers_answer(settings: Settings) -> bool:
 
 def check_cluster(settings: Settings) -> None:
     """Refuse settings that a cluster can't run on. Raises InputError."""
-    if urlsplit(settings.redis_url).scheme not in _SCHEMES:
+    if not settings.redis_url:
         raise InputError(
-            f"REVIEWLOOP_REDIS_URL={_hide_password(settings.redis_url)!r}: a cluster needs a Redis: "
+            "REVIEWLOOP_REDIS_URL: a cluster needs a Redis: "
             "redis://HOST:6379/0, rediss://... or sentinel://HOST:26379;sentinel://HOST:26379"
         )
     if not settings.database_url.startswith("postgresql"):
         raise InputError(
-            f"REVIEWLOOP_DATABASE_URL={_hide_password(settings.database_url)!r}: a cluster needs a PostgreSQL: "
+            "REVIEWLOOP_DATABASE_URL: a cluster needs a PostgreSQL: "
             "postgresql+psycopg2://USER:PASSWORD@HOST/NAME"
         )
 
 
-def _hide_password(url: str) -> str:
-    password = urlsplit(url).password
-    return url.replace(f":{password}@", ":***@") if password else url
+def refuse_wrong_login(settings: Settings) -> None:
+    """Refuse the address of a Redis that answers and refuses us. One that is away may come later. Raises InputError."""
+    from redis.exceptions import AuthenticationError, RedisError, ResponseError
+
+    try:
+        asyncio.run(ping_redis(settings))
+    except (AuthenticationError, ResponseError) as error:
+        raise InputError(f"REVIEWLOOP_REDIS_URL: Redis refuses it: {error}") from None
+    except (RedisError, OSError):
+        pass
 
 
 @contextmanager

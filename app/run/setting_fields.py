@@ -16,12 +16,21 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, PositiveFloat
 from pydantic.fields import FieldInfo
 
-from app.run.setting_values import PREFIX, database, lab_address, read_kinds, read_proxy
+from app.run.setting_values import (
+    PREFIX,
+    database,
+    lab_address,
+    read_kinds,
+    read_proxy,
+    read_redis_url,
+    read_searxng_url,
+)
 from app.run.version import DEFAULT_DATABASE, ROOT, VERSION
 from app.sending.mail_server import SmtpServer, mail_address, smtp_server
 from splitter.catalog.names import BUILTIN, Kind
 from splitter.errors import InputError
 from tasks.domain.batches import MOST_AT_ONCE
+from tasks.domain.given_address import AddressKind, read_address, shows_host
 from tasks.scheduling.alerting import USUAL_RULES, AlertRules
 from tasks.scheduling.strategy_names import STRATEGIES
 from tasks.worker.settings import REMEMBERED, CrawlSettings
@@ -45,13 +54,6 @@ def _text_validator(read: Callable[[str], Any]) -> BeforeValidator:
             raise ValueError(str(error)) from None
 
     return BeforeValidator(checked)
-
-
-def _web_address(text: str) -> str:
-    parsed = urlsplit(text)
-    if parsed.scheme not in ("http", "https") or not parsed.hostname or parsed.query or parsed.fragment:
-        raise ValueError("write http://HOST:PORT")
-    return text
 
 
 def _strategy(text: str) -> str:
@@ -96,6 +98,11 @@ def _receivers(text: str) -> str:
                 mail_address(person)
         elif word != "log" and "://" not in word:
             raise ValueError(f"receiver {number} is neither an address (docs/alerts.md) nor `log`")
+        elif shows_host(word.partition("://")[0]):
+            try:
+                read_address(AddressKind.RECEIVER, word)
+            except InputError as error:
+                raise ValueError(f"receiver {number}: {error}") from None
     return " ".join(text.split())
 
 
@@ -114,16 +121,16 @@ class Settings(BaseModel):
 
     database_url: Annotated[FileSecret, _text_validator(database)] = DEFAULT_DATABASE
     """SQLite file or PostgreSQL."""
-    redis_url: FileSecret = ""
+    redis_url: Annotated[FileSecret, _text_validator(read_redis_url)] = ""
     """Broker and rate limits of the cluster: redis://, rediss:// or sentinel://HOST:PORT;sentinel://HOST:PORT. The
     embedded runner needs none."""
     redis_master: str = "mymaster"
     """Name of the master that the sentinels watch."""
     sites: str | None = None
     """Catalog file or name of a built-in catalog. Default: ./sites.yaml, else the project's own."""
-    searxng_url: Annotated[str, _text_validator(_web_address)] = ""
+    searxng_url: Annotated[Secret, _text_validator(read_searxng_url)] = ""
     """Address of the SearXNG that engines of that name ask (http://HOST:PORT). Default: the catalog's."""
-    lab: Annotated[tuple[str, int] | None, _text_validator(lab_address)] = None
+    lab: Annotated[tuple[str, int] | None, Field(repr=False), _text_validator(lab_address)] = None
     """HOST:PORT of a lab on loopback that every host is sent to. Default: the real web."""
     contact: str = ""
     """Part of the User-Agent: an address or page where the operator of a site reaches you."""

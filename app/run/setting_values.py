@@ -1,19 +1,18 @@
-"""Readers of setting values that commands also take as options. They import no library."""
+"""Readers of setting values that commands also take as options. They import no library.
+
+Addresses are judged by `tasks.domain.given_address`: no error repeats one.
+"""
 
 from __future__ import annotations
 
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
+from tasks.domain.given_address import AddressKind, read_address, read_redis
 
 PREFIX = "REVIEWLOOP_"
-_PROXY = (
-    "write http://HOST:PORT, https://HOST:PORT or socks5h://HOST:PORT, with USER:PASSWORD@ before HOST if it asks "
-    "(@, /, ? and # in a password as %40, %2F, %3F, %23)"
-)
 
 
 def sqlite_file(url: str) -> Path | None:
@@ -23,22 +22,48 @@ def sqlite_file(url: str) -> Path | None:
 
 
 def database(text: str) -> str:
-    """Return the URL of a database, given as a URL or as a SQLite file. The folder of a cluster stays as it is."""
-    plain = not any(mark in text for mark in ":@?") and not Path(text).is_dir()
-    return f"sqlite:///{text}" if plain else text
+    """Return the URL of a database, given as a URL or as a SQLite file. The folder of a cluster stays as it is.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if _is_folder(text):
+        return text
+    if not any(mark in text for mark in ":@?"):
+        return f"sqlite:///{text}"
+    read_address(AddressKind.DATABASE, text)
+    return text.strip()
+
+
+def _is_folder(text: str) -> bool:
+    try:
+        return Path(text).is_dir()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def read_redis_url(text: str) -> str:
+    """Check the address of a Redis, or of its sentinels. Raises InputError."""
+    read_redis(text)
+    return text
+
+
+def read_searxng_url(text: str) -> str:
+    """Check the address of a SearXNG. Raises InputError."""
+    read_address(AddressKind.SEARCH_ENGINE, text)
+    return text
 
 
 def lab_address(text: str) -> tuple[str, int]:
     """Read HOST:PORT of a lab; only loopback is allowed. Raises InputError."""
-    host, _, port = text.rpartition(":")
+    address = read_address(AddressKind.LAB, text)
     try:
-        loopback = ip_address(host) in ip_network("127.0.0.0/8")
-        number = int(port)
+        is_loopback = ip_address(address.host) in ip_network("127.0.0.0/8")
     except ValueError:
-        raise InputError(f"lab {text!r}: write HOST:PORT, for example 127.0.0.1:8400") from None
-    if not loopback or not 0 < number < 65536:
-        raise InputError(f"lab {text!r}: a lab is on loopback (127.0.0.0/8) and a port from 1 to 65535")
-    return host, number
+        is_loopback = False
+    if not is_loopback or address.port is None:
+        raise InputError("a lab is on loopback (127.0.0.0/8): write HOST:PORT, for example 127.0.0.1:8400")
+    return address.host, address.port
 
 
 def read_kinds(text: str) -> frozenset[Kind]:
@@ -53,16 +78,8 @@ def read_proxy(text: str) -> str:
     """Read the address of a proxy. socks5 becomes socks5h: every proxy resolves names itself.
 
     Raises:
-        ValueError: it is none. The message does not repeat it, because it may hold a password.
+        InputError: it is none. The message does not repeat it, because it may hold a password.
     """
-    try:
-        parsed = urlsplit(text.strip())
-        whole = parsed.hostname and parsed.port
-    except ValueError:  # its message holds what stands where the port should be
-        whole = None
-    if not whole or parsed.path not in ("", "/") or parsed.query or parsed.fragment:
-        raise ValueError(_PROXY) from None
-    scheme = "socks5h" if parsed.scheme == "socks5" else parsed.scheme
-    if scheme not in ("http", "https", "socks5h"):
-        raise ValueError(_PROXY)
-    return f"{scheme}://{parsed.netloc}"
+    address = read_address(AddressKind.PROXY, text)
+    scheme = "socks5h" if address.scheme == "socks5" else address.scheme
+    return f"{scheme}://{address.netloc}"

@@ -112,7 +112,7 @@ def variables(text: str, origin: str, prefix: str) -> Iterator[tuple[str, str]]:
             continue
         name, equals, value = stripped.partition("=")
         if not equals:
-            raise InputError(f"{origin}:{number}: {stripped[:40]!r} is no setting; write NAME=VALUE")
+            raise InputError(f"{origin}:{number}: the line has no equals sign; write NAME=VALUE")
         value = value.strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]

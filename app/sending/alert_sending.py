@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Thread, get_ident
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from app.files.harmless import one_line
 from app.sending.mail_server import SmtpServer
 from app.sending.parcel import DeliveryFailed, Letter
 from app.views.durations import seconds
 from splitter.errors import InputError
+from tasks.domain.given_address import AddressKind, read_address, shows_host
 from tasks.jobs.alerting import SendOutcome
 from tasks.store.queue.notices import AlertRow
 
@@ -34,10 +35,6 @@ BOUND_S = 20.0
 _LINES = 20
 _LOOK_S = 0.1
 _SHORTEST_SECRET = 4
-_HOSTS_SHOWN = frozenset(
-    {"http", "https", "json", "jsons", "xml", "xmls", "form", "forms", "mailto", "mailtos", "syslog"}
-)
-"""Schemes whose first part is a host; of the others it is a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +57,12 @@ def place_of(address: str) -> str:
     if people := _people(address):
         return f"mailto:{','.join(sorted({'***@' + one.rpartition('@')[2] for one in people}))}"
     scheme = address.partition("://")[0]
+    if not shows_host(scheme):
+        return f"{scheme}://"
     try:
-        host = urlsplit(address).hostname
-    except ValueError:
-        host = None
-    return f"{scheme}://{host or ''}" if scheme in _HOSTS_SHOWN else f"{scheme}://"
+        return f"{scheme}://{read_address(AddressKind.RECEIVER, address).host}"
+    except InputError:
+        return f"{scheme}://"
 
 
 class Receivers:
@@ -156,7 +154,7 @@ def _receiver(number: int, address: str, mail: SmtpServer | None) -> _Receiver:
     service = apprise.Apprise.instantiate(address, suppress_exceptions=True)
     if service is None:
         raise InputError(
-            f"REVIEWLOOP_ALERT_TO: receiver {number} ({place_of(address)}) is no address that apprise knows: "
+            f"REVIEWLOOP_ALERT_TO: receiver {number} is no address that apprise knows: "
             "docs/alerts.md has one of each kind"
         )
     return _Receiver(place_of(address), lambda title, body: _by_apprise(service, address, title, body))

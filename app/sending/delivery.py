@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from app.sending.mail_server import SmtpServer, mail_address
 from app.sending.parcel import DeliveryFailed, Parcel
 from splitter.errors import InputError
+from tasks.domain.given_address import AddressKind, read_address
 
 MOST_BYTES = 20_000_000
 """Of a file that is mailed or posted."""
@@ -48,35 +49,35 @@ def checked_destination(to: str, private: bool) -> str:
     if scheme == "mailto" and rest:
         people = [one.strip() for one in rest.split(",")]
         return f"mailto:{','.join(map(mail_address, people))}"
-    if scheme in ("http", "https") and _host(to):
-        if not private:
-            from tasks.domain.address import authority_of, sendable
-            from tasks.domain.failures import FetchError
-            from tasks.fetching.guard import check_authority
-
-            try:
-                check_authority(authority_of(sendable(to.strip())), allow_loopback=False)
-            except FetchError as error:
-                raise InputError(
-                    f"--to {shown_destination(to)}: {error}; if it is meant, add --private"
-                ) from None
-        return to.strip()
-    raise InputError(f"--to {shown_destination(to)!r} is nowhere to send to; write {_WAYS}")
-
-
-def _host(to: str) -> str | None:
+    if scheme not in ("http", "https"):
+        raise InputError(f"--to is nowhere to send to; write {_WAYS}")
     try:
-        parsed = urlsplit(to.strip())
-        return parsed.hostname if parsed.username is None and parsed.port != 0 else None
-    except ValueError:
-        return None
+        read_address(AddressKind.WEBHOOK, to)
+    except InputError as error:
+        raise InputError(f"--to: {error}") from None
+    if not private:
+        from tasks.domain.address import authority_of, sendable
+        from tasks.domain.failures import FetchError
+        from tasks.fetching.guard import check_authority
+
+        try:
+            check_authority(authority_of(sendable(to.strip())), allow_loopback=False)
+        except FetchError as error:
+            raise InputError(
+                f"--to {shown_destination(to)}: {error}; if it is meant, add --private"
+            ) from None
+    return to.strip()
 
 
 def shown_destination(to: str) -> str:
     """A destination for people: of a webhook's address, which is its password, only the host."""
     if not to.startswith(("http:", "https:")):
         return to
-    return f"{to.partition(':')[0]}://{_host(to) or '?'}/..."
+    try:
+        host = read_address(AddressKind.WEBHOOK, to).host
+    except InputError:
+        host = "?"
+    return f"{to.partition(':')[0]}://{host}/..."
 
 
 def folder_of(to: str) -> Path | None:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from urllib.parse import unquote, urlsplit
 
 from splitter.errors import InputError
+from tasks.domain.given_address import AddressKind, read_address
 
-_SMTP = (
-    "write smtps://USER:PASSWORD@HOST:465, or smtp://USER:PASSWORD@HOST:587 with STARTTLS; a relay without TLS: "
-    "smtp://HOST:25?tls=off (@, /, ? and # in a password as %40, %2F, %3F, %23)"
-)
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}")
 
 
@@ -50,28 +46,23 @@ def smtp_server(url: str, sender: str) -> SmtpServer:
     Raises:
         InputError: it is none. The message does not repeat it: it may hold a password.
     """
-    try:
-        parsed = urlsplit(url)
-        host, port = parsed.hostname, parsed.port
-    except ValueError:  # its message holds what stands where the port should be
-        raise InputError(_SMTP) from None
-    if not host or parsed.path not in ("", "/") or parsed.fragment or parsed.query not in ("", "tls=off"):
-        raise InputError(_SMTP)
-    if parsed.scheme not in ("smtp", "smtps") or (parsed.scheme == "smtps" and parsed.query):
-        raise InputError(_SMTP)
-    user, password = unquote(parsed.username or ""), unquote(parsed.password or "")
+    address = read_address(AddressKind.MAIL_SERVER, url)
+    if address.scheme == "smtps" and address.query:
+        raise InputError("smtps:// is always secured: leave ?tls=off away, or write smtp://HOST:25?tls=off")
+    user = address.user
+    password = address.password
     if bool(user) != bool(password):
-        raise InputError(f"user and password are a pair: {_SMTP}")
-    if parsed.query and password and host not in ("localhost", "127.0.0.1", "::1"):
+        raise InputError("user and password are a pair: write smtps://USER:PASSWORD@HOST:465")
+    if address.query and password and address.host not in ("localhost", "127.0.0.1", "::1"):
         raise InputError("a password is not sent without TLS: leave ?tls=off away")
     own = sender or user
     if "@" not in own:
         raise InputError("say who mail comes from: REVIEWLOOP_MAIL_FROM=REPORTS@EXAMPLE.CN")
-    secured = Security.TLS if parsed.scheme == "smtps" else Security.STARTTLS
+    secured = Security.TLS if address.scheme == "smtps" else Security.STARTTLS
     return SmtpServer(
-        host=host,
-        port=port or (465 if secured is Security.TLS else 587),
-        security=Security.OFF if parsed.query else secured,
+        host=address.host,
+        port=address.port or (465 if secured is Security.TLS else 587),
+        security=Security.OFF if address.query else secured,
         user=user,
         password=password,
         sender=mail_address(own),

@@ -19,11 +19,13 @@ _MAX_NAME_CHARS = 253
 """Of a host name (RFC 1035, 2.3.4), in letters of any script too: one of thousands takes half a second to map."""
 
 # Scheme, host with at most a port, then printable ASCII: nothing to repair.
-_PLAIN = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[1-9][0-9]{0,3})?(?:[/?][!-\[\]-~]*)?")
+_PLAIN = re.compile(
+    r"https?://(?:[a-z0-9][a-z0-9-]{0,62}\.){0,9}[a-z0-9][a-z0-9-]{0,62}(?::[1-9][0-9]{0,3})?(?:[/?][!-\[\]-~]*)?"
+)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _AUTHORITY = re.compile(r"[/\\]{2}([^/\\?#]*)")
 _SENDABLE_AUTHORITY = re.compile(r"https?://([^/?]*)")
-_HOST = re.compile(r"[a-z0-9_.-]{1,253}|\[[0-9a-f:.]+\]")
+_HOST = re.compile(r"(?=.{1,253}$)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?|\[[0-9a-f:.]+\]")
 _UNSENDABLE = re.compile(r"[^!-~]+")
 _EDGES = "".join(map(chr, range(33)))
 _LINE_BREAKS = str.maketrans("", "", "\t\r\n")
@@ -87,7 +89,7 @@ def _authority(url: str, authority: str) -> str:
     host = host.lower()
     if not host.isascii():
         host = _punycode(url, host)
-    if not _HOST.fullmatch(host) or not host.strip("."):
+    if not _HOST.fullmatch(host):
         _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has no usable host name: {host[:80]!r}")
     if port and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
         _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has no usable port: {port[:10]!r}")

@@ -82,4 +82,4 @@ def test_a_database_address_that_cant_be_read_shows_no_password():
     with pytest.raises(InputError) as caught:
         Store.open("postgresql:/u:secret@host/name")
     assert "secret" not in str(caught.value)
-    assert "write sqlite:///FILE or postgresql://USER@HOST/NAME" in str(caught.value)
+    assert "write sqlite:///FILE or postgresql://USER:PASSWORD@HOST" in str(caught.value)

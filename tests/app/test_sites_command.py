@@ -132,7 +132,7 @@ def test_what_steers_a_terminal_is_not_printed(reviewloop, tmp_path):
     [
         ("none.com", "http://12315.com/", 2, "no site 'none.com'"),
         ("12315.com", "nowhere.html", 2, "No such file"),
-        ("12315.com", "ftp://12315.com/", 1, "scheme_refused"),
+        ("12315.com", "ftp://12315.com/", 2, "the scheme is none of"),
         ("12315.com", "http://127.0.0.1:1/", 1, "no public address"),
         ("12315.com", "http://localhost:1/", 1, "no public address"),
         ("12315.com", "http://[::1]/", 1, "no public address"),

@@ -129,6 +129,30 @@ def test_rules_are_tried_on_a_pasted_page_which_does_nothing(served: Served, lan
     assert ("First records" if language == "en" else "前几条记录") not in by_others.text
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://example..com/x",
+        "http://user:Geh3im@example.com/",
+        "http://user:Geh3im/W0rt@example.com/",
+        "http://user:Geh3im#W0rt@example.com/",
+        "http://user:Geh3im@example.com:99999/",
+        "user:Geh3im@example.com",
+        "Geh3im://example.com",
+        "ftp://user:Geh3im@example.com/",
+        "http://[Geh3im/",
+        "http://Geh3im example.com/",
+    ],
+)
+def test_a_wrong_address_in_the_form_is_refused_without_repeating_it(served, address, language):
+    form = {"csrf": served.csrf(), "url": address}
+    answer = served.post(f"/sites/{SITE}/try", data=form, headers={"Accept-Language": language})
+    assert answer.status_code == 400
+    assert "Geh3im" not in answer.text
+    assert ("请写成 http://" if language == "zh" else "write http://HOST/PATH") in answer.text
+
+
 @pytest.mark.parametrize(
     ("form", "why"),
     [

@@ -20,6 +20,7 @@ from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.address import sendable
 from tasks.domain.failures import FetchError
+from tasks.domain.given_address import AddressKind, read_address
 from tasks.domain.pages import Hit, Review
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.store.queries import pairs
@@ -183,6 +184,7 @@ def _check_address(context: Context, t: Translate, name: str, url: str) -> None:
     """Refuse an address that is not the site's or its engine's, or that a robots.txt we know refuses."""
     if not url:
         raise InputError(t("Paste a page, or give an address."))
+    read_address(AddressKind.PAGE, url)
     try:
         host = context.hosts.name(sendable(url))
     except FetchError as error:

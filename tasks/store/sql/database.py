@@ -18,10 +18,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from splitter.errors import InputError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
 
+from tasks.domain.given_address import AddressKind, read_address
 from tasks.domain.outage import Outage
 from tasks.store.sql.outages import own_errors
 from tasks.store.sql.transaction import Transaction, ask_driver
@@ -46,28 +45,15 @@ def open_engine(url: str, *, pool_size: int = 5, connect_s: int | None = None) -
     Raises:
         InputError: the URL cannot be read or names another database.
     """
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):  # or the port is no number
-        # A password stands before the @. If there are several, all but the last may be a part of it.
-        shown = {0: f" {url!r}", 1: f" '***@{url.partition('@')[2]}'"}.get(url.count("@"), "")
-        raise InputError(
-            f"database URL{shown} cannot be read: write sqlite:///FILE or postgresql://USER@HOST/NAME"
-        ) from None
-    if parsed.get_backend_name() == "sqlite":
+    address = read_address(AddressKind.DATABASE, url)
+    if address.scheme == "sqlite":
         return _open_sqlite(url)
-    if parsed.get_backend_name() == "postgresql":
-        if "@" in f"{parsed.host}{parsed.database}":  # then these hold a part of the password
-            raise InputError("the database URL has several @: write %40 for an @ in the password")
-        from tasks.store.sql.postgres import open_postgres  # with its driver, which SQLite does without
+    from tasks.store.sql.postgres import open_postgres  # with its driver, which SQLite does without
 
-        if connect_s is not None:
-            parsed = parsed.update_query_dict({"connect_timeout": f"{connect_s}"})
-        return open_postgres(parsed.set(drivername="postgresql+psycopg2"), pool_size)
-    raise InputError(
-        f"database {parsed.get_backend_name()!r} is not supported: write sqlite:///FILE or "
-        "postgresql://USER@HOST/NAME"
-    )
+    parsed = make_url(url)
+    if connect_s is not None:
+        parsed = parsed.update_query_dict({"connect_timeout": f"{connect_s}"})
+    return open_postgres(parsed.set(drivername="postgresql+psycopg2"), pool_size)
 
 
 def _open_sqlite(url: str) -> Engine:
