@@ -1,8 +1,10 @@
 import json
 import re
 import socket
+import socketserver
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -134,6 +136,35 @@ def test_servers_that_do_not_answer(checks):
         )
     assert {told[what].state for what in ("Redis", "database", "lab")} == {CheckState.FAILED}
     assert texts(told["lab"])[1] == f"reviewloop lab --port {port}"
+
+
+class RefusingRedis(socketserver.BaseRequestHandler):
+    """A Redis that answers every command with the same error."""
+
+    error = b"WRONGPASS invalid username-password pair or user is disabled."
+
+    def handle(self):
+        while self.request.recv(4096):
+            self.request.sendall(b"-" + self.error + b"\r\n")
+
+
+@pytest.mark.parametrize(
+    "error", [RefusingRedis.error, b"NOAUTH Authentication required.", b"NOPERM this user has no permissions"]
+)
+def test_a_redis_that_refuses_the_password_is_not_told_to_be_started(checks, monkeypatch, error):
+    monkeypatch.setattr(RefusingRedis, "error", error)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), RefusingRedis) as server:
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        told = checks(redis_url=f"redis://user:geheim@127.0.0.1:{server.server_address[1]}/0")["Redis"]
+        server.shutdown()
+    assert (told.state, told.reason) == (CheckState.FAILED, "refusing_redis")
+    assert "geheim" not in "".join(texts(told))
+
+
+def test_a_postgres_that_refuses_us_is_not_told_to_be_started(checks, postgres_store):
+    url = postgres_store.engine.url.set(database="none_of_this_name").render_as_string(hide_password=False)
+    assert checks(database_url=url)["database"].reason == "refusing_database"
 
 
 def test_a_folder_that_only_others_may_write_to(checks, monkeypatch, tmp_path):
