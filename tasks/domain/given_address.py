@@ -25,7 +25,7 @@ _ESCAPES = "(@, /, ? and # in a password as %40, %2F, %3F, %23)"
 
 
 class AddressKind(StrEnum):
-    """What an address is for."""
+    """The use of an address."""
 
     DATABASE = "database"
     REDIS = "Redis"
@@ -68,7 +68,7 @@ class _Form:
         right: advice that ends every error.
         has_login: it may hold a user and a password.
         path: fits what may stand behind the host.
-        is_query: says if a query may stand there.
+        is_query: returns True for a query that may stand there.
     """
 
     schemes: tuple[str, ...]
