@@ -83,7 +83,7 @@ PACKAGES = {
     "app/web": (2_323, ""),
     "splitter": (2_222, ""),
     "tasks": (0, ""),
-    "tasks/domain": (1_028, ""),
+    "tasks/domain": (1_028, "One module judges every address that a person gives, for store and app."),
     "tasks/fetching": (2_266, ""),
     "tasks/jobs": (1_596, ""),
     "tasks/reading": (4_859, ""),
