@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from operator import truediv
 
 from splitter.keyword_classifier import Odds, classifier
-from splitter.lexicon import Role, is_brand, lexicon, roles
+from splitter.lexicon import Role, is_brand, lexicon, numbered_brand, roles
 from splitter.normalize import drop_amounts
-from splitter.whole_words import LONGEST_NAME, YEAR, join_models, whole_words
+from splitter.whole_words import LONGEST_NAME, YEAR, join_models, join_names, whole_words
 from splitter.word_weight import BRAND_RANK, SINGLE_RANK, Look, look_of, names_model, rank_of
 from splitter.words import rarity, words_of
 
@@ -36,6 +36,8 @@ _SHADES = "黑白红蓝绿紫粉金银灰橙黄青"
 _SHADE = re.compile(rf"[一-龥]{{1,3}}[{_SHADES}]")  # behind a model
 _FORM_ENDS = f"0123456789色版款{_SHADES}"
 _BRANDED = (Role.BRAND, Role.SERIES)
+_NAMES = (*_BRANDED, Role.PLATFORM)
+_NUMBER_AND_KIND = re.compile(rf"(?!{YEAR.pattern})\d{{2,5}} [一-龥]{{2}}[^A-Za-z0-9]*")
 _PROPER = (*_BRANDED, Role.PRODUCT, Role.TRAIT)
 _MARK = ","
 
@@ -50,7 +52,7 @@ def cut_words(text: str) -> list[str]:
     words: of 水果罐头, people mark 水果 and 罐头."""
     words = name_words(text)
     if len(words) <= LONGEST_NAME:
-        return words
+        return join_names(words)
     place = 0
     while place < len(words):
         word = words[place]
@@ -157,10 +159,21 @@ def _is_form(before: str, word: str) -> bool:
     return _COLOUR.fullmatch(word) is not None or _EDITION.fullmatch(word) is not None
 
 
-def _standing_platform(words: Sequence[str]) -> bool:
-    """Return True if the first word is a platform that stands for a brand: 京东物流, but not 京东蒙牛纯牛奶."""
-    opens = 0 < len(words) <= LONGEST_NAME and roles().get(words[0]) is Role.PLATFORM
-    return opens and not any(roles().get(word) in _BRANDED for word in words)
+def _place_of_platform(words: Sequence[str]) -> int | None:
+    """Return the place of a platform that opens a name and stands for a brand: 京东物流, but not 京东蒙牛纯牛奶."""
+    if len(words) <= LONGEST_NAME and not any(roles().get(word) in _BRANDED for word in words):
+        for place, word in enumerate(words):
+            if roles().get(word) is Role.PLATFORM:
+                return place
+            if word[0].isalnum() and roles().get(word) is not Role.NOISE:
+                return None
+    return None
+
+
+def _opens_with_number(words: Sequence[str]) -> bool:
+    """Return True if a name is a number and the kind of goods: the number is its brand (502胶水, but not 24色彩笔)."""
+    named = len(words) > LONGEST_NAME or any(roles().get(word) in _NAMES for word in words)
+    return not named and _NUMBER_AND_KIND.fullmatch(" ".join(words)) is not None
 
 
 def candidates(words: Sequence[str]) -> dict[int, int | None]:
@@ -171,12 +184,14 @@ def candidates(words: Sequence[str]) -> dict[int, int | None]:
     """
     found: dict[int, int | None] = {}
     after_name = after_brand = False
-    platform = _standing_platform(words)
+    platform = _place_of_platform(words)
     for place, word in enumerate(words):
-        if roles().get(word) is Role.PLATFORM and (place or not platform):
+        if roles().get(word) is Role.PLATFORM and place != platform:
             after_name = after_brand = False
             continue
         rank = rank_of(word, after_name=after_name)
+        if place == 0 and _opens_with_number(words):
+            rank = BRAND_RANK
         if (
             rank == SINGLE_RANK
             and after_brand
@@ -208,9 +223,10 @@ def scores_of(words: Sequence[str], odds: Mapping[int, Odds]) -> dict[str, float
             scores[word] = score
         likeliest = max(likeliest, (chances[1], word))
     if name:
-        named = roles().get(words[0]) is Role.BRAND
-        latin = {word for word in scores if word.isascii() and not word.isdigit()}  # 捷豹XEL
-        kept = latin.union(filter(_is_new, scores) if named else ())
+        named = roles().get(words[0]) is Role.BRAND or bool(numbered_brand(words[0]))
+        models = {word for word in scores if word.isascii() and not word.isdigit()}  # 捷豹XEL
+        models |= {word for word in scores if numbered_brand(word)}
+        kept = models.union(filter(_is_new, scores) if named else ())
         scores |= {word: max(scores[word], 1.0) for word in kept}
     elif word := likeliest[1]:
         scores[word] = max(scores[word], 1.0)

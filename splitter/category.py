@@ -52,6 +52,12 @@ def guess_category(name: str, keywords: Sequence[str] = ()) -> Category | None:
     return None
 
 
+def is_goods(word: str) -> bool:
+    """Return True for a word that is a kind of goods."""
+    _, says = _table().get(word.casefold(), (None, Says.SKIP))
+    return says in (Says.GOODS, Says.PACKED)
+
+
 def _category_of(text: str) -> Category | None:
     entries = list(_entries_in(text))
 

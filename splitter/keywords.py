@@ -324,26 +324,17 @@ class ProductQuery:
         return tuple(different.values())
 
 
-def product_query(
-    name: str,
-    *,
-    keywords: Sequence[str] = (),
-    aliases: Sequence[str] = (),
-    category: Category | None = None,
-) -> ProductQuery:
-    """Make the query of a product name.
+def product_query(name: str, *, keywords: Sequence[str] = (), aliases: Sequence[str] = ()) -> ProductQuery:
+    """Make the query of a product name, with the category that the name suggests.
 
     Args:
         name: as a person wrote it.
         keywords: given instead of those found in the name.
         aliases: alternative names of the product.
-        category: given instead of the one that the name suggests.
 
     Raises:
         ProductNameError: the name or an alias is empty, over 200 characters, or leaves no keyword.
     """
     own = (keywords_of(name, override=keywords),) if keywords else keyword_sets_of(name)
     others = (*own[1:], *(keywords_of(alias) for alias in aliases))
-    if category is None:
-        category = guess_category(name, own[0])
-    return ProductQuery(name.strip(), own[0], others, category)
+    return ProductQuery(name.strip(), own[0], others, guess_category(name, own[0]))

@@ -63,6 +63,15 @@ def is_brand(word: str) -> bool:
     return roles().get(word) in (Role.BRAND, Role.PLATFORM)
 
 
+def numbered_brand(word: str) -> str:
+    """Return the brand of a keyword that is a brand and a number as one word (一加 15); empty if it is none."""
+    brand, _, number = word.rpartition(" ")
+    if not number.isdigit():
+        return ""
+    named = roles().get(brand) is Role.BRAND or brand.lower() in lexicon().brand_named
+    return brand if named else ""
+
+
 @cache
 def roles() -> Mapping[str, Role]:
     """The role of each word of our own dictionary."""

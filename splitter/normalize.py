@@ -126,29 +126,38 @@ _SECOND_UNIT = (
     rf"(?!天然|双[^装]|组合|升级|折叠|本|两|包包|元|日|年)(?:{_UNIT})"  # 225g克, 3件套, but 500ml天然
 )
 _AMOUNT = rf"{_NUMBER}\s?{_UNIT}(?:{_SECOND_UNIT})?"
-_TIMES = r"\s?[*x×]\s?"
+_TIMES = r"(?:\s?[*×]\s?|\sx\s|\s?x(?!\s))"  # 160X 6.0 is a model
 _MORE = rf"(?:(?:{_TIMES}|\s?[/+~-]\s?)?(?:{_AMOUNT}|(?<=[*x×]){_NUMBER})|\s?/\s?{_UNIT})"
-_AMOUNTS = re.compile(
-    rf"(?<![a-z0-9.])"
-    rf"(?!3m(?![a-z0-9])|58同|360(?!\s?(?:ml|g|克)))"  # brands that begin like an amount
-    r"(?!(?:(?<=[一-龥])|(?<=[一-龥] ))(?-i:\d{1,2}T)(?![a-z0-9])(?!.*(?:硬盘|存储|固态|内存)))"  # 一加13T is a model
-    rf"(?:{_NUMBER}\s?[~-]\s?)?"
-    rf"(?:{_AMOUNT}|{_NUMBER}{_TIMES}(?=\d)){_MORE}*(?:装|产(?!后|品|妇)|底|初(?!学|级)|起(?!亚))?"
-    r"|(?<![\d.])[0-6]\s?段|[一二三四]段(?!式)"
-    r"|[一二三四五六七八九十两]+(?:盒|瓶|袋|罐|听|箱|桶)装?"
-    r"|[*×]\s?\d+(?![a-z0-9])",
-    re.IGNORECASE,
+_NETWORKED = r"手机|老人机|路由|wi-?fi|无线|随身|网络|套餐|全网通|cpe|模块|上网|流量|平板|手表|摄像|宽带|鼠标|键盘|耳机"
+_MODEL = (  # 一加13T
+    r"(?:(?<=[一-龥])|(?<=[一-龥] ))(?-i:\d{1,2}T)(?![a-z0-9])(?!.*(?:硬盘|存储|固态|内存))"
 )
+_NETWORK = rf"(?:[2-6]|2\.4)g\s?(?:{_NETWORKED})"  # 5G手机, 2.4G鼠标: no weights
 
 
 def drop_amounts(text: str) -> str:
     """A name (normalized) with a comma wherever an amount, a stage or a date stood."""
-    return _AMOUNTS.sub(",", text)
+    return _amounts().sub(",", text)
 
 
 def amounts_in(text: str) -> list[str]:
     """The amounts, stages and dates of a name (normalized), in their order."""
-    return [found.group().strip() for found in _AMOUNTS.finditer(text)]
+    return [found.group().strip() for found in _amounts().finditer(text)]
+
+
+@cache
+def _amounts() -> re.Pattern[str]:
+    """Return the pattern of amounts. It leaves out the brands of our dictionary that begin like one."""
+    brands = "|".join(word for word, role in roles().items() if role is Role.BRAND and word[0].isdigit())
+    return re.compile(
+        rf"(?<![a-z0-9.])(?!(?:{brands})(?![a-z0-9]|\s?{_UNIT}))(?!{_NETWORK})(?!{_MODEL})"
+        rf"(?:{_NUMBER}\s?[~-]\s?)?"
+        rf"(?:{_AMOUNT}|{_NUMBER}{_TIMES}(?=\d)){_MORE}*(?:装|产(?!后|品|妇)|底|初(?!学|级)|起(?!亚))?"
+        r"|(?<![\d.])[0-6]\s?段|[一二三四]段(?!式)"
+        r"|[一二三四五六七八九十两]+(?:盒|瓶|袋|罐|听|箱|桶)装?"
+        r"|[*×]\s?\d+(?![a-z0-9])",
+        re.IGNORECASE,
+    )
 
 
 # --- asides -------------------------------------------------------------------------------------------------

@@ -11,7 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
-from splitter.lexicon import Role, data, is_brand, lexicon, roles, rows, title_role
+from splitter.category import is_goods
+from splitter.keyword_classifier import look_up_role
+from splitter.lexicon import Role, data, is_brand, lexicon, numbered_brand, roles, rows, title_role
 from splitter.words import rarity
 
 _LEAST_ODDS = {False: (1.0, -0.5), True: (2.5, 1.5)}
@@ -23,22 +25,28 @@ _LONGEST = 6  # characters of a joined word
 LONGEST_NAME = 8
 """Maximum number of words and marks of a name; more are a shop's title, in which 大 and 新 are mere praise."""
 
-_AFTER_NUMBER = "系代"
-_RARE = 14.5  # rarity of a word that is hardly met by itself
+_RANKS = {False: "系代级号", True: "系代"}  # behind a number or a letter, of a name and of a shop's title
+_RANKED = re.compile(r"\d+|[A-Za-z]")
+_ORDINAL = re.compile("[一二三四五六七八九十]号")
+YEAR = re.compile(r"20[1-4]\d")
+"""A model year; older numbers like it are models: 标致2008."""
 
 
 def whole_words(words: Sequence[str]) -> list[str]:
     """Return the words of a name (`splitter.words.words_of`, marks among them), those joined that are parts of one."""
     title = len(words) > LONGEST_NAME
     least = _LEAST_ODDS[title]
+    ranks = _RANKS[title]
     known = roles()
     noise = lexicon().noise if title else frozenset()
     found: list[str] = []
     last = ""
     for word in words:
-        if (word in _AFTER_NUMBER and last.isdigit()) or (last == "0" and _CHINESE.fullmatch(word)):
-            found[-1] += word  # 3系, 4代, 0蔗糖
-        elif not title and last not in known and _is_name(found[-2:], word, len(words)):
+        if (word in ranks and _RANKED.fullmatch(last)) or (last == "0" and _CHINESE.fullmatch(word)):
+            found[-1] += word  # 3系, 4代, C级, 0蔗糖
+        elif not title and _ORDINAL.fullmatch(word) and may_join(last, word):
+            found[-1] += word  # 皇家一号
+        elif not title and last not in known and _is_model(found[-2:], word):
             found[-1] += f" {word}" if word.isascii() else word
         elif (
             last
@@ -54,22 +62,46 @@ def whole_words(words: Sequence[str]) -> list[str]:
     return found
 
 
-def _is_name(before: Sequence[str], word: str, count: int) -> bool:
-    """Return True if a word belongs to the one before it, which follows its brand or is the rest of the name.
-
-    These are names that no dictionary has (昂克赛拉, 伯牙绝弦), and models of a single character (秦 PLUS).
-    """
+def _is_model(before: Sequence[str], word: str) -> bool:
+    """Return True for letters that belong to a model of a single character, which follows its brand: 秦 PLUS."""
     *brand, first = before or ("",)
-    if not _CHINESE.fullmatch(first) or first in roles() or not all(map(is_brand, brand)):
+    named = bool(brand) and is_brand(brand[0]) and len(first) == 1 and _CHINESE.fullmatch(first) is not None
+    return named and _LETTERS.fullmatch(word) is not None and len(word) <= _SHORT
+
+
+def join_names(words: Sequence[str]) -> list[str]:
+    """Return the words of a name, those that are one name behind its brand as one: 喜茶 and 多肉葡萄, 一加 15.
+
+    Two words that nobody knows stay together unless both are goods, if nothing else follows them. So do a brand and a
+    bare number, which says nothing alone.
+    """
+    found: list[str] = []
+    for place, word in enumerate(words):
+        after = "".join(words[place + 1 : place + 2])
+        numbered = found and _BARE.fullmatch(word) and not (len(after) == 1 and _CHINESE.match(after))
+        if numbered and numbered_brand(f"{found[-1]} {word}"):
+            found[-1] += f" {word}"
+        elif _is_pair(found[-2:], word, after):
+            found[-1] += word
+        else:
+            found.append(word)
+    return found
+
+
+def _is_pair(before: Sequence[str], word: str, after: str) -> bool:
+    """Return True for the second of two words that are a name of their own behind a brand, or behind its line."""
+    followed = _CHINESE.match(after) and roles().get(after) is not Role.NOISE
+    if len(before) == 1 or not before or followed or not may_join(before[1], word):
         return False
-    if len(first) == 1:
-        return bool(brand) and _LETTERS.fullmatch(word) is not None and len(word) <= _SHORT
-    if {len(first), len(word)} != {2} or first == word or not (brand or count == 2):
+    first = before[1]
+    attribute = look_up_role(first)[-1] in "234"  # quarters of what people marked it as: 静音, 纯棉
+    if attribute or 1 in (len(first), len(word)) or len(first + word) > _LONGEST:
         return False
-    if word in roles() or not _CHINESE.fullmatch(word):
-        return False
-    rarities = [rarity(first), rarity(word)]
-    return None in rarities and all(rare is None or rare > _RARE for rare in rarities)
+    goods = is_goods(first) and is_goods(word)
+    return not goods and (is_brand(before[0]) or _LETTERS.match(before[0]) is not None)
+
+
+_BARE = re.compile(rf"(?!{YEAR.pattern})[1-9]\d{{0,3}}")
 
 
 def may_join(left: str, right: str) -> bool:
@@ -133,8 +165,7 @@ def join_weights() -> Mapping[str, float]:
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.'-]*")
 _LETTERS = re.compile(r"[A-Za-z]+")
 _NUMBER = re.compile(r"(?!(?:19|20)\d\d)\d{1,4}")
-YEAR = re.compile(r"20[1-4]\d")
-"""A model year; older numbers like it are models: 标致2008."""
+_VERSION = re.compile(r"[1-9]\.0")
 
 _PARTS = 5  # most parts of a model's name
 
@@ -167,9 +198,11 @@ def _continues(model: str, word: str) -> bool:
     """Whether a word continues a model's name."""
     if model.count(" ") + 1 >= _PARTS:
         return False
+    numbered = any(char.isdigit() for char in model)
+    if _VERSION.fullmatch(word):
+        return numbered and not model.isdigit()  # 160X 6.0
     if model[0].isdigit():
         return word.lower().rstrip("+") in _AFFIXES
-    numbered = any(char.isdigit() for char in model)
     if _LETTERS.fullmatch(letters := word.rstrip("+")):
         return numbered or len(word) == 1 or letters.lower() in _AFFIXES
     return (

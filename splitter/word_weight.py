@@ -15,7 +15,7 @@ from enum import IntEnum, StrEnum
 from functools import lru_cache
 
 from splitter.keyword_classifier import classifier
-from splitter.lexicon import Role, is_brand, lexicon, roles
+from splitter.lexicon import Role, is_brand, lexicon, numbered_brand, roles
 from splitter.words import greatest_rarity, rarity
 
 
@@ -77,6 +77,7 @@ _WEIGHTS: Mapping[Role | Look, _Weight] = {
 
 _MODEL_NUMBER = re.compile(r"(?!0$|(?:19|20)\d\d)\d{1,4}|[A-Za-z]")
 _AMOUNT = re.compile(r"[\d.%+-]+")
+_CLASS = re.compile("[A-Za-z]级")
 _SURE = 0.5  # least probability that a word outside our dictionary is no mere attribute
 _ALL_NAMED = 2  # number of varieties that must all be on the page
 _KIND_CHARS = 2  # a longer product word is one kind of its last two characters: 纯牛奶
@@ -87,8 +88,8 @@ _SHORT = 4  # of one that may be a name by itself: DM-i
 def look_of(word: str) -> Look:
     """The look of a word."""
     if not word.isascii():
-        if word[0].isdigit() and word[0] != "0":
-            return Look.MODEL  # 3系, but not 0蔗糖
+        if (word[0].isdigit() and word[0] != "0") or _CLASS.fullmatch(word) or numbered_brand(word):
+            return Look.MODEL  # 3系, C级, 一加 15, but not 0蔗糖
         return Look.WORD if len(word) > 1 else Look.SINGLE
     if word.isdigit():
         return Look.NUMBER

@@ -22,6 +22,7 @@ from splitter.lexicon import user_words
 _PIECE = re.compile(r"\w[\w+#&.%'-]*|[^\w\s]")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _ENDS = "+#&.%'-"
+_DOTTED = re.compile(r"(?:[a-z]\.){2,}", re.IGNORECASE)  # i.d., A.P.C.
 _ENDS_WITH_PLUS = re.compile(r"(?:pro|max|ultra|[a-z]{1,2}\d{0,3})\+", re.IGNORECASE)  # Pro+, S25+, A+
 _LOADING = Lock()
 _cache_folder: Path | None = None
@@ -54,8 +55,10 @@ def _join_cut_words(words: list[str]) -> list[str]:
 
 
 def _strip_ends(piece: str) -> str:
-    """Return a piece without the signs at its ends; the + of a model is no sign."""
-    return piece if _ENDS_WITH_PLUS.fullmatch(piece) else piece.strip(_ENDS + "_")
+    """Return a piece without the signs at its ends; the + of a model and the dots of initials are none."""
+    if _ENDS_WITH_PLUS.fullmatch(piece) or _DOTTED.fullmatch(piece):
+        return piece
+    return piece.strip(_ENDS + "_")
 
 
 def _has_chinese(word: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 from typing import TextIO
 
@@ -95,16 +95,13 @@ def split(
     refused = False
     for name in given:
         try:
-            query = product_query(
-                name,
-                keywords=words,
-                aliases=aliases,
-                category=Category(category) if category else None,
-            )
+            query = product_query(name, keywords=words, aliases=aliases)
         except ProductNameError as error:
             refused = True
             click.echo(f"refused: {error}", err=True)
             continue
+        if category:
+            query = replace(query, category=Category(category))
         if explained:
             _print_explained(query, as_json)
         else:

@@ -14,6 +14,8 @@ from splitter.word_weight import Identity, first_to_drop, identity_of
         ("吉利 帝豪 GL", "GL 帝豪"),
         ("华为 Mate 30 手机", "手机 30 Mate"),
         ("Apple iPhone 手机", "手机 iPhone"),
+        ("502 胶水", "胶水"),
+        ("小米 5G 手机", "手机 5G"),
     ],
 )
 def test_the_order_in_which_keywords_go(keywords, order):

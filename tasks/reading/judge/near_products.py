@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from splitter.lexicon import is_brand, lexicon
+from splitter.lexicon import is_brand, lexicon, numbered_brand
 from splitter.word_weight import distinguishing_words
 
 from tasks.reading.judge.product_match import OPENING, matchable_text, matched_share, namings
@@ -55,7 +55,7 @@ def _best(sets: Sequence[Sequence[str]], text: str) -> _Name:
 @lru_cache(maxsize=4096)
 def _name(keywords: tuple[str, ...]) -> _Name:
     words = tuple(dict.fromkeys(keywords))
-    brands = set(filter(is_brand, words))
+    brands = set(filter(is_brand, words)) | set(filter(None, map(numbered_brand, words)))
     brands |= {lexicon().brand_of[word] for word in words if word in lexicon().brand_of}
     distinguishing = distinguishing_words(words)
     if distinguishing and not brands:

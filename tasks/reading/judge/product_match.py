@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from splitter.lexicon import Role, is_brand, lexicon, roles
+from splitter.lexicon import Role, is_brand, lexicon, numbered_brand, roles
 from splitter.normalize import normalize
 from splitter.word_weight import Look, look_of, match_weights
 from splitter.words import rarity
@@ -223,6 +223,9 @@ def _spellings(word: str) -> set[str]:
         *known.names_of.get(word, ()),
         *(other for other, one in known.same.items() if one == word),
     }
+    if brand := numbered_brand(word):
+        number = word.removeprefix(brand)
+        found |= {other + number for other in known.names_of.get(brand, ())}
     if roles().get(word) is Role.TRAIT and word.endswith("味"):
         found.add(word[:-1])
     if model := re.fullmatch(r"[A-Za-z]+ ([A-Za-z]+\d.*)", word):
