@@ -216,7 +216,7 @@ def test_a_worker_started_wrongly_says_what_would_be_right(web, launch, words, w
 )
 def test_a_worker_of_the_wrong_queues_ends_before_it_opens_anything(queues, told, caplog):
     consumed = SimpleNamespace(queues=SimpleNamespace(consume_from=dict.fromkeys(queues)))
-    worker = SimpleNamespace(pool_cls=TaskPool, concurrency=2, app=SimpleNamespace(amqp=consumed))
+    worker = SimpleNamespace(pool_cls=TaskPool, concurrency=2, options={}, app=SimpleNamespace(amqp=consumed))
     with pytest.raises(SystemExit) as ended:
         Runtime(worker).start(worker)
     assert ended.value.code == 2

@@ -22,9 +22,10 @@ from tasks.jobs.queues import CONTROL
 def worker():
     """A worker with one thread, as a boot step sees it."""
     with ThreadPoolExecutor(max_workers=1) as executor:
-        app = SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from={CONTROL: None})))
+        amqp = SimpleNamespace(queues=SimpleNamespace(consume_from={CONTROL: None}))
+        app = SimpleNamespace(amqp=amqp, redis_outage=None)
         yield SimpleNamespace(
-            pool_cls=TaskPool, pool=SimpleNamespace(executor=executor), app=app, concurrency=1
+            pool_cls=TaskPool, pool=SimpleNamespace(executor=executor), app=app, concurrency=1, options={}
         )
 
 
@@ -34,7 +35,7 @@ def test_a_sweep_that_runs_ends_before_its_resources_are_closed(worker, monkeypa
     control = SimpleNamespace(ending=Event())
 
     @contextmanager
-    def opened(_settings):
+    def opened(_settings, _outage):
         yield runtime.Opened(control)
         told.append("closed")
 
