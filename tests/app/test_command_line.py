@@ -166,12 +166,13 @@ def test_settings_of_the_environment(tiny_sites):
         ("/data/my reviews.db", "sqlite:////data/my reviews.db"),
         ("sqlite:///mine.db", "sqlite:///mine.db"),
         ("postgresql://me@there/it", "postgresql://me@there/it"),
-        ("postgresql:/me@there", "postgresql:/me@there"),  # misspelt: no file of that name is meant
     ],
 )
 def test_a_database_is_named_by_its_url_or_file(given, url, tmp_path):
     assert load_settings({"REVIEWLOOP_DATABASE_URL": given}).database_url == url
     assert load_settings({"REVIEWLOOP_DATABASE_URL": str(tmp_path)}).database_url == str(tmp_path)
+    with pytest.raises(InputError, match="no scheme"):  # misspelt: no file of that name is meant
+        load_settings({"REVIEWLOOP_DATABASE_URL": "postgresql:/me@there"})
 
 
 def test_one_version_number(reviewloop):

@@ -35,8 +35,8 @@ def test_add_tells_added_already_and_refused(reviewloop, url):
         (("特仑苏", "--keywords", " ，"), "holds no word"),
         (("特仑苏", "--pages", "0"), "--pages"),
         (("特仑苏", "--recrawl", "soon"), "12h, 7d"),
-        (("特仑苏", "--db", "mysql://a/b"), "not supported"),
-        (("特仑苏", "--db", "postgresql:/nonsense"), "cannot be read"),
+        (("特仑苏", "--db", "mysql://a/b"), "the scheme is none of"),
+        (("特仑苏", "--db", "postgresql:/nonsense"), "no scheme"),
     ],
 )
 def test_wrong_options(reviewloop, url, arguments, said):

@@ -49,16 +49,27 @@ def test_key_is_16_bytes_and_the_same_over_http_and_https():
     assert page_key("http://a.cn/x") != page_key("http://a.cn/X")
 
 
-def test_what_cannot_be_asked_has_no_key():
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:void(0)",
+        "http://a..cn/",
+        "http://.a.cn/",
+        "http://a.cn..:80/",
+        f"http://{'a' * 64}.cn/",
+        "http://../",
+    ],
+)
+def test_what_cannot_be_asked_has_no_key(url):
     with pytest.raises(FetchError):
-        page_key("javascript:void(0)")
+        page_key(url)
 
 
 @given(
     st.builds(
         "{}://{}{}{}".format,
         st.sampled_from(["http", "https", "HTTP"]),
-        st.sampled_from(["a.cn", "A.CN.", "a.cn:80", "a.cn:443", "b-1.a.cn:8080", "例子.中国", "a.cn..:80"]),
+        st.sampled_from(["a.cn", "A.CN.", "a.cn:80", "a.cn:443", "b-1.a.cn:8080", "例子.中国", "a.cn.:80"]),
         st.text("/.%2eE41aA\\奶 ;=@:", max_size=20).map(lambda path: "/" + path),
         st.text("?&=%2eEabutm_fromspm#奶 +/", max_size=20),
     )
@@ -69,7 +80,7 @@ def test_canonical_is_idempotent(url):
     assert page_key(once) == page_key(url)
 
 
-PLAIN_HOSTS = ["a.cn", "a.cn.", "b-1.a.cn", "127.0.0.1:8080", "a.cn:80", "a.cn:443", "a.cn:08", "a..cn", "a-"]
+PLAIN_HOSTS = ["a.cn", "a.cn.", "b-1.a.cn", "127.0.0.1:8080", "a.cn:80", "a.cn:443", "a.cn:08", "a-"]
 PARAMETERS = st.one_of(
     st.sampled_from(
         ["", "id=7", "page", "utm_source=x", "UTM_x=1", "spm=1", "from=qq", "From=qq", "from=2013"]
