@@ -10,7 +10,8 @@ from itertools import islice
 from app.actions.products import UNITS, RefusedProduct, new_product, period
 from splitter.errors import InputError
 from splitter.normalize import name_key
-from tasks.store.content import products
+from tasks.store.content import imported_products, numbered_imports, products
+from tasks.store.content.numbered_imports import ImportKind
 from tasks.store.content.products import KnownName, NewProduct, Product, ProductEdit
 from tasks.store.content.review_removal import Removed, remove_reviews
 from tasks.store.queue import notices
@@ -41,6 +42,7 @@ class Added:
     """The outcome for products that were given.
 
     Attributes:
+        number: of the import; None if nothing was stored.
         known: products whose names are there already.
         kept_out: names of those of them that stay limited to fewer sites than were asked for now.
     """
@@ -49,33 +51,64 @@ class Added:
     known: list[NewProduct] = field(default_factory=list)
     refused: list[RefusedProduct] = field(default_factory=list)
     kept_out: list[str] = field(default_factory=list)
+    number: int | None = None
 
 
-def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str) -> Added:
-    """Add products, at most `_BATCH` in one transaction."""
+def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str, file: str = "") -> Added:
+    """Add products as a numbered import, at most `_BATCH` in one transaction.
+
+    Args:
+        file: that they came from; empty: a person typed them.
+
+    Raises:
+        InputError: the import was undone meanwhile.
+    """
     result = Added()
     rest = iter(given)
     with store.read() as tx:
         there: dict[str, NewProduct | KnownName] = {one.name_key: one for one in products.list_names(tx)}
     while batch := list(islice(rest, _BATCH)):
-        new: list[NewProduct] = []
+        result.refused += [one for one in batch if isinstance(one, RefusedProduct)]
+        wanted = [_name_as_stored(one, there) for one in batch if isinstance(one, NewProduct)]
+        if not wanted:
+            continue
         with store.begin() as tx:
-            for one in batch:
-                if isinstance(one, RefusedProduct):
-                    result.refused.append(one)
-                    continue
-                known = there.setdefault(name_key(one.name), one)
-                named = replace(one, name=known.name)
-                if products.add(tx, named):
-                    new.append(named)
-                    there[name_key(one.name)] = named
-                else:
-                    result.known.append(named)
-                    if known.sites and (one.sites is None or not set(one.sites) <= set(known.sites)):
-                        result.kept_out.append(named.name)
-            record_added(tx, [one.name for one in new], who)
-        result.added += new
+            number = result.number
+            if number is None:
+                number = numbered_imports.begin(tx, ImportKind.PRODUCTS, file, who)
+            numbered_imports.hold(tx, number)
+            are_added = imported_products.add(tx, number, wanted)
+            new = [one for one, is_added in zip(wanted, are_added, strict=True) if is_added]
+            numbered_imports.count(tx, number, len(new), len(wanted) - len(new))
+            record_added(tx, [one.name for one in new], who, number)
+        result.number = number
+        _sort_outcome(result, wanted, are_added, there)
+    if result.number is not None:
+        with store.begin() as tx:
+            numbered_imports.end(tx, result.number)
     return result
+
+
+def _name_as_stored(one: NewProduct, there: dict[str, NewProduct | KnownName]) -> NewProduct:
+    """Return a product with the name that one with its key has already."""
+    return replace(one, name=there.setdefault(name_key(one.name), one).name)
+
+
+def _sort_outcome(
+    result: Added,
+    wanted: Sequence[NewProduct],
+    are_added: Sequence[bool],
+    there: dict[str, NewProduct | KnownName],
+) -> None:
+    for one, is_added in zip(wanted, are_added, strict=True):
+        if is_added:
+            result.added.append(one)
+            there[name_key(one.name)] = one
+            continue
+        result.known.append(one)
+        known = there[name_key(one.name)]
+        if known.sites and (one.sites is None or not set(one.sites) <= set(known.sites)):
+            result.kept_out.append(one.name)
 
 
 def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -> Added:
@@ -93,11 +126,11 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
     return result
 
 
-def record_added(tx: Transaction, names: Sequence[str], who: str) -> None:
+def record_added(tx: Transaction, names: Sequence[str], who: str, number: int) -> None:
     """Record in the audit log that products were added, if there are any."""
     if names:
         few = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
-        notices.record_action(tx, who, "add products", few, count=len(names))
+        notices.record_action(tx, who, "add products", few, count=len(names), number=number)
 
 
 def remove(

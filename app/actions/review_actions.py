@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from splitter.catalog.model import Catalog
+from tasks.store.content import numbered_imports
+from tasks.store.content.numbered_imports import ImportKind
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 
 
-def record_import(tx: Transaction, source: str, file: str, who: str) -> None:
-    """Record that the reviews of a file are imported."""
-    notices.record_action(tx, who, "import reviews", source, file=file)
+def begin_import(tx: Transaction, source: str, file: str, who: str) -> int:
+    """Begin an import of reviews, record it, and return its number."""
+    number = numbered_imports.begin(tx, ImportKind.REVIEWS, file, who, source)
+    notices.record_action(tx, who, "import reviews", source, file=file, number=number)
+    return number
 
 
 def judge_links(store: Store, catalog: Catalog) -> None:

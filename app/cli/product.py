@@ -14,7 +14,14 @@ import click
 from app.actions import product_actions
 from app.actions.product_actions import Added
 from app.actions.products import MOST_PAGES, named_products, period, product_of
-from app.cli.import_options import rereadable, say_columns, store_or_none, table_document, table_options
+from app.cli.import_options import (
+    rereadable,
+    say_columns,
+    store_or_none,
+    table_document,
+    table_options,
+)
+from app.cli.import_undo import undo_option
 from app.cli.options import (
     ReadBy,
     chosen_sites,
@@ -37,6 +44,7 @@ from app.importing.sheets import TableChoice
 from app.views.durations import seconds
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
+from tasks.store.content.numbered_imports import ImportKind
 from tasks.store.content.products import NewProduct
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import Relaxed, list_products
@@ -112,7 +120,7 @@ def add(
 
 
 @product.command("import")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=click.File("rb"), required=False)
 @table_options
 @click.option(
     "--column",
@@ -120,7 +128,8 @@ def add(
     help="The column of the names if it is not recognised: its header or its letter.",
 )
 @click.option("--as-list", is_flag=True, help="Each line is a name, whatever it looks like.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be added; nothing is changed.")
+@undo_option(ImportKind.PRODUCTS)
+@click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
 @db_option
 @json_option
 def import_(
@@ -139,6 +148,7 @@ def import_(
     columns. Within a cell, any of , ， 、 ; ； | separates keywords and aliases; without one of these, blanks separate
     keywords. UTF-8, UTF-16 and GB18030 (GBK) are read. Refused lines are listed with the reason; the others are added.
     Numbers and bullets before names are left out. Settings, code, logs, markup and prose are refused as a whole.
+    Every import gets a number. --undo N removes what import N added.
 
     \b
     Example, products.csv:
@@ -157,7 +167,7 @@ def import_(
             if dry_run or store is None:
                 result = product_actions.preview(store, given)
             else:
-                result = product_actions.add(store, given, person())
+                result = product_actions.add(store, given, person(), origin)
     if not (result.added or result.known or result.refused):
         raise InputError(
             f"{origin} holds no product: write one name a line (in a table: into the column name)"
@@ -259,6 +269,7 @@ def _finish(result: Added, as_json: bool, more: Mapping[str, object] | None = No
     if as_json:
         print_json(
             {
+                "number": result.number,
                 "added": [
                     _document(one)
                     | {"aliases": one.aliases, "priority": one.priority, "category": one.category}
@@ -294,3 +305,7 @@ def _print(result: Added, would: str) -> None:
     out.print(
         f"{len(result.added)} {would}added, {len(result.known)} there already, {len(result.refused)} refused"
     )
+    if result.number is not None and result.added:
+        out.print(
+            f"import {result.number}; undo it: reviewloop product import --undo {result.number}", style="dim"
+        )

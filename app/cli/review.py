@@ -11,7 +11,14 @@ from typing import Any, BinaryIO
 
 import click
 
-from app.cli.import_options import rereadable, say_columns, store_or_none, table_document, table_options
+from app.cli.import_options import (
+    rereadable,
+    say_columns,
+    store_or_none,
+    table_document,
+    table_options,
+)
+from app.cli.import_undo import undo_option
 from app.cli.options import (
     db_option,
     json_option,
@@ -28,6 +35,7 @@ from app.importing.sheets import TableChoice
 from splitter.errors import InputError
 from tasks.store.content import products
 from tasks.store.content.imports import digest_of
+from tasks.store.content.numbered_imports import ImportKind
 
 _MOST_LINES = 10
 _TOLD_EVERY = 100_000
@@ -45,7 +53,7 @@ def review() -> None:
 
 
 @review.command("import")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=click.File("rb"), required=False)
 @click.option(
     "--map", "maps", metavar="FIELD=COLUMN", multiple=True,
     help="Which column holds a field; FIELD= leaves it out. Repeatable.",
@@ -59,7 +67,8 @@ def review() -> None:
     help="Where the file comes from. Default: a name made from the file's columns.",
 )
 @click.option("--crawl", is_flag=True, help="Let runs look for products that are new, too.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be stored; nothing is changed.")
+@undo_option(ImportKind.REVIEWS)
+@click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
 @pseudonymise_option
 @db_option
 @json_option
@@ -82,7 +91,7 @@ def import_(
     in Chinese and English and the files of known collectors are recognised, also below titles; --map names other
     columns. Known reviews are not stored twice. Lines that can't be taken are listed with field and reason,
     the others are stored; the exit status is then 2. Products that are new are added, but no run looks for them
-    (--crawl does).
+    (--crawl does). Every import gets a number. --undo N removes what import N added.
 
     \b
     Examples:
@@ -110,17 +119,18 @@ def import_(
             if product is not None:
                 names.of(product)  # a wrong one is refused before anything is read
             checks = ReviewChecks(columns, names, sites, pseudonyms(settings), utc_now())
-            if dry_run or store is None:
-                save = Trying(store).known
-            else:
-                save = Saving(store, from_, names, origin, person()).save
+            saving: Saving | Trying = Trying(store)
+            if store is not None and not dry_run:
+                saving = Saving(store, from_, names, origin, person())
             say_columns(f"{origin} ({from_})", read.found, columns.columns)
             try:
-                done = import_reviews(read.records, checks, save, _progress)
+                done = import_reviews(read.records, checks, saving.save, _progress)
             except KeyboardInterrupt:
                 say("Stopped. What was stored stays; the same command goes on.", "yellow")
                 raise
-    document = _document(done, names, columns, from_, dry_run=dry_run) | table_document(read.found)
+            saving.end()
+    document = {"number": saving.number} | _document(done, names, columns, from_, dry_run=dry_run)
+    document |= table_document(read.found)
     _finish(done, names, document, dry_run=dry_run, as_json=as_json)
 
 
@@ -168,6 +178,9 @@ def _finish(
         print_json(document)
     else:
         _print(done, names, dry_run=dry_run)
+        if document["number"] is not None and done.added:
+            undo = f"reviewloop review import --undo {document['number']}"
+            printed().print(f"import {document['number']}; undo it: {undo}", style="dim")
     if refused:
         sys.exit(2)
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from app.actions.product_actions import record_added
-from app.actions.review_actions import record_import
+from app.actions.review_actions import begin_import
 from app.files.table_files import BadRow
 from app.importing.review_checks import ProductNames, RefusedReview, ReviewChecks
 from app.importing.review_files import Record
-from tasks.store.content import imports, products
+from tasks.store.content import imported_products, imports, numbered_imports, products
 from tasks.store.content.imports import ImportedReview
 from tasks.store.sql.database import Store
 
@@ -84,8 +84,11 @@ class Saving:
 
     Args:
         source: name of where the reviews come from.
-        file: the first batch records in the audit log that it is imported.
+        file: the first batch begins an import of it.
         who: imports it.
+
+    Attributes:
+        number: of the import; None before the first batch.
     """
 
     def __init__(self, store: Store, source: str, names: ProductNames, file: str, who: str) -> None:
@@ -94,21 +97,31 @@ class Saving:
         self._names = names
         self._file = file
         self._who = who
-        self._is_recorded = False
         self._stored_products = 0
+        self.number: int | None = None
 
     def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
-        """Store reviews; of each, whether it was known."""
+        """Store reviews; of each, whether it was known. Raises InputError if the import was undone meanwhile."""
         with self._store.begin() as tx:
-            if not self._is_recorded:
-                record_import(tx, self._source, self._file, self._who)
+            number = self.number
+            if number is None:
+                number = begin_import(tx, self._source, self._file, self._who)
+            numbered_imports.hold(tx, number)
             new = list(self._names.added.values())
-            added = [one.name for one in new[self._stored_products :] if products.add(tx, one)]
-            record_added(tx, added, self._who)
+            wanted = new[self._stored_products :]
+            are_added = imported_products.add(tx, number, wanted)
+            added = [one.name for one, is_added in zip(wanted, are_added, strict=True) if is_added]
+            record_added(tx, added, self._who, number)
             ids = products.ids(tx, {one.product for one in came})
-            repeated = imports.save(tx, self._source, came, ids)
-        self._stored_products, self._is_recorded = len(new), True
+            repeated = imports.save(tx, self._source, came, ids, number)
+        self._stored_products, self.number = len(new), number
         return repeated
+
+    def end(self) -> None:
+        """Note that the file was read to its end."""
+        if self.number is not None:
+            with self._store.begin() as tx:
+                numbered_imports.end(tx, self.number)
 
 
 class Trying:
@@ -123,9 +136,10 @@ class Trying:
     def __init__(self, store: Store | None) -> None:
         self._store = store
         self._seen: set[int] = set()
+        self.number: int | None = None
 
-    def known(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
-        """Of each review, whether it is known."""
+    def save(self, came: Sequence[ImportedReview]) -> Sequence[bool]:
+        """Return for each review whether it is known."""
         if self._store is None:
             stored = [False] * len(came)
         else:
@@ -137,3 +151,6 @@ class Trying:
             repeated.append(is_stored or digest in self._seen)
             self._seen.add(digest)
         return repeated
+
+    def end(self) -> None:
+        """Do nothing: no import was begun."""

@@ -18,13 +18,24 @@ from app.web import metrics
 from app.web.api import acting, reading
 from app.web.base.context import Context, Page
 from app.web.base.guard import Guard
-from app.web.pages import failed, matrix, nodes, overview, products, reviews, schedules, session, sites
+from app.web.pages import (
+    failed,
+    imports,
+    matrix,
+    nodes,
+    overview,
+    products,
+    reviews,
+    schedules,
+    session,
+    sites,
+)
 from splitter.errors import InputError
 from tasks.domain.errors import StoreFailed, TaskError, WrongRevision
 
 _log = logging.getLogger(__name__)
 
-_PAGES = (session, overview, matrix, failed, reviews, products, schedules, nodes, sites, metrics)
+_PAGES = (session, overview, matrix, failed, reviews, products, imports, schedules, nodes, sites, metrics)
 
 
 def make_application(context: Context, names: Collection[str] | None) -> ASGIApp:

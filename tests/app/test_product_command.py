@@ -75,7 +75,8 @@ def test_import_below_a_title_and_what_it_would_do(reviewloop, url, tmp_path):
     arguments = ("product", "import", file, "--db", url, "--json")
     tried = [json.loads(reviewloop(*arguments, "--dry-run").stdout) for _ in range(2)]
     done = json.loads(reviewloop(*arguments).stdout)
-    assert tried[0] == tried[1] == {**done, "dry_run": True}
+    assert tried[0] == tried[1] == {**done, "number": None, "dry_run": True}
+    assert done["number"] == 2
     assert [
         [(one["line"], one["name"], one["keywords"]) for one in done[key]]
         for key in ("added", "known", "refused")
@@ -241,3 +242,39 @@ def test_remove_with_reviews_asks_or_needs_yes(reviewloop, url):
     assert (told["reviews"], told["deleted"]) == (1, 1)
     assert reviewloop("export", "reviews", "--db", url).stdout.count("\n") == 1
     assert reviewloop("verify", "--db", url).exit_code == 0
+
+
+def test_an_import_is_undone_by_its_number(reviewloop, url, tmp_path):
+    file = tmp_path / "products.txt"
+    file.write_text("光明高钙牛奶\n特仑苏\n")
+    reviewloop("product", "add", "特仑苏", "--db", url)
+    command = ("product", "import", "--undo", "2", "--db", url, "--json")
+    assert json.loads(reviewloop("product", "import", file, "--db", url, "--json").stdout)["number"] == 2
+    tried, done = (
+        json.loads(reviewloop(*command, "--dry-run").stdout),
+        json.loads(reviewloop(*command).stdout),
+    )
+    assert tried == {**done, "dry_run": True}
+    assert (done["products_removed"], done["stays"], done["file"]) == (1, [], str(file))
+    assert reviewloop(*command).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "--undo N"),
+        (("--undo", "7"), "no import 7; there is 1"),
+        (("--undo", "0"), "--undo"),
+        (("--undo", "1", "--column", "B"), "column"),
+        (("FILE", "--undo", "1"), "file"),
+        (("FILE", "--as-list", "--column", "B"), "--as-list"),
+    ],
+)
+def test_wrong_ways_to_undo(reviewloop, url, tmp_path, arguments, said):
+    file = tmp_path / "products.txt"
+    file.write_text("特仑苏\n")
+    reviewloop("product", "import", file, "--db", url)
+    given = [str(file) if one == "FILE" else one for one in arguments]
+    wrong = reviewloop("product", "import", *given, "--db", url)
+    assert wrong.exit_code == 2
+    assert said in wrong.stderr

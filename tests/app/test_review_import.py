@@ -168,7 +168,7 @@ def test_a_dry_run_counts_the_same_and_changes_nothing(imported, exported, tmp_p
     dry, status = imported(table(*lines), "--dry-run")
     assert not (tmp_path / "reviews.db").exists()
     real, _ = imported(table(*lines))
-    assert {**dry, "dry_run": False} == real
+    assert {**dry, "number": 1, "dry_run": False} == real
     assert (status, real["added"], real["known"]) == (2, 2, 1)
     dry, _ = imported(table(*lines, "特仑苏,新的,,,,"), "--dry-run")
     assert (dry["added"], dry["known"], len(exported())) == (1, 3, 2)
@@ -264,3 +264,18 @@ def test_what_was_stored_before_it_is_stopped_stays(
     told, _ = imported(table(*lines))
     assert (told["added"], told["known"]) == (2, 1)
     assert len(exported()) == 3
+
+
+def test_an_import_is_undone_and_says_what_stays(imported, exported, reviewloop, url):
+    imported(table(*GOOD))
+    imported(table(GOOD[0]))
+    command = ("review", "import", "--db", url, "--json", "--undo")
+    done = json.loads(reviewloop(*command, "1").stdout)
+    assert (done["reviews_removed"], done["reviews_stay"]) == (1, 1)
+    assert [(one["name"], one["need"], one["other"]) for one in done["stays"]] == [
+        ("特仑苏", "later_import", 2)
+    ]
+    assert len(exported()) == 1
+    assert json.loads(reviewloop(*command, "2").stdout)["products_removed"] == 1
+    assert exported() == []
+    assert "product import" not in reviewloop("review", "import", "--db", url, "--undo", "2").stderr

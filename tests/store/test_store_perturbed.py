@@ -36,10 +36,11 @@ from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.repost_linking import link_reposts
 from tasks.scheduling.alerting import Alert
-from tasks.store.content import imports, pages, products
+from tasks.store.content import imported_products, imports, numbered_imports, pages, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
-from tasks.store.content.products import NewProduct
+from tasks.store.content.numbered_imports import ImportKind
+from tasks.store.content.products import NewProduct, ProductEdit
 from tasks.store.queue import attempts, hosts, manual, nodes, notices, schedules, tasks, upkeep
 from tasks.store.queue.hosts import Robots
 from tasks.store.queue.leases import Lease, WorkTarget
@@ -302,13 +303,26 @@ class Story:
         world.do(tasks.put_off, weekly, {SITE: ("robots", "nobody answered")})
 
     def imported(self) -> None:
-        """A product that came by an import alone, and its review."""
+        """A product that came by an import alone, and its review; it is added again; an import that was undone."""
         world = self.world
-        assert world.do(products.add, NewProduct(name="自带", keywords=("自带",), sites=()))
+        number = world.do(numbered_imports.begin, ImportKind.REVIEWS, "r.csv", "a person", "shop")
+        brought = NewProduct(name="自带", keywords=("自带",), sites=())
+        assert world.do(imported_products.add, number, [brought]) == [True]
         own = Review(review_key("", "", "", "很好", 4.0), "", "很好", "", "", None, 4.0)
         one = ImportedReview("自带", "自带", "jd.com", "", own, page_of_import("jd.com", "", "自带"))
         ids = world.look(products.ids, ["自带"])
-        assert world.do(lambda tx: imports.save(tx, "shop", [one], ids)) == [False]
+        assert world.do(lambda tx: imports.save(tx, "shop", [one], ids, number)) == [False]
+        world.do(numbered_imports.end, number)
+        again = world.do(numbered_imports.begin, ImportKind.PRODUCTS, "p.csv", "a person")
+        weekly = replace(brought, sites=None, recrawl_every=timedelta(days=7))
+        assert world.do(imported_products.add, again, [weekly, replace(brought, name="另一")]) == [True, True]
+        world.do(numbered_imports.count, again, 2, 0)
+        world.do(numbered_imports.end, again)
+        undone = world.do(numbered_imports.begin, ImportKind.REVIEWS, "gone.csv", "a person", "shop")
+        world.do(numbered_imports.end, undone)
+        world.do(numbered_imports.begin_undo, undone)
+        assert world.do(numbered_imports.end_undo, undone)
+        world.do(products.edit, "另一", ProductEdit(priority=1))
 
 
 @contextmanager

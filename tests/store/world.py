@@ -192,7 +192,10 @@ class World:
         priority: int = 0,
         words: tuple[str, ...] = ("蒙牛", "牛奶"),
     ) -> list[int]:
-        """Add and plan a product; returns its new subtasks. `chunks`: which chunks are the first of a partition."""
+        """Add a product if it is not there, and plan it; returns its new subtasks.
+
+        `chunks`: which chunks are the first of a partition.
+        """
         planned = [
             NewTask(
                 site,
@@ -207,7 +210,7 @@ class World:
             return [f"http://search/{name}/{query.site}/{query.first_chunk + page - 1}" for page in pages]
 
         def make(tx: Transaction) -> int:
-            assert products.add(tx, NewProduct(name=name, keywords=words, priority=priority))
+            products.add(tx, NewProduct(name=name, keywords=words, priority=priority))
             (wanted,) = [v for v in tasks.list_unplanned(tx, 100) if v.product == name]
             assert tasks.plan(tx, wanted, planned, urls) == len(sites)
             return wanted.product_id

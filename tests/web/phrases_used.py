@@ -35,6 +35,8 @@ ACTIONS = (
     "remove product",
     "import reviews",
     "judge reviews",
+    "undo import",
+    "import undone",
     "add",
     "remove",
 )

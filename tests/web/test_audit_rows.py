@@ -37,6 +37,8 @@ COMMANDS = (
     ("product remove", "蒙牛早餐奶", ["remove product"]),
     ("product remove", f"{OTHER} --delete-reviews --yes", ["remove product"]),
     ("review import", "FOLDER/reviews.csv --site shop.example", ["import reviews", "add products"]),
+    ("product import", "--undo 2", ["undo import", "import undone"]),
+    ("review import", "--undo 3", ["undo import", "import undone"]),
     ("judge", "", ["judge reviews"]),
     ("run", "伊利纯牛奶", ["add products"]),
     ("up", "三元牛奶 --data FOLDER", ["add products"]),
@@ -71,6 +73,7 @@ READ_ONLY = {
 
 PAGES = (
     ("POST", "/products", {}, ["add products"]),
+    ("POST", "/imports/{number}/undo", {"number": 1, "sure": "yes"}, ["undo import", "import undone"]),
     ("POST", "/products/{number}/edit", {"number": 1, "priority": "3"}, ["edit product"]),
     ("POST", "/products/{number}/remove", {"number": 2, "sure": "yes"}, ["remove product"]),
     ("POST", "/nodes", {"node": "node1", "action": "drain"}, ["drain"]),
@@ -78,6 +81,7 @@ PAGES = (
     ("POST", "/failed/{subtask}/edit", {"subtask": 4, "quota": "7"}, ["edit"]),
     ("POST", "/schedules", {"number": 1, "action": "pause"}, ["pause schedule"]),
     ("POST", "/api/products", {"names": ["伊利纯牛奶"]}, ["add products"]),
+    ("POST", "/api/imports/{number}/undo", {"number": 2}, ["undo import", "import undone"]),
     ("PATCH", "/api/products/{number}", {"number": 1, "priority": 4}, ["edit product"]),
     ("POST", "/api/nodes", {"node": "node1", "action": "resume"}, ["resume"]),
     ("POST", "/api/schedules", {"number": 1, "action": "resume"}, ["resume schedule"]),

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from app.actions import manual_actions, product_actions, schedule_actions
+from app.actions import import_actions, manual_actions, product_actions, schedule_actions
 from app.actions.product_actions import period_or_never
 from app.actions.products import named_products
 from app.web.api.reading import PROBLEMS, Id
@@ -16,6 +16,7 @@ from app.web.base.context import Here
 from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of
 from app.web.pages.products import name_of
 from splitter.catalog.names import Category
+from tasks.store.content.imported_products import Fate, Undone
 from tasks.store.content.products import ProductEdit
 
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
@@ -234,3 +235,27 @@ def remove(page: Here, number: Id) -> ProductChanged:
     [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     page.context.cached.clear()
     return ProductChanged(id=was.id, name=was.name, cancelled=was.open, reviews=was.reviews, looked_for=False)
+
+
+class ImportUndone(BaseModel):
+    """The outcome of undoing an import; `stays` has the first products that something else needs."""
+
+    reviews_removed: int
+    reviews_stay: int
+    products_removed: int
+    products_restored: int
+    stays: list[Undone]
+
+
+@router.post("/imports/{number}/undo", responses=PROBLEMS, dependencies=_CHANGE)
+def undo_import(page: Here, number: Id) -> ImportUndone:
+    """Remove what an import added, and nothing else."""
+    done = import_actions.undo(page.context.store, number, page.who)
+    page.context.cached.clear()
+    return ImportUndone(
+        reviews_removed=done.reviews,
+        reviews_stay=done.reviews_kept,
+        products_removed=done.products[Fate.DELETED],
+        products_restored=done.products[Fate.RESTORED],
+        stays=done.stays,
+    )

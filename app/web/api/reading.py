@@ -21,6 +21,8 @@ from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import ListedSite, read_sites
 from tasks.domain.failures import SUGGESTIONS
 from tasks.domain.voices import Voice
+from tasks.store.content import numbered_imports
+from tasks.store.content.numbered_imports import NumberedImport
 from tasks.store.queries import pairs
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.pairs import AttemptSums, PairAttempt
@@ -183,6 +185,13 @@ def products(page: Here, after: Number = 0, limit: Limit = _ROWS, contains: Text
     """Products by number; go on with `after` = the last one's id."""
     with page.context.store.read() as tx:
         return product_queries.list_products(tx, after=after, most=limit, contains=contains)
+
+
+@router.get("/imports", responses=PROBLEMS)
+def imports(page: Here, before: Number = 0, limit: Limit = _ROWS) -> list[NumberedImport]:
+    """Imports, the newest first; go on with `before` = the last one's id."""
+    with page.context.store.read() as tx:
+        return numbered_imports.list_imports(tx, before=before or None, most=limit)
 
 
 @router.get("/products/{number}", responses=PROBLEMS)

@@ -45,6 +45,7 @@ class Draft:
     wanted: Sequence[NewProduct]
     refused: Sequence[RefusedProduct]
     notes: Sequence[str] = ()
+    file: str = ""
 
 
 @router.get("/products")
@@ -147,7 +148,7 @@ async def _read_upload(page: Page, file: UploadFile, *, as_list: bool) -> Draft:
     finally:
         leaving.cancel()
     products = await run_in_threadpool(lambda: list(starmap(product_of, lines)))
-    return replace(_draft(products), notes=notes)
+    return replace(_draft(products), notes=notes, file=name)
 
 
 def _urls(page: Here, draft: Draft) -> list[tuple[str, str]]:
@@ -173,10 +174,11 @@ def add(page: Change, draft: Annotated[str, Form(max_length=40)]) -> Response:
     kept = page.context.held.get(draft)
     if not isinstance(kept, Draft):
         raise InputError(page.t("This preview is too old: make it again."))
-    done = product_actions.add(page.context.store, kept.wanted, page.who)
+    done = product_actions.add(page.context.store, kept.wanted, page.who, kept.file)
     said = page.t("{n} products added.", n=len(done.added))
     there = tuple(page.t("{name} is there already.", name=one.name) for one in done.known[:20])
-    return page.redirect_with("/products", Notice(said, there))
+    path = f"/imports/{done.number}" if done.added else "/products"
+    return page.redirect_with(path, Notice(said, there))
 
 
 @router.post("/products/{number}/edit")

@@ -15,8 +15,9 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from tasks.domain.pages import Review
-from tasks.store.content import links, reviews
+from tasks.store.content import links, numbered_imports, reviews
 from tasks.store.content.links import Link
+from tasks.store.content.review_removal import delete_reviews
 from tasks.store.content.reviews import PageOrigin, record_of
 from tasks.store.sql.transaction import Transaction
 
@@ -87,7 +88,11 @@ class _Page(NamedTuple):
 
 
 def save(
-    tx: Transaction, source: str, came: Sequence[ImportedReview], product_ids: Mapping[str, int]
+    tx: Transaction,
+    source: str,
+    came: Sequence[ImportedReview],
+    product_ids: Mapping[str, int],
+    number: int | None = None,
 ) -> list[bool]:
     """Store reviews (at least one) that are not stored yet, and return for each whether it was known.
 
@@ -96,13 +101,9 @@ def save(
     Args:
         source: name of the reviews' origin.
         product_ids: ids of their products, by name.
+        number: of the import, which notes them.
     """
-    by_page = {one.page: one for one in came}
-    rows = [(key, one.url, one.site, one.written) for key, one in sorted(by_page.items())]
-    shared = {"fetched_at": tx.now, "source": source, "content_hash": "", "encoding": "", "node": ""}
-    made = tx.insert_returning("pages", _NEW, rows, returning="url_key, id", shared=shared, skip_known=True)
-    links.add(tx, [Link(page_id, product_ids[by_page[bytes(key)].product]) for key, page_id in made])
-    pages = {page.url_key: page for page in tx.records(_Page, _LOCK, keys=list(by_page))}
+    pages = _lock_pages(tx, source, {one.page: one for one in came}, product_ids)
     at = max(tx.now, *(page.changed_at for page in pages.values()))
     repeated = are_known(tx, came)
     fresh = [(pages[one.page], one) for one, is_known in zip(came, repeated, strict=True) if not is_known]
@@ -112,11 +113,129 @@ def save(
     more = Counter(page for page, _ in fresh)
     counts = [{"id": page.id, "reviews": page.reviews + n, "checked_at": at} for page, n in more.items()]
     tx.update("pages", ("id",), counts)
+    if number is not None:
+        _note(tx, number, came, repeated)
+        numbered_imports.name_products(tx, number, product_ids.values())
     return repeated
 
 
+def _lock_pages(
+    tx: Transaction, source: str, by_page: Mapping[bytes, ImportedReview], product_ids: Mapping[str, int]
+) -> dict[bytes, _Page]:
+    """Insert pages that are new, and lock all of them. One that an undo deletes at this moment is inserted again."""
+    rows = [(key, one.url, one.site, one.written) for key, one in sorted(by_page.items())]
+    shared = {"fetched_at": tx.now, "source": source, "content_hash": "", "encoding": "", "node": ""}
+    pages: dict[bytes, _Page] = {}
+    while len(pages) < len(by_page):
+        made = tx.insert_returning(
+            "pages", _NEW, rows, returning="url_key, id", shared=shared, skip_known=True
+        )
+        links.add(tx, [Link(page_id, product_ids[by_page[bytes(key)].product]) for key, page_id in made])
+        pages = {bytes(page.url_key): page for page in tx.records(_Page, _LOCK, keys=list(by_page))}
+    return pages
+
+
+def _note(tx: Transaction, number: int, came: Sequence[ImportedReview], repeated: list[bool]) -> None:
+    """Note the reviews of an import, of equal ones the first."""
+    given = {"pages": {one.page for one in came}, "keys": {one.review.key for one in came}}
+    ids = {(bytes(page), key): number for number, page, key in tx.rows(_NUMBERS, **given)}
+    first: dict[int, bool] = {}
+    for one, is_known in zip(came, repeated, strict=True):
+        first.setdefault(ids[one.page, one.review.key], not is_known)
+    numbered_imports.note_reviews(tx, number, first.items())
+    added = repeated.count(False)
+    numbered_imports.count(tx, number, added, len(repeated) - added)
+
+
+_NUMBERS = """
+    SELECT r.id, p.url_key, r.key FROM pages p JOIN reviews r ON r.page_id = p.id
+    WHERE p.url_key IN :pages AND r.key IN :keys
+"""
 _NEW = ("url_key", "url", "site", "title")
 _LOCK = """
     SELECT id, url_key, reviews, coalesce(checked_at, fetched_at) AS changed_at
     FROM pages WHERE url_key IN :keys ORDER BY id FOR UPDATE
+"""
+
+
+class Removal(NamedTuple):
+    """The outcome of removing some reviews of an import.
+
+    Attributes:
+        reviews: number of deleted reviews.
+        kept: number of reviews that stay, as another import has them as well.
+        alone: as of `tasks.store.content.review_removal.Removed`.
+    """
+
+    reviews: int
+    kept: int
+    alone: Sequence[int]
+
+
+class _Noted(NamedTuple):
+    """A review of an import; `heir` is the first other import that has it."""
+
+    review_id: int
+    page_id: int
+    added: bool
+    is_review: bool
+    heir: int | None
+
+
+def remove_some(tx: Transaction, number: int, most: int) -> Removal | None:
+    """Remove the next reviews of an import, with pages that have none then; `None` if there are none left.
+
+    The newest go first: so a text is deleted before the earlier one that it equals.
+
+    Args:
+        most: reviews of this transaction.
+    """
+    ids = [one for (one,) in tx.rows(_NEXT, number=number, most=most)]
+    if not ids:
+        return None
+    tx.rows(_LOCK_BY_REVIEW, ids=ids)
+    noted = tx.records(_Noted, _NOTED, ids=ids, number=number)
+    inherited = [one for one in noted if one.added and one.heir is not None]
+    for heir in sorted({one.heir for one in inherited if one.heir is not None}):
+        tx.later(_PASS_ON, heir=heir, ids=[one.review_id for one in inherited if one.heir == heir])
+    doomed = [one for one in noted if one.added and one.heir is None]
+    alone: list[int] = []
+    if doomed:
+        alone = delete_reviews(tx, [one.review_id for one in doomed])
+        for page_id, n in Counter(one.page_id for one in doomed if one.is_review).items():
+            tx.later("UPDATE pages SET reviews = reviews - :n WHERE id = :id", id=page_id, n=n)
+        for statement in _DELETE_EMPTY:
+            tx.later(statement, ids=sorted({one.page_id for one in doomed}))
+    tx.later(
+        "DELETE FROM import_reviews WHERE import_id = :number AND review_id IN :ids", number=number, ids=ids
+    )
+    return Removal(len(doomed), len(inherited), alone)
+
+
+def count_removable(tx: Transaction, number: int) -> tuple[int, int]:
+    """Return how many reviews `remove_some` would delete in all, and how many would stay."""
+    ((deleted, kept),) = tx.rows(_COUNT_REMOVABLE, number=number)
+    return int(deleted), int(kept)
+
+
+_NEXT = "SELECT review_id FROM import_reviews WHERE import_id = :number ORDER BY review_id DESC LIMIT :most"
+_LOCK_BY_REVIEW = """
+    SELECT id FROM pages WHERE id IN (SELECT page_id FROM reviews WHERE id IN :ids) ORDER BY id FOR UPDATE
+"""
+_HEIR = (
+    "SELECT min(import_id) FROM import_reviews h WHERE h.review_id = i.review_id AND h.import_id <> :number"
+)
+_NOTED = f"""
+    SELECT i.review_id, r.page_id, i.added, r.refused IS NULL AS is_review, ({_HEIR}) AS heir
+    FROM import_reviews i JOIN reviews r ON r.id = i.review_id WHERE i.import_id = :number AND i.review_id IN :ids
+"""
+_PASS_ON = "UPDATE import_reviews SET added = true WHERE import_id = :heir AND review_id IN :ids"
+_EMPTY = "IN :ids AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.page_id = {})"
+_DELETE_EMPTY = (
+    f"DELETE FROM page_products WHERE page_id {_EMPTY.format('page_products.page_id')}",
+    f"DELETE FROM pages WHERE id {_EMPTY.format('pages.id')}",
+)
+_COUNT_REMOVABLE = f"""
+    SELECT coalesce(sum(CASE WHEN heir IS NULL THEN 1 ELSE 0 END), 0), count(heir)
+    FROM (SELECT ({_HEIR}) AS heir FROM import_reviews i WHERE i.import_id = :number AND i.added) found
 """

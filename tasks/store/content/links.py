@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tasks.domain.pages import Review
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
-from tasks.store.content import reviews
+from tasks.store.content import numbered_imports, reviews
 from tasks.store.content.reviews import VOICE, PageOrigin, record_of
 from tasks.store.queue.leases import LEAST_WORDS, KeywordSets
 from tasks.store.sql.transaction import Transaction
@@ -307,9 +307,12 @@ def _take_in(tx: Transaction, one: JudgedPage) -> None:
     """Insert refused records again as reviews."""
     row = one.page.row
     at = max(tx.now, row.checked_at or row.fetched_at)
-    tx.later("DELETE FROM reviews WHERE id IN :ids", ids=[number for number, _ in one.taken_in])
+    numbers = [number for number, _ in one.taken_in]
+    held = numbered_imports.take_reviews(tx, numbers) if row.attempt_id is None else []
+    tx.later("DELETE FROM reviews WHERE id IN :ids", ids=numbers)
     origin = PageOrigin(row.url, row.site, row.node, row.attempt_id)
     reviews.insert(tx, [(row.id, [record_of(origin, review) for _, review in one.taken_in])], at=at)
+    numbered_imports.give_back(tx, row.id, held)
     tx.later(_COUNT, id=row.id, more=len(one.taken_in), at=at)
 
 

@@ -22,7 +22,7 @@ from tasks.store.sql.transaction import Transaction
 
 SETTLED = (State.DONE, State.CANCELLED)
 _NAMES_SHOWN = 5
-_CRAWLED = "(sites IS NULL OR CAST(sites AS text) <> '[]')"
+CRAWLED = "(sites IS NULL OR CAST(sites AS text) <> '[]')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ def add(tx: Transaction, product: NewProduct) -> bool:
     if product_id is None:
         return False
     restore_links(tx, product_id)
-    _begin_round(tx, product_id, product)
+    begin_round(tx, product_id, product.keywords, product.alias_keywords)
     if (every := product.recrawl_every) is not None:
         schedules.recrawl(tx, product_id, Recurrence(every=every), tx.now + every)
     return True
@@ -128,20 +128,28 @@ _ADD = """
     INSERT INTO products (name, name_key, created_at, keywords, aliases, sites, priority, pages, category)
     VALUES (:name, :name_key, :now, :keywords, :aliases, :sites, :priority, :pages, :category)
     ON CONFLICT (name) DO UPDATE SET keywords = excluded.keywords, aliases = excluded.aliases,
-        sites = excluded.sites, priority = excluded.priority, pages = excluded.pages, category = excluded.category
+        sites = excluded.sites, priority = excluded.priority, pages = excluded.pages, category = excluded.category,
+        edited_at = NULL
     WHERE CAST(products.sites AS text) = '[]' AND (excluded.sites IS NULL OR CAST(excluded.sites AS text) <> '[]')
     RETURNING id
 """
 
 
-def _begin_round(tx: Transaction, product_id: int, product: NewProduct) -> None:
-    """Add the next virtual task of a product; no task is made of it if the product is not crawled."""
-    tx.run(_BEGIN_ROUND, id=product_id, keywords=product.keywords, aliases=product.alias_keywords, now=tx.now)
+def begin_round(
+    tx: Transaction, product_id: int, keywords: Sequence[str], aliases: Sequence[Sequence[str]]
+) -> None:
+    """Add the next virtual task of a product; no task is made of it if the product is not crawled.
+
+    Args:
+        keywords: its AND keywords.
+        aliases: those of its other names.
+    """
+    tx.run(_BEGIN_ROUND, id=product_id, keywords=keywords, aliases=aliases, now=tx.now)
 
 
 _BEGIN_ROUND = f"""
     INSERT INTO virtual_tasks (product_id, keywords, aliases, round, created_at, planned_at)
-    SELECT id, :keywords, :aliases, last_round + 1, begun_at, CASE WHEN {_CRAWLED} THEN NULL ELSE begun_at END
+    SELECT id, :keywords, :aliases, last_round + 1, begun_at, CASE WHEN {CRAWLED} THEN NULL ELSE begun_at END
     FROM (
         SELECT p.id, p.sites, coalesce(max(v.round), 0) AS last_round,
             CASE WHEN max(v.created_at) > :now THEN max(v.created_at) ELSE :now END AS begun_at
@@ -159,7 +167,9 @@ def find(tx: Transaction, name: str) -> Product:
     return product
 
 
-_OPEN = "FROM subtasks WHERE product_id = {} AND state NOT IN :settled"
+_OPEN = (
+    "FROM subtasks WHERE task_id IN (SELECT id FROM tasks WHERE product_id = {}) AND state NOT IN :settled"
+)
 _FIND = f"""
     SELECT id, name, keywords, aliases, sites, (SELECT count(*) {_OPEN.format("products.id")}) AS open, (
         SELECT count(*) FROM page_products l JOIN reviews r ON r.page_id = l.page_id AND r.refused IS NULL
@@ -179,7 +189,7 @@ def remove(tx: Transaction, name: str) -> Product:
         InputError: no product has that name.
     """
     was = find(tx, name)
-    _end_work(tx, was.id, "the product was removed")
+    end_work(tx, was.id, "the product was removed")
     schedules.recrawl(tx, was.id, None, tx.now)
     tx.run("UPDATE products SET sites = '[]' WHERE id = :id", id=was.id)
     return was
@@ -209,16 +219,16 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
         given |= {"keywords": again.own_keywords, "aliases": again.aliases}
     if change.all_sites:
         given["sites"] = None
-    if given:
-        tx.update("products", ("id",), [{"id": product_id, **given}])
+    if change != ProductEdit():
+        tx.update("products", ("id",), [{"id": product_id, "edited_at": tx.now, **given}])
     if change.sites is not None or change.all_sites:
         restore_links(tx, product_id)
     if change.priority is not None:
         tx.update("subtasks", ("product_id",), [{"product_id": product_id, "priority": change.priority}])
     cancelled = 0
     if again is not None:
-        cancelled = _end_work(tx, product_id, "the product was changed")
-        _begin_round(tx, product_id, again)
+        cancelled = end_work(tx, product_id, "the product was changed")
+        begin_round(tx, product_id, again.keywords, again.alias_keywords)
         schedules.restart_interval(tx, product_id)
     if (every := change.recrawl_every) is not None:
         last = tx.time(_LAST_ROUND, id=product_id) or tx.now
@@ -230,7 +240,7 @@ _LAST_ROUND = "SELECT max(created_at) FROM virtual_tasks WHERE product_id = :id"
 _SAME_NAME = "SELECT name FROM products WHERE name_key = :key AND id <> :id LIMIT 1"
 
 
-def _end_work(tx: Transaction, product_id: int, why: str) -> int:
+def end_work(tx: Transaction, product_id: int, why: str) -> int:
     """Cancel a product's subtasks, make no more tasks of its rounds, and return the number of cancelled subtasks."""
     found = tx.rows(f"SELECT id {_OPEN.format(':id')} ORDER BY id", id=product_id, settled=SETTLED)
     for (subtask_id,) in found:

@@ -8,7 +8,7 @@ attempts and targets count it, and it is read again if a search finds it again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from tasks.domain.verdicts import Verdict
@@ -34,10 +34,10 @@ class Removed(NamedTuple):
 def remove_reviews(tx: Transaction, product_id: int) -> Removed:
     """Delete what was collected of a product, after its work was cancelled."""
     deleted, kept = tx.rows(_COUNT, product=product_id)[0]
-    for statement in _PROMOTE:
+    for statement in _detach(_DOOMED):
         tx.later(statement, product=product_id)
-    alone = [one for (one,) in tx.rows(_ALONE, product=product_id)]
-    for statement in _REMOVE:
+    alone = [one for (one,) in tx.rows(_alone(_DOOMED), product=product_id)]
+    for statement in (*_delete(_DOOMED), *_REMOVE):
         tx.later(statement, product=product_id)
     reposts.pull_back(tx)
     return Removed(deleted, kept, alone)
@@ -54,30 +54,52 @@ _OWN = f"""
             AND (l.verdict = '{Verdict.WRONG_PRODUCT}' OR other.verdict IN {_MATCHED})
     )
 """
-_DOOMED = f"SELECT id FROM reviews WHERE page_id IN ({_OWN})"
+_DOOMED = f"(SELECT id FROM reviews WHERE page_id IN ({_OWN}))"
 _COUNT = f"""
     SELECT (SELECT count(*) FROM reviews WHERE page_id IN ({_OWN}) AND refused IS NULL),
         (SELECT coalesce(sum(reviews), 0) FROM pages WHERE id IN ({_REVIEWED}) AND id NOT IN ({_OWN}))
 """
-# The first copy of a deleted review takes its place: for the other copies, in its bands and its reposts.
-_FIRST_COPIES = f"""
-    SELECT same_as AS old, min(id) AS new FROM reviews
-    WHERE same_as IN ({_DOOMED}) AND id NOT IN ({_DOOMED}) GROUP BY same_as
-"""
-_PROMOTE = (
-    f"UPDATE review_bands SET review_id = new FROM ({_FIRST_COPIES}) f WHERE review_id = old",
-    f"UPDATE review_links SET review_id = new FROM ({_FIRST_COPIES}) f WHERE review_id = old",
-    f"UPDATE review_links SET original_id = new FROM ({_FIRST_COPIES}) f WHERE original_id = old AND review_id > new",
-    f"UPDATE reviews SET same_as = nullif(new, id) FROM ({_FIRST_COPIES}) f WHERE same_as = old AND id >= new",
-)
-_ALONE = f"""
-    SELECT review_id FROM review_links WHERE original_id IN ({_DOOMED}) AND review_id NOT IN ({_DOOMED})
-    ORDER BY review_id
-"""
+
+
+def _detach(doomed: str) -> tuple[str, ...]:
+    """Return statements that free other reviews from those that are deleted.
+
+    The first copy of a deleted review takes its place: for the other copies, in its bands and its reposts.
+
+    Args:
+        doomed: the deleted ones, as SQL that stands behind IN.
+    """
+    first = f"""
+        SELECT same_as AS old, min(id) AS new FROM reviews
+        WHERE same_as IN {doomed} AND id NOT IN {doomed} GROUP BY same_as
+    """
+    return (
+        f"UPDATE review_bands SET review_id = new FROM ({first}) f WHERE review_id = old",
+        f"UPDATE review_links SET review_id = new FROM ({first}) f WHERE review_id = old",
+        f"UPDATE review_links SET original_id = new FROM ({first}) f WHERE original_id = old AND review_id > new",
+        f"UPDATE reviews SET same_as = nullif(new, id) FROM ({first}) f WHERE same_as = old AND id >= new",
+    )
+
+
+def _alone(doomed: str) -> str:
+    """Return the query for reviews whose original is deleted, and that are no repost then."""
+    return f"""
+        SELECT review_id FROM review_links WHERE original_id IN {doomed} AND review_id NOT IN {doomed}
+        ORDER BY review_id
+    """
+
+
+def _delete(doomed: str) -> tuple[str, ...]:
+    """Return statements that delete reviews with their rows in other tables."""
+    return (
+        f"DELETE FROM review_links WHERE review_id IN {doomed} OR original_id IN {doomed}",
+        f"DELETE FROM review_bands WHERE review_id IN {doomed}",
+        f"DELETE FROM import_reviews WHERE review_id IN {doomed}",
+        f"DELETE FROM reviews WHERE id IN {doomed}",
+    )
+
+
 _REMOVE = (
-    f"DELETE FROM review_links WHERE review_id IN ({_DOOMED}) OR original_id IN ({_DOOMED})",
-    f"DELETE FROM review_bands WHERE review_id IN ({_DOOMED})",
-    f"DELETE FROM reviews WHERE page_id IN ({_OWN})",
     f"""
     UPDATE pages SET reviews = 0, title = '', content_hash = '', etag = NULL, last_modified = NULL
     WHERE id IN ({_OWN}) AND source IS NULL
@@ -98,6 +120,17 @@ _REMOVE = (
     """,
     "UPDATE attempts SET last_response = NULL WHERE product_id = :product AND last_response IS NOT NULL",
 )
+
+
+def delete_reviews(tx: Transaction, review_ids: Collection[int]) -> list[int]:
+    """Delete reviews, and return the numbers of those whose original is gone, as of `Removed.alone`."""
+    for statement in _detach(":ids"):
+        tx.later(statement, ids=review_ids)
+    alone = [one for (one,) in tx.rows(_alone(":ids"), ids=review_ids)]
+    for statement in _delete(":ids"):
+        tx.later(statement, ids=review_ids)
+    reposts.pull_back(tx)
+    return alone
 
 
 def restore_links(tx: Transaction, product_id: int) -> None:

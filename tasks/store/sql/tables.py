@@ -121,6 +121,7 @@ products = _table(
     Column("category", String(20)),  # of splitter.catalog.names.Category; null: unknown, so general sites
     # splitter.normalize.name_key; versions before 0.10.0 took names that differ by case for two products.
     Column("name_key", Text, nullable=False, server_default=text("''"), index=True),
+    _time("edited_at"),  # when a person changed it last; null: never
 )
 
 schedules = _table(
@@ -509,6 +510,41 @@ review_bands = _table(
     "review_bands",
     Column("band", BigInteger, primary_key=True, autoincrement=False),
     Column("review_id", _Id, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+# Files of products or reviews that people bring (tasks.store.content.numbered_imports).
+imports = _table(
+    "imports",
+    _id(),
+    Column("kind", String(10), nullable=False),
+    Column("file", String(500), nullable=False),  # empty: names that were typed
+    Column("source", String(100)),  # of reviews
+    Column("who", String(200), nullable=False),
+    _time("begun_at", nullable=False),
+    _time("ended_at"),  # null: under way, or broken off
+    _time("undo_begun_at"),  # from then on it adds nothing
+    _time("undone_at"),
+    _count("added"),
+    _count("known"),
+)
+
+import_products = _table(
+    "import_products",  # products that an import names; of one that is undone, those that are still to be looked at
+    Column("import_id", _Id, ForeignKey("imports.id"), primary_key=True),
+    Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
+    Column("added", Boolean, nullable=False),
+    Column("every_s", Float),  # the interval of the recrawl that it added
+    Column("before", _Json),  # columns of a product that it added again; null: a new product
+    Index(None, "product_id"),
+)
+
+import_reviews = _table(
+    "import_reviews",  # likewise, reviews
+    Column("import_id", _Id, ForeignKey("imports.id"), primary_key=True),
+    Column("review_id", _Id, ForeignKey("reviews.id"), primary_key=True),
+    Column("added", Boolean, nullable=False),
+    Index(None, "review_id"),
     sqlite_with_rowid=False,
 )
 

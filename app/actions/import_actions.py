@@ -1,0 +1,120 @@
+"""Undoing an import by its number, by command or in the dashboard; noted in the audit log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from splitter.errors import InputError
+from tasks.store.content import imported_products, imports, numbered_imports
+from tasks.store.content.imported_products import Fate, Undone
+from tasks.store.content.numbered_imports import ImportKind, NumberedImport
+from tasks.store.queue import notices
+from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
+
+_REVIEWS = 1000
+_PRODUCTS = 10
+"""Rows of one transaction. The work of a crawled product is cancelled in it, some 100 subtasks."""
+_LISTED = 1000
+
+
+@dataclass(slots=True)
+class ImportUndo:
+    """What undoing an import does, or would do.
+
+    Attributes:
+        reviews: number of deleted reviews.
+        reviews_kept: number of its reviews that stay, as another import has them as well.
+        products: number of products by what becomes of them.
+        stays: the first of the products that stay.
+    """
+
+    imported: NumberedImport
+    reviews: int = 0
+    reviews_kept: int = 0
+    products: Counter[Fate] = field(default_factory=Counter)
+    stays: list[Undone] = field(default_factory=list)
+
+    def count(self, products: Iterable[Undone]) -> None:
+        """Count products."""
+        for one in products:
+            self.products[one.fate] += 1
+            if one.need is not None and len(self.stays) < _LISTED:
+                self.stays.append(one)
+
+
+def preview(store: Store, number: int, kind: ImportKind | None = None) -> ImportUndo:
+    """Return what `undo` would do, without doing it. Raises as `undo`."""
+    with store.read() as tx:
+        found = ImportUndo(_find(tx, number, kind))
+        found.reviews, found.reviews_kept = imports.count_removable(tx, number)
+        found.count(imported_products.preview(tx, number))
+    return found
+
+
+def undo(store: Store, number: int, who: str, kind: ImportKind | None = None) -> ImportUndo:
+    """Remove what an import added, and nothing else, in many transactions.
+
+    If it is ended half-way, it goes on where it is called again. An import that is under way ends.
+
+    Args:
+        kind: of the import; None: either.
+
+    Raises:
+        InputError: there is none of that number, it is of another kind, or it is undone already.
+    """
+    from tasks.jobs.repost_linking import compare_again  # it brings the reading
+
+    with store.begin() as tx:
+        found = ImportUndo(_find(tx, number, kind, lock=True))
+        if found.imported.undo_begun_at is None:
+            numbered_imports.begin_undo(tx, number)
+            _record(tx, "undo import", found, who)
+    is_left = True
+    while is_left:
+        with store.begin() as tx:
+            removal = imports.remove_some(tx, number, _REVIEWS)
+            if removal is not None:
+                compare_again(tx, removal.alone)
+        is_left = removal is not None
+        if removal is not None:
+            found.reviews += removal.reviews
+            found.reviews_kept += removal.kept
+    while some := _undo_products(store, number):
+        found.count(some)
+    with store.begin() as tx:
+        if numbered_imports.end_undo(tx, number):
+            _record(tx, "import undone", found, who)
+    return found
+
+
+def _undo_products(store: Store, number: int) -> list[Undone]:
+    with store.begin() as tx:
+        return imported_products.undo(tx, number, _PRODUCTS)
+
+
+def _find(tx: Transaction, number: int, kind: ImportKind | None, *, lock: bool = False) -> NumberedImport:
+    found = numbered_imports.find(tx, number, lock=lock)
+    if kind is not None and found.kind != kind:
+        command = "product import" if found.kind is ImportKind.PRODUCTS else "review import"
+        raise InputError(f"import {number} is one of {found.kind}: reviewloop {command} --undo {number}")
+    if found.undone_at is not None:
+        raise InputError(f"import {number} is undone already, since {found.undone_at:%Y-%m-%d %H:%M} UTC")
+    return found
+
+
+def _record(tx: Transaction, action: str, found: ImportUndo, who: str) -> None:
+    detail = {
+        "number": found.imported.id,
+        "kind": found.imported.kind,
+        "reviews": found.reviews,
+        "products": found.products[Fate.DELETED],
+        "stay": len(found.stays),
+        "reviews_stay": found.reviews_kept,
+    }
+    subject = found.imported.file or f"import {found.imported.id}"
+    notices.record_action(
+        tx, who, action, subject, **{name: value for name, value in detail.items() if value}
+    )

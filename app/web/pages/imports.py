@@ -1,0 +1,64 @@
+"""Imports by number: what each brought, what undoing it would remove, and undoing it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form
+from fastapi import Path as InPath
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.actions import import_actions
+from app.actions.import_actions import ImportUndo
+from app.web.base.context import Change, Here, Notice, Page
+from app.web.pages.failed import MOST_ID
+from splitter.errors import InputError
+from tasks.store.content import numbered_imports
+from tasks.store.content.imported_products import Fate
+
+router = APIRouter()
+
+_ROWS = 50
+_SHOWN = 200
+ImportNumber = Annotated[int, InPath(ge=1, le=MOST_ID)]
+
+
+@router.get("/imports")
+def listed(page: Here, before: int = 0) -> Response:
+    """Imports, the newest first, some at a time."""
+    limit = before if 0 < before <= MOST_ID else None
+    with page.context.store.read() as tx:
+        rows = numbered_imports.list_imports(tx, before=limit, most=_ROWS + 1)
+    return page.html("imports.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)
+
+
+@router.get("/imports/{number}")
+def shown(page: Here, number: ImportNumber) -> Response:
+    """One import, and what undoing it would do. Nothing is changed."""
+    with page.context.store.read() as tx:
+        try:
+            found = numbered_imports.find(tx, number)
+        except InputError as error:
+            raise HTTPException(404, str(error)) from None
+    undo = import_actions.preview(page.context.store, number) if found.undone_at is None else None
+    return page.html("import.html", row=found, undo=undo, most=_SHOWN)
+
+
+@router.post("/imports/{number}/undo")
+def undo(page: Change, number: ImportNumber, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
+    """Remove what an import added; a person has to say that they are sure."""
+    done = import_actions.undo(page.context.store, number, page.who)
+    return page.redirect_with(f"/imports/{number}", Notice(_said(page, done)))
+
+
+def _said(page: Page, done: ImportUndo) -> str:
+    products = done.products[Fate.DELETED]
+    stay = len(done.stays)
+    return page.t(
+        "{products} products and {reviews} reviews are removed; {stay} products and {kept} reviews stay.",
+        products=products,
+        reviews=done.reviews,
+        stay=stay,
+        kept=done.reviews_kept,
+    )
