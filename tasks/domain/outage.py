@@ -21,6 +21,9 @@ class Outage:
         begins: first line of an outage; the error follows.
         ends: last line of an outage; its duration follows.
         clock: monotonic seconds.
+
+    Attributes:
+        is_away: True during an outage.
     """
 
     def __init__(
@@ -35,7 +38,8 @@ class Outage:
         self._ends = ends
         self._clock = clock
         self._lock = Lock()
-        self._since_s: float | None = None
+        self.is_away = False
+        self._since_s = 0.0
         self._ended_s: float | None = None
         self._is_logged = False
 
@@ -46,7 +50,8 @@ class Outage:
         """
         with self._lock:
             now_s = self._clock()
-            if self._since_s is None:
+            if not self.is_away:
+                self.is_away = True
                 self._since_s = now_s
             is_settling = self._ended_s is not None and now_s - self._ended_s < _SETTLE_S
             if self._is_logged or is_settling:
@@ -57,12 +62,12 @@ class Outage:
 
     def note_return(self) -> None:
         """Note that it was there. Log it if that ends an outage that was logged."""
-        if self._since_s is None:
+        if not self.is_away:
             return
         with self._lock:
-            lasted_s = self._lasted_s()
+            lasted_s = self._clock() - self._since_s
             was_logged = self._is_logged
-            self._since_s = None
+            self.is_away = False
             self._is_logged = False
             self._ended_s = self._clock()
         if was_logged:
@@ -72,7 +77,6 @@ class Outage:
     def lasted_s(self) -> float:
         """Seconds since it was first found away; 0 while it is there."""
         with self._lock:
-            return self._lasted_s()
-
-    def _lasted_s(self) -> float:
-        return 0.0 if self._since_s is None else self._clock() - self._since_s
+            if not self.is_away:
+                return 0.0
+            return self._clock() - self._since_s

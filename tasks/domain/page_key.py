@@ -41,7 +41,7 @@ _TRACKING_IF_SHARED = frozenset({"from", "fr", "src"})
 _MAYBE_TRACKING = f"(?i:{'|'.join(sorted(_TRACKING | _TRACKING_IF_SHARED | set(_TRACKING_PREFIXES)))})"
 _PARAMETER = rf"(?!{_MAYBE_TRACKING})[!\"$'-\[\]-~]++"
 _CANONICAL = re.compile(
-    r"https?://([a-z0-9](?:[a-z0-9.-]*[a-z0-9-])?(?::(?!80/|443/)[1-9][0-9]{0,3})?/[!\"$&->@-\[\]-~]*+"
+    r"https?://((?:[a-z0-9][a-z0-9-]{0,62}\.){0,9}[a-z0-9][a-z0-9-]{0,62}(?::(?!80/|443/)[1-9][0-9]{0,3})?/[!\"$&->@-\[\]-~]*+"
     rf"(?:\?{_PARAMETER}(?:&{_PARAMETER})*+)?)"
 )
 

@@ -101,6 +101,14 @@ def test_other_records_are_kept(name, caplog):
     assert caplog.messages == []
 
 
+def test_the_advice_that_comes_with_a_lost_broker_is_dropped(caplog):
+    outage = outage_of(Server(away=0))
+    advice = "consumer.py:427: CPendingDeprecationWarning: \nIn Celery 5.1 we introduced a change"
+    assert not outage.filter(record("py.warnings", "%s", advice))
+    assert outage.filter(record("py.warnings", "%s", "a.py:1: ResourceWarning: unclosed file"))
+    assert caplog.messages == []
+
+
 def test_a_connection_that_broke_is_no_outage_while_redis_answers(caplog):
     outage = outage_of(Server(away=0))
     for one in FOLDED.values():

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from celery import Celery, bootsteps
 from celery.beat import Scheduler
-from celery.exceptions import CPendingDeprecationWarning
 from celery.signals import after_setup_logger, after_setup_task_logger
 from kombu.connection import Connection
 from kombu.transport.redis import Channel
@@ -62,8 +60,6 @@ def make_app(settings: Settings) -> Celery:
     check_cluster(settings)
     if settings.log_format == "json":
         warnings_as_json()
-    # It comes with every lost broker, and is about a setting that is made below.
-    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     # A worker that loses its broker while it holds an unacknowledged message must not die of trying to put it back:
     # kombu has closed the connection it would need, and raises an AttributeError. Nothing depends on such a message.
     Channel.do_restore = False

@@ -27,6 +27,8 @@ LOSSES = (RedisError, OSError)
 """Errors of asking a Redis that is away. TimeoutError is an OSError."""
 _OF_DRIVER = (OperationalError, RedisConnectionError, RedisTimeoutError)
 _PING_EVERY_S = 1.0
+_ADVICE = "CPendingDeprecationWarning"
+"""Name of Celery's warning that comes with every lost broker; it is about a setting that `make_app` makes."""
 _SILENT_BROKER = "Redis BRPOP got no reply"
 """Beginning of kombu's line about a connection that fell silent; the line has no exception."""
 
@@ -57,7 +59,9 @@ class RedisOutage(logging.Filter):
         return cls(lambda: asyncio.run(ping_redis(settings)), outage)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return False for a record about a lost Redis, and watch Redis from then on."""
+        """Return False for a record about a lost Redis, and watch Redis from then on. Drop Celery's advice about it."""
+        if record.name == "py.warnings" and _ADVICE in record.getMessage():
+            return False
         error = _find_loss(record)
         if error is None:
             return True

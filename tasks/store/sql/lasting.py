@@ -59,7 +59,8 @@ class LastingConnection:
                 with self._begin() as tx:
                     number = tx.number()
                     results.append(operation(tx))
-                self._store.outage.note_return()
+                if self._store.outage.is_away:
+                    self._store.outage.note_return()
                 return results[0]
             except StoreUnavailable as error:
                 self._store.outage.note_loss(error)
