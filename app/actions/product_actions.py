@@ -53,6 +53,11 @@ class Added:
     kept_out: list[str] = field(default_factory=list)
     number: int | None = None
 
+    @property
+    def doubtful(self) -> list[NewProduct]:
+        """Products that were added paused, as their line names no site or page to ask."""
+        return [one for one in self.added if one.sites == ()]
+
 
 def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str, file: str = "") -> Added:
     """Add products as a numbered import, at most `_BATCH` in one transaction.
@@ -113,16 +118,21 @@ def _sort_outcome(
 
 def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -> Added:
     """Return what `add` would do, without doing it; None is a store without a product."""
-    result, there = Added(), set[str]()
+    result = Added()
+    is_crawled: dict[str, bool] = {}
     if store is not None:
         with store.read() as tx:
-            there = {one.name_key for one in products.list_names(tx) if one.sites != ()}
+            is_crawled = {one.name_key: one.sites != () for one in products.list_names(tx)}
     for one in given:
         if isinstance(one, RefusedProduct):
             result.refused.append(one)
+            continue
+        key = name_key(one.name)
+        if is_crawled.get(key) or (key in is_crawled and one.sites == ()):
+            result.known.append(one)
         else:
-            (result.known if name_key(one.name) in there else result.added).append(one)
-            there.add(name_key(one.name))
+            result.added.append(one)
+            is_crawled[key] = one.sites != ()
     return result
 
 

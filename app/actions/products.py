@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from splitter.errors import InputError
 from splitter.keywords import product_query
-from splitter.normalize import split_list, split_words
 from tasks.store.content.products import NewProduct
 
 MOST_PAGES = 1000
-_MOST_PRIORITY = 1_000_000
-_LONGEST_NAME = 200
+MOST_PRIORITY = 1_000_000
 _SHORTEST_RECRAWL = timedelta(minutes=1)
 _PERIOD = re.compile(r"(\d{1,5})\s*([mhdw])", re.IGNORECASE)
 _NO_NAMES = {
@@ -103,33 +101,6 @@ def not_a_name(name: str) -> str:
         if pattern.fullmatch(name):
             return said
     return ""
-
-
-def product_of(line: int, cells: Mapping[str, str], why: str = "") -> NewProduct | RefusedProduct:
-    """Return the product of a line of a file, or why it has none.
-
-    Args:
-        cells: by field.
-        why: the line can't be read; empty if it can.
-    """
-    name = cells.get("name", "")
-    try:
-        if why:
-            raise InputError(why)
-        if looks := not_a_name(name):
-            raise InputError(f"{name[:40]!r} looks like {looks}, not like a product's name")
-        return new_product(
-            name,
-            keywords=split_words(cells.get("keywords", "")),
-            aliases=split_list(cells.get("aliases", "")),
-            priority=whole_number(cells.get("priority", ""), "priority", -_MOST_PRIORITY, _MOST_PRIORITY)
-            or 0,
-            pages=whole_number(cells.get("pages", ""), "pages", 1, MOST_PAGES),
-            recrawl=period(cells["recrawl"]) if cells.get("recrawl") else None,
-            line=line,
-        )
-    except InputError as error:
-        return RefusedProduct(name[:_LONGEST_NAME], str(error), line)
 
 
 def whole_number(text: str, column: str, lowest: int, highest: int) -> int | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from shutil import copyfileobj
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -13,6 +14,8 @@ import click
 
 from app.cli.options import store_there, store_to_fill
 from app.cli.output import say
+from app.importing.columns import ColumnChoice, parse_mapping, unused_note
+from app.importing.ignored_cells import IgnoredColumn
 from app.importing.sheets import FoundTable, TableChoice
 from app.run.setting_values import sqlite_file
 
@@ -36,6 +39,30 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
         command(choice=TableChoice(sheet, header_row), **options)
 
     return chosen
+
+
+def column_options(fields: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options that say what columns of a file hold; the command gets them as `columns`."""
+
+    def added(command: Callable[..., None]) -> Callable[..., None]:
+        @click.option(
+            "--map",
+            "maps",
+            metavar="FIELD=COLUMN",
+            multiple=True,
+            help="Which column holds a field; FIELD= leaves it out. Repeatable.",
+        )
+        @click.option(
+            "--ignore", "ignored", metavar="COLUMN", multiple=True,
+            help="A column that is not read, by its header or its letter. Repeatable.",
+        )  # fmt: skip
+        @wraps(command)
+        def chosen(maps: tuple[str, ...], ignored: tuple[str, ...], **options: Any) -> None:
+            command(columns=ColumnChoice(parse_mapping(maps, fields), ignored), **options)
+
+        return chosen
+
+    return added
 
 
 @contextmanager
@@ -66,10 +93,25 @@ def say_columns(origin: str, found: FoundTable | None, columns: Mapping[str, str
     say(f"{origin}: {where}{', '.join(f'{field} from {column}' for field, column in columns.items())}", "dim")
 
 
-def table_document(found: FoundTable | None) -> dict[str, object]:
-    """Print the notes on a table, and return them with its place as JSON."""
+def ignored_documents(ignored: Sequence[IgnoredColumn]) -> list[dict[str, object]]:
+    """Print a line for each column with cells that were not understood, and return the columns as JSON."""
+    for one in ignored:
+        say(str(one), "yellow")
+    return [{"column": one.column, "values": one.values, "rows": one.rows} for one in ignored]
+
+
+def table_document(found: FoundTable | None, unused: Sequence[str]) -> dict[str, object]:
+    """Print the notes on what is not read of a file, and return them with the place of its table as JSON.
+
+    Args:
+        found: `None` for a file of JSON objects.
+        unused: columns that nothing is read from.
+    """
     if found is None:
-        return {}
-    for note in found.notes:
+        if unused:
+            say(unused_note(unused), "yellow")
+        return {"unused": unused}
+    notes = replace(found, unused=unused).notes
+    for note in notes:
         say(note, "yellow")
-    return {"sheet": found.table.sheet, "header_row": found.header_row, "notes": found.notes}
+    return {"sheet": found.table.sheet, "header_row": found.header_row, "notes": notes, "unused": unused}

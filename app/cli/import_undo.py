@@ -13,6 +13,7 @@ from app.actions import import_actions
 from app.actions.import_actions import ImportUndo
 from app.cli.options import person, settings_of, store_there
 from app.cli.output import print_json, printed
+from app.importing.columns import ColumnChoice
 from app.importing.sheets import TableChoice
 from splitter.errors import InputError
 from tasks.store.content.imported_products import Fate, Need, Undone
@@ -20,7 +21,7 @@ from tasks.store.content.numbered_imports import ImportKind
 
 _MOST_NUMBER = (1 << 63) - 1
 _MOST_STAYS = 20
-_NOT_GIVEN = (None, False, (), TableChoice())
+_NOT_GIVEN = (None, False, (), TableChoice(), ColumnChoice())
 
 Command = Callable[..., None]
 

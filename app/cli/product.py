@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import starmap
 from typing import Any, BinaryIO
 
@@ -13,8 +13,10 @@ import click
 
 from app.actions import product_actions
 from app.actions.product_actions import Added
-from app.actions.products import MOST_PAGES, named_products, period, product_of
+from app.actions.products import MOST_PAGES, named_products, period
 from app.cli.import_options import (
+    column_options,
+    ignored_documents,
     rereadable,
     say_columns,
     store_or_none,
@@ -39,9 +41,12 @@ from app.cli.options import (
 from app.cli.output import print_json, printed, say, table_of
 from app.cli.product_changes import edit, remove
 from app.cli.tables import coverage_text
-from app.importing.product_files import open_product_file
+from app.importing.columns import ColumnChoice, list_names
+from app.importing.product_files import FIELDS, open_product_file
+from app.importing.product_rows import ProductRows
 from app.importing.sheets import TableChoice
 from app.views.durations import seconds
+from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
 from tasks.store.content.numbered_imports import ImportKind
@@ -122,32 +127,46 @@ def add(
 @product.command("import")
 @click.argument("file", type=click.File("rb"), required=False)
 @table_options
+@column_options(FIELDS)
 @click.option(
     "--column",
     metavar="NAME",
-    help="The column of the names if it is not recognised: its header or its letter.",
+    help="The column of the names if it is not recognised: its header or its letter. The same as --map name=NAME.",
+)
+@click.option(
+    "--category",
+    type=click.Choice([str(one) for one in Category]),
+    help="Category of the products whose line gives none. Default: found by the name.",
 )
 @click.option("--as-list", is_flag=True, help="Each line is a name, whatever it looks like.")
 @undo_option(ImportKind.PRODUCTS)
 @click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
+@sites_option
 @db_option
 @json_option
 def import_(
     file: BinaryIO,
     choice: TableChoice,
+    columns: ColumnChoice,
     column: str | None,
+    category: str | None,
     as_list: bool,
     dry_run: bool,
+    sites: str | None,
     db: str | None,
     as_json: bool,
 ) -> None:
     """Add the products of FILE (- for standard input): CSV, xlsx, or one name a line.
 
     A table has a column name (or 商品名称, 产品, product ...), and as you like keywords, aliases, priority, pages,
-    recrawl. Its sheet and its header are found by these words, also below titles. Commas, semicolons or tabs separate
-    columns. Within a cell, any of , ， 、 ; ； | separates keywords and aliases; without one of these, blanks separate
-    keywords. UTF-8, UTF-16 and GB18030 (GBK) are read. Refused lines are listed with the reason; the others are added.
+    recrawl, category, sites. Its sheet and its header are found by these words, also below titles. Commas, semicolons
+    or tabs separate columns. Within a cell, any of , ， 、 ; ； | separates keywords, aliases and sites; without one
+    of these, blanks separate keywords. UTF-8, UTF-16 and GB18030 (GBK) are read.
     Numbers and bullets before names are left out. Settings, code, logs, markup and prose are refused as a whole.
+    Every import gets a number. --undo N removes what import N added.
+
+    Only the name can refuse a line: refused lines are listed with the reason. Another cell that is not understood is
+    left empty and counted. If none of the sites of a line is known, its product is added paused and listed as doubtful.
     Every import gets a number. --undo N removes what import N added.
 
     \b
@@ -157,13 +176,17 @@ def import_(
       雀巢怡养,雀巢|怡养,,,
     """
     origin = str(getattr(file, "name", "standard input"))
+    settings = settings_of(db, sites)
+    if column is not None:
+        columns = replace(columns, mapping={**columns.mapping, "name": column})
     with rereadable(file) as data:
-        found, lines = open_product_file(data, origin, choice, column, as_list=as_list)
+        found, lines = open_product_file(data, origin, choice, columns, as_list=as_list)
         found.check()
         if found.columns:
             say_columns(origin, found, found.columns)
-        given = starmap(product_of, lines)
-        with store_or_none(settings_of(db), dry_run=dry_run) as store:
+        rows = ProductRows(found.columns, settings.catalog().sites, category)
+        given = starmap(rows.read, lines)
+        with store_or_none(settings, dry_run=dry_run) as store:
             if dry_run or store is None:
                 result = product_actions.preview(store, given)
             else:
@@ -172,7 +195,12 @@ def import_(
         raise InputError(
             f"{origin} holds no product: write one name a line (in a table: into the column name)"
         )
-    more = table_document(found) | {"columns": found.columns, "dry_run": dry_run}
+    ignored = ignored_documents(rows.ignored.list_columns())
+    more = table_document(found, found.unused) | {
+        "columns": found.columns,
+        "ignored": ignored,
+        "dry_run": dry_run,
+    }
     _finish(result, as_json, more)
 
 
@@ -257,6 +285,10 @@ def say_notes(result: Added) -> None:
     for name in result.kept_out[:_NAMED]:
         say(f"{name} is there already, and looked for at the sites it was first given only.", "yellow")
         say("For more: reviewloop product edit NAME --all-sites (or --group, --site)", "yellow")
+    if result.doubtful:
+        names = list_names([one.name for one in result.doubtful], _NAMED)
+        say(f"doubtful, added paused as no site or page of theirs is known: {names}", "yellow")
+        say("To collect one: reviewloop product edit NAME --all-sites (or --group, --site)", "yellow")
     for new in result.added[:_MOST_LINES]:
         if all(map(is_brand, new.keywords)):
             say(
@@ -277,6 +309,7 @@ def _finish(result: Added, as_json: bool, more: Mapping[str, object] | None = No
                 ],
                 "known": list(map(_document, result.known)),
                 "already": [one.name for one in result.known],
+                "doubtful": [_document(one) for one in result.doubtful],
                 "refused": [asdict(one) | {"keywords": []} for one in result.refused],
                 **(more or {}),
             }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, BinaryIO
 
 import click
 
 from app.cli.import_options import (
+    column_options,
+    ignored_documents,
     rereadable,
     say_columns,
     store_or_none,
@@ -27,8 +28,9 @@ from app.cli.options import (
     settings_of,
 )
 from app.cli.output import print_json, printed, say
+from app.importing.columns import ColumnChoice
 from app.importing.review_checks import ProductNames, ReviewChecks
-from app.importing.review_columns import FieldColumns, field_columns, said_columns
+from app.importing.review_columns import FIELDS, FieldColumns, field_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
 from app.importing.sheets import TableChoice
@@ -36,6 +38,8 @@ from splitter.errors import InputError
 from tasks.store.content import products
 from tasks.store.content.imports import digest_of
 from tasks.store.content.numbered_imports import ImportKind
+from tasks.store.content.products import KnownName
+from tasks.store.sql.database import Store
 
 _MOST_LINES = 10
 _TOLD_EVERY = 100_000
@@ -54,10 +58,7 @@ def review() -> None:
 
 @review.command("import")
 @click.argument("file", type=click.File("rb"), required=False)
-@click.option(
-    "--map", "maps", metavar="FIELD=COLUMN", multiple=True,
-    help="Which column holds a field; FIELD= leaves it out. Repeatable.",
-)  # fmt: skip
+@column_options(FIELDS)
 @table_options
 @click.option("--product", metavar="NAME", help="The product of all lines, where no column names it.")
 @click.option("--site", metavar="NAME", help="The site of all lines, where no column names it.")
@@ -74,7 +75,7 @@ def review() -> None:
 @json_option
 def import_(
     file: BinaryIO,
-    maps: tuple[str, ...],
+    columns: ColumnChoice,
     choice: TableChoice,
     product: str | None,
     site: str | None,
@@ -87,11 +88,13 @@ def import_(
 ) -> None:
     """Store the reviews of FILE (- for standard input): CSV, xlsx, or one JSON object a line.
 
-    Fields are product, body, date, author, title, rating, url, site; only body is needed, and a product. Usual headers
-    in Chinese and English and the files of known collectors are recognised, also below titles; --map names other
-    columns. Known reviews are not stored twice. Lines that can't be taken are listed with field and reason,
-    the others are stored; the exit status is then 2. Products that are new are added, but no run looks for them
-    (--crawl does). Every import gets a number. --undo N removes what import N added.
+    Fields are product, body, date, author, title, rating, url, site, variant; only body is needed, and a product.
+    Usual headers in Chinese and English and the files of known collectors are recognised, also below titles; --map
+    names other columns. Known reviews are not stored twice.
+
+    Lines without a text or a product are listed with the reason, the others are stored; the exit status is then 2.
+    Another cell that is not understood is left empty and counted. Products that are new are added, but no run looks
+    for them (--crawl does). Every import gets a number. --undo N removes what import N added.
 
     \b
     Examples:
@@ -99,7 +102,6 @@ def import_(
       reviewloop review import shop.csv --map body=买家留言 --map rating= --source my-shop
       reviewloop review import search_comments_2026-08-14.jsonl --product 特仑苏
     """
-    said = said_columns(maps)
     origin = str(getattr(file, "name", "standard input"))
     settings = settings_of(db, pseudonymise=pseudonymise)
     sites = settings.catalog().sites
@@ -107,30 +109,27 @@ def import_(
 
     _check_source(source)
     with rereadable(file) as data:
-        read = open_review_file(data, origin, choice, said)
+        read = open_review_file(data, origin, choice, columns)
         if read.found is not None:
             read.found.check()
         with store_or_none(settings, dry_run=dry_run) as store:
-            columns = _columns(read, said, product, site, origin)
-            from_ = source.strip() if source is not None else _source(read, columns)
-            with store.read() if store is not None else nullcontext() as tx:
-                there = products.list_names(tx) if tx is not None else []
-            names = ProductNames(there, product, None if crawl else ())
-            if product is not None:
-                names.of(product)  # a wrong one is refused before anything is read
-            checks = ReviewChecks(columns, names, sites, pseudonyms(settings), utc_now())
+            fields = _columns(read, columns, product, site, origin)
+            from_ = source.strip() if source is not None else _source(read, fields)
+            names = _product_names(store, product, crawl=crawl)
+            checks = ReviewChecks(fields, names, sites, pseudonyms(settings), utc_now())
             saving: Saving | Trying = Trying(store)
             if store is not None and not dry_run:
                 saving = Saving(store, from_, names, origin, person())
-            say_columns(f"{origin} ({from_})", read.found, columns.columns)
+            say_columns(f"{origin} ({from_})", read.found, fields.columns)
             try:
                 done = import_reviews(read.records, checks, saving.save, _progress)
             except KeyboardInterrupt:
                 say("Stopped. What was stored stays; the same command goes on.", "yellow")
                 raise
             saving.end()
-    document = {"number": saving.number} | _document(done, names, columns, from_, dry_run=dry_run)
-    document |= table_document(read.found)
+    document = {"number": saving.number} | _document(done, names, fields, from_, dry_run=dry_run)
+    document |= table_document(read.found, fields.unused(read.columns, columns))
+    document["ignored"] = ignored_documents(checks.ignored.list_columns())
     _finish(done, names, document, dry_run=dry_run, as_json=as_json)
 
 
@@ -141,20 +140,34 @@ def _check_source(name: str | None) -> None:
 
 def _source(read: ReviewFile, columns: FieldColumns) -> str:
     """Return the name of a file's source: the collector that writes such files, or a hash of the columns."""
-    known = columns.collector
-    return known.name if known is not None else f"columns-{digest_of(*sorted(set(read.columns))).hex()[:8]}"
+    if columns.collector is not None:
+        return columns.collector.name
+    named = sorted({name for name in read.columns if name})
+    return f"columns-{digest_of(*named).hex()[:8]}"
 
 
 def _columns(
-    read: ReviewFile, said: dict[str, str], product: str | None, site: str | None, origin: str
+    read: ReviewFile, choice: ColumnChoice, product: str | None, site: str | None, origin: str
 ) -> FieldColumns:
-    found = replace(field_columns(read.columns, said, origin), site=site or "")
+    found = replace(field_columns(read.columns, choice, origin), site=site or "")
     if product is None and "product" not in found.columns:
         raise InputError(
             f"{origin}: no column is known to hold the product's name; name it with --map product=COLUMN, or give the "
             "product of all lines with --product NAME"
         )
     return found
+
+
+def _product_names(store: Store | None, product: str | None, *, crawl: bool) -> ProductNames:
+    """Return what finds the products of the lines. Raises InputError if `product`, of all lines, is no name."""
+    there: list[KnownName] = []
+    if store is not None:
+        with store.read() as tx:
+            there = products.list_names(tx)
+    names = ProductNames(there, product, None if crawl else ())
+    if product is not None:
+        names.of(product)
+    return names
 
 
 def _progress(lines: int) -> None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, TextIO
 
+from app.files.visible_text import strip_unseen
 from app.files.xlsx_reader import MOST_UNPACKED, Sheet, Workbook
 from splitter.errors import InputError
 
@@ -125,7 +126,7 @@ def _strip_rows(rows: Iterable[tuple[int, list[str]] | BadRow]) -> Iterator[Tabl
             yield row
             continue
         line, cells = row
-        stripped = tuple(cell.strip() for cell in cells)
+        stripped = tuple(map(strip_unseen, cells))
         if any(stripped):
             yield TableRow(line, stripped)
 

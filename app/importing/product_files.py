@@ -8,40 +8,28 @@ from itertools import islice
 from typing import BinaryIO
 
 from app.files.table_files import BadRow, encoding_of, opened_text
-from app.files.xlsx_reader import COLUMNS, MOST_UNPACKED
-from app.importing.name_lists import LOOKED_AT, are_numbered, read_names, refuse_other_text
-from app.importing.sheets import (
+from app.files.xlsx_reader import MOST_UNPACKED
+from app.importing.columns import (
+    ColumnChoice,
     FieldPlaces,
-    FoundTable,
-    TableChoice,
-    find_table,
-    is_foot,
+    column_words,
+    find_fields,
     list_names,
-    plain_name,
+    unused_columns,
 )
+from app.importing.name_lists import LOOKED_AT, are_numbered, read_names, refuse_other_text
+from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table, is_foot
 from splitter.errors import InputError
 
-_FIELDS = {
-    word: field
-    for field, words in {
-        "name": "name product productname producttitle itemname goodsname "
-        "商品名称 商品名 商品 商品标题 产品名称 产品名 产品 品名 名称",
-        "keywords": "keywords keyword 关键词 关键字",
-        "aliases": "aliases alias 别名",
-        "priority": "priority 优先级",
-        "pages": "pages 页数",
-        "recrawl": "recrawl 重采 重采周期",
-    }.items()
-    for word in words.split()
-}
-"""Names of columns, as `plain_name` gives them, by field."""
+FIELDS = ("name", "keywords", "aliases", "priority", "pages", "recrawl", "category", "sites")
+
+_WORDS = column_words("products")
 
 _NAME_TABLE = "Name sheet, header row (0: none) and column: --sheet, --header-row, --column"
 _RIGHT = (
     "Give one name a line, or a table with a column 商品名称 or name. "
     "--as-list, or its box in the browser, takes each line as a name"
 )
-
 Line = tuple[int, Mapping[str, str], str]
 """A line of a file of products: its number, its cells by field, and why it can't be read if it can't."""
 
@@ -50,84 +38,67 @@ def open_product_file(
     file: BinaryIO,
     origin: str,
     choice: TableChoice | None = None,
-    column: str | None = None,
+    columns: ColumnChoice | None = None,
     *,
     as_list: bool = False,
     most_unpacked: int = MOST_UNPACKED,
 ) -> tuple[FoundTable, Iterator[Line]]:
     """Find the table of a file of products, and return it with its lines, which are read as they are asked for.
 
-    A table may also have keywords, aliases, priority, pages, recrawl; columns may be named in English or Chinese
-    (商品名称, 关键词, 别名, 优先级, 页数, 重采), others are passed over. In a file of one name a line, lines that begin
-    with # are passed over.
+    A table may also have the other `FIELDS`. Columns are known by their names in English or Chinese, others are
+    passed over. In a file of one name a line, lines that begin with # are passed over.
 
     Args:
         file: stays open as long as lines are read.
-        column: the name of the column of names, or its letter.
+        columns: which columns a person named or left out.
         as_list: each line of a text is a name, whatever it looks like.
 
     Raises:
-        InputError: the file can't be read, exceeds a limit, has no column that is known to hold names, or holds
-            another text than a list or a table.
+        InputError: the file can't be read, exceeds a limit, has no column that is known to hold names, lacks a
+            column that a person named, or holds another text than a list or a table.
     """
     choice = choice or TableChoice()
-    is_chosen = column is not None or choice != TableChoice()
+    columns = columns or ColumnChoice()
+    is_chosen = bool(columns.mapping) or choice != TableChoice()
     if as_list and is_chosen:
-        raise InputError("--as-list can't stand beside --sheet, --header-row and --column")
+        raise InputError("--as-list can't stand beside --sheet, --header-row, --column and --map")
 
-    def find_fields(names: Sequence[str]) -> FieldPlaces:
-        return _find_fields(names, column, is_letter=choice.header_row is not None)
+    def find(names: Sequence[str]) -> FieldPlaces:
+        return find_fields(names, _WORDS, columns, is_header=choice.header_row is not None)
 
-    found = find_table(file, origin, choice, find_fields, most_unpacked)
+    found = find_table(file, origin, choice, WantedTable(find, FIELDS[:1]), most_unpacked)
     if not found.sample:
         return found, iter(())
-    widths = [len(row.places()) for row in found.sample]
+    if found.entry is None:
+        found = replace(found, names=(), fields={}, header_row=0, last_row=0)
     is_text = not found.table.sheet
     if as_list and not is_text:
         raise InputError(f"{origin}: is a workbook, no text. {_NAME_TABLE}")
     if as_list or (is_text and not is_chosen and _is_list(found, file, origin)):
+        columns.check((), origin)
         return replace(found, names=(), fields={}, header_row=0), _read_list(file, origin)
     if not is_chosen:
         _check_names(found, origin)
-    if not found.fields and column is None and choice.header_row is None and max(widths) == 1:
+    if not found.fields and not is_chosen and max(len(row.places()) for row in found.sample) == 1:
         [place, *others] = {place for row in found.sample for place in row.places()}
         found = found if others else replace(found, fields={"name": place})
     if choice.header_row == 0:
-        found = replace(found, fields=find_fields(()))
-    if not found.fields:
-        row = found.sample[widths.index(max(widths))]
-        sheet = f"sheet {found.table.sheet}, " if found.table.sheet else ""
-        looked_for = "商品名称, 产品名称, 品名, name" if column is None else column
-        raise InputError(
-            f"{origin}: no column {looked_for} is found; {sheet}row {row.line} holds "
-            f"{list_names([*filter(None, row.cells)])}. "
-            f"{_NAME_TABLE}"
-        )
+        found = replace(found, fields=find(()))
+    if found.entry is None:
+        raise _no_names(found, origin, columns.mapping.get("name"))
+    columns.check(found.names, origin)
+    found = replace(found, unused=unused_columns(found.names, found.fields, columns))
     return found, _rows(found)
 
 
-def _find_fields(names: Sequence[str], column: str | None, *, is_letter: bool) -> FieldPlaces:
-    """Return the places of the known columns, that of the names first; none if it is missing.
-
-    Args:
-        is_letter: `column` may be a column's letter, although no other column is known.
-    """
-    plain = [plain_name(name) for name in names]
-    fields: dict[str, int] = {}
-    for place, name in enumerate(plain):
-        if (field := _FIELDS.get(name)) is not None:
-            fields.setdefault(field, place)
-    if column is None:
-        entry = fields.get("name")
-    elif plain_name(column) in plain:
-        entry = plain.index(plain_name(column))
-    else:
-        entry = COLUMNS[column] - 1 if column in COLUMNS and (fields or is_letter) else None
-    if entry is None:
-        return {}
-    return {"name": entry} | {
-        field: place for field, place in fields.items() if field != "name" and place != entry
-    }
+def _no_names(found: FoundTable, origin: str, column: str | None) -> InputError:
+    """Return the error of a table in which no column of names is found; it names the cells of its widest row."""
+    row = max(found.sample, key=lambda row: len(row.places()))
+    sheet = f"sheet {found.table.sheet}, " if found.table.sheet else ""
+    return InputError(
+        f"{origin}: no column {column or '商品名称, 产品名称, 品名, name'} is found; {sheet}row {row.line} holds "
+        f"{list_names([*filter(None, row.cells)])}. {_NAME_TABLE}"
+    )
 
 
 def _rows(found: FoundTable) -> Iterator[Line]:

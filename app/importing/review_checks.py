@@ -7,18 +7,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from app.actions.products import new_product, not_a_name
+from app.files.visible_text import strip_unseen
+from app.importing.cell_words import NotUnderstood, is_nothing
+from app.importing.ignored_cells import IgnoredCells
 from app.importing.review_columns import FieldColumns
 from app.importing.review_files import Record
+from app.importing.review_values import read_day, read_rating
 from splitter.catalog.model import Site
 from splitter.errors import InputError
 from splitter.normalize import normalize
 from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical
 from tasks.domain.pages import Review
-from tasks.reading.dates import read_date
 from tasks.reading.judge.product_match import matchable_text, product_match
 from tasks.reading.relevance import reject_reason
 from tasks.reading.voice import judgement
@@ -28,14 +32,12 @@ from tasks.worker.pseudonyms import Pseudonyms
 
 NO_SITE = "imported"
 """The site of a review that neither names one nor has an address."""
-_LONGEST = {"body": 100_000, "title": 2_000, "author": 500, "date": 100, "site": 255}
+_LONGEST = {"body": 100_000, "title": 2_000, "author": 500, "date": 100, "site": 255, "variant": 500}
 """Characters of a field, at most."""
 _REMEMBERED = 20_000
 """Names of products that are remembered with what they lead to."""
 _LEAST_WORDS = 2
-_RATING = re.compile(
-    r"(?:评分|rated)?\s*(\d{1,3}(?:\.\d{1,4})?)\s*(?:星级?|分|stars?|/\s*\d{1,3})?", re.IGNORECASE
-)
+_MEANING = "left empty"
 _BROKEN = re.compile("[\ud800-\udfff]")
 _AHEAD = timedelta(days=2)
 """How far ahead of the clock a date may be: zones differ."""
@@ -52,6 +54,9 @@ class RefusedReview:
     line: int
     field: str
     why: str
+
+
+T = TypeVar("T")
 
 
 class _Refused(Exception):
@@ -119,6 +124,10 @@ class ProductNames:
         return best[1] if best is not None else None
 
 
+def _site(text: str) -> str:
+    return "" if is_nothing(text) else text
+
+
 def _plain(name: str) -> str:
     return normalize(name).casefold()
 
@@ -132,6 +141,9 @@ class ReviewChecks:
         sites: of the catalog; an address on one of their hosts is of that site.
         pseudonyms: of authors; None: names are stored as they are.
         now: what relative dates count from.
+
+    Attributes:
+        ignored: cells that were not understood.
     """
 
     def __init__(
@@ -149,42 +161,42 @@ class ReviewChecks:
         self._page_of = lru_cache(_REMEMBERED)(page_of)
         self._pseudonyms = pseudonyms
         self._now = now
+        self.ignored = IgnoredCells()
 
     def of(self, record: Record) -> ImportedReview | RefusedReview:
-        """The review of a record, or why it has none."""
+        """Return the review of a record, or why it has none: only its text or its product can refuse it."""
         try:
-            return self._review(lambda name: self._text(name, record))
+            return self._review(record)
         except _Refused as refused:
             field, why = refused.args
             return RefusedReview(record.line, field, why)
 
-    def _text(self, name: str, record: Record) -> str:
-        text = self._columns.text(name, record.cells).replace("\0", "").strip()
-        if _BROKEN.search(text):
-            raise _Refused(name, "holds half a character")
-        most = _LONGEST.get(name)
-        if most is not None and len(text) > most:
-            raise _Refused(name, f"has {len(text):,} characters, {most:,} are allowed")
-        return text
-
-    def _review(self, text: Callable[[str], str]) -> ImportedReview:
-        body = text("body")
+    def _review(self, record: Record) -> ImportedReview:
+        cells = _Cells(self._columns, record, self.ignored)
+        body = cells.needed("body")
         if not body:
             raise _Refused("body", "is empty")
         try:
-            product, written = self._names.of(text("product"))
+            product, written = self._names.of(cells.needed("product"))
         except InputError as error:
             raise _Refused("product", str(error)) from None
-        url, site_of_url = self._address(text("url"))
-        site = text("site") or site_of_url or NO_SITE
-        date_text = text("date")
-        date = self._date(date_text)
-        by, title = text("author"), text("title")
+        url, site_of_url = cells.value("url", self._address, ("", ""))
+        site = cells.value("site", _site, "") or site_of_url or NO_SITE
+        date = cells.value("date", self._date, None)
+        by = cells.value("author", str, "")
+        title = cells.value("title", str, "")
+        rating = cells.value("rating", read_rating, None)
         author = by if self._pseudonyms is None else self._pseudonyms.of(site, by)
-        rating = _rating(text("rating"))
-        when = date.isoformat() if date is not None else ""
-        key = review_key(author, when, title, body, rating)
-        review = Review(key, title, body, author, date_text, date, rating)
+        review = Review(
+            key=review_key(author, cells.when(date), title, body, rating),
+            title=title,
+            body=body,
+            author=author,
+            date_text=cells.value("date", str, ""),
+            date=date,
+            rating=rating,
+            variant=cells.value("variant", str, ""),
+        )
         if reason := reject_reason(review, main_text=False):
             raise _Refused("body", f"is no review: {reason}")
         group = self._sites[site].group if site in self._sites else None
@@ -192,33 +204,66 @@ class ReviewChecks:
         return ImportedReview(product, written, site, url, review, self._page_of(site, url, written))
 
     def _address_of(self, text: str) -> tuple[str, str]:
-        """A canonical address, and the catalog's site that it is on, else its host; empty texts for none."""
-        if not text:
+        """Return a canonical address, and the catalog's site that it is on, else its host; empty texts for none."""
+        if is_nothing(text):
             return "", ""
         try:
             url = canonical(f"https:{text}" if text.startswith("//") else text)
-        except FetchError as error:
-            raise _Refused("url", f"{text[:60]!r} is no address: {error}") from None
+        except FetchError:
+            raise NotUnderstood from None
         host = (urlsplit(url).hostname or "").removeprefix("www.")
         labels = host.split(".")
         domains = (".".join(labels[place:]) for place in range(len(labels) - 1))
         return url, next((domain for domain in domains if domain in self._sites), host)
 
     def _date(self, text: str) -> datetime | None:
-        if not text:
-            return None
-        date = read_date(text, self._now)
-        if date is None:
-            raise _Refused("date", f"{text[:40]!r} is no date; write 2026-05-31 or 2026-05-31 12:00")
-        if date > self._now + _AHEAD:
-            raise _Refused("date", f"{text[:40]!r} is in the future")
+        date = read_day(text, self._now)
+        if date is not None and date > self._now + _AHEAD:
+            raise NotUnderstood
         return date
 
 
-def _rating(text: str) -> float | None:
-    if not text:
-        return None
-    match = _RATING.fullmatch(text)
-    if match is None:
-        raise _Refused("rating", f"{text[:40]!r} is no number; leave the column out with --map rating=")
-    return float(match[1])
+class _Cells:
+    """The fields of a record.
+
+    Args:
+        ignored: counts the cells that are not understood.
+    """
+
+    def __init__(self, columns: FieldColumns, record: Record, ignored: IgnoredCells) -> None:
+        self._columns = columns
+        self._record = record
+        self._ignored = ignored
+        self._left_out: list[str] = []
+
+    def needed(self, name: str) -> str:
+        """Return a field that can refuse the record."""
+        try:
+            return self._text(name)
+        except InputError as error:
+            raise _Refused(name, str(error)) from None
+
+    def value(self, name: str, reader: Callable[[str], T], empty: T) -> T:
+        """Return a field that may be empty; a cell that is not understood is counted, and empty."""
+        try:
+            return reader(self._text(name))
+        except (InputError, NotUnderstood):
+            written = self._columns.text(name, self._record.cells)
+            column = self._columns.columns.get(name, name)
+            self._ignored.add(column, written, self._record.line, _MEANING)
+            self._left_out.append(written)
+            return empty
+
+    def when(self, date: datetime | None) -> str:
+        """Return what tells reviews of one text apart: the date, and the cells that were left empty."""
+        return "\n".join([date.isoformat() if date is not None else "", *self._left_out]).rstrip("\n")
+
+    def _text(self, name: str) -> str:
+        """Return a field as text. Raises InputError if it is too long or broken."""
+        text = strip_unseen(self._columns.text(name, self._record.cells).replace("\0", ""))
+        if _BROKEN.search(text):
+            raise InputError("holds half a character")
+        most = _LONGEST.get(name)
+        if most is not None and len(text) > most:
+            raise InputError(f"has {len(text):,} characters, {most:,} are allowed")
+        return text

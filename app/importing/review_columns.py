@@ -10,40 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from app.importing.sheets import FieldPlaces, list_names, plain_name
+from app.importing.columns import (
+    ColumnChoice,
+    FieldPlaces,
+    column_key,
+    column_words,
+    find_column,
+    find_fields,
+    list_names,
+)
 from splitter.errors import InputError
 
-FIELDS = ("product", "body", "date", "author", "title", "rating", "url", "site")
+FIELDS = ("product", "body", "date", "author", "title", "rating", "url", "site", "variant")
+NEEDED = ("body", "product")
 
-_HEADERS: Mapping[str, Mapping[str, int]] = MappingProxyType(
-    {
-        name: {word: place for place, word in enumerate(words.split())}
-        for name, words in {
-            "product": "product productname producttitle itemname itemtitle goodsname goodstitle referencename "
-            "auctiontitle 商品名称 商品名 商品标题 产品名称 产品名 宝贝名称 宝贝标题 商品信息 商品 产品 宝贝 品名 "
-            "sourcekeyword 搜索关键词 搜索词",
-            "body": "body reviewbody reviewtext reviewcontent review commentcontent commenttext comment ratecontent "
-            "feedback contenttext content text 评论内容 评价内容 评论正文 评价正文 初评内容 首次评价 初次评价 初评 "
-            "投诉内容 投诉详情 问题描述 微博正文 正文 内容 文本 评论 评价 desc",
-            "date": "publishedat date reviewdate reviewtime commenttime commentdate ratedate feedbackdate "
-            "createdatetime creationtime createtime createdtime createdat publishtime publishdate datetext datetime "
-            "time timestamp 评论时间 评价时间 评论日期 评价日期 初评时间 投诉时间 投诉日期 发布时间 发布日期 发表时间 "
-            "创建时间 时间 日期",
-            "author": "author author.name authorname nickname usernickname username usernick displayusernick "
-            "screenname reviewername reviewer user.nickname user.screenname user.name user "
-            "用户昵称 买家昵称 会员昵称 昵称 用户名称 用户名 会员名 用户账号 "
-            "评论者 评论人 评价人 评价者 投诉人 发布者 发布人 买家 会员 作者 用户",
-            "title": "title reviewtitle summary headline 评论标题 评价标题 投诉标题 标题",
-            "rating": "rating reviewrating reviewrating.ratingvalue ratingvalue starrating score stars star "
-            "overall 评分 星级 评论星级 "
-            "评价星级 用户评分 打分 分数 得分",
-            "url": "url reviewurl commenturl noteurl awemeurl videourl contenturl pageurl producturl itemurl link "
-            "评论链接 投诉链接 商品链接 商品网址 产品链接 宝贝链接 详情链接 原文链接 链接 网址",
-            "site": "site platform website 平台 网站 站点 来源平台 渠道",
-        }.items()
-    }
-)
-"""Names of columns, as `plain_name` gives them, by field. If a file has several, the first one here is taken."""
+_WORDS = column_words("reviews")
 
 _TEMPLATE = re.compile(r"\{(\w+)\}")
 
@@ -117,6 +98,15 @@ class FieldColumns:
     collector: Collector | None = None
     site: str = ""
 
+    def unused(self, columns: Sequence[str], choice: ColumnChoice) -> list[str]:
+        """Return the columns that nothing is read from, without those that a person said to ignore."""
+        used = set(self.columns.values())
+        if self.collector is not None:
+            used.update(_TEMPLATE.findall(self.collector.url))
+        ignored = {find_column(columns, column) for column in choice.ignored}
+        keys = {place: column_key(columns, place) for place, name in enumerate(columns) if name}
+        return [key for place, key in keys.items() if key not in used and place not in ignored]
+
     def text(self, name: str, cells: Mapping[str, str]) -> str:
         """A field of a record; empty where it has none."""
         column = self.columns.get(name)
@@ -132,61 +122,36 @@ class FieldColumns:
         return self.collector.site if name == "site" else ""
 
 
-def field_columns(columns: Sequence[str], said: Mapping[str, str], origin: str) -> FieldColumns:
-    """Chooses a column for each field: what a person said, then what is known of the collector and of headers.
-
-    Args:
-        said: field to column; an empty column leaves the field out.
+def field_columns(columns: Sequence[str], choice: ColumnChoice, origin: str) -> FieldColumns:
+    """Choose a column for each field: what a person said, then what is known of the collector and of headers.
 
     Raises:
         InputError: a column is not there, or none is known to hold the texts of reviews.
     """
-    for name, column in said.items():
-        if column and column not in columns:
-            raise InputError(
-                f"{origin}: there is no column {column!r} for {name}; it has {list_names(columns)}"
-            )
-    there = frozenset(columns)
-    collector = next((one for one in COLLECTORS if one.needs <= there), None)
-    found = {name: column for name, column in said.items() if column}
-    if collector is not None:
-        found = {name: column for name, column in collector.columns.items() if name not in said} | found
-    taken = set(found.values())
-    headers = {column: plain_name(column) for column in columns}
-    for name in FIELDS:
-        if name in found or name in said or (name == "url" and collector is not None and collector.url):
-            continue
-        known = _HEADERS[name]
-        fitting = [one for one in columns if headers[one] in known and one not in taken]
-        if fitting:
-            found[name] = min(fitting, key=lambda one: known[headers[one]])
-            taken.add(found[name])
+    choice.check(columns, origin)
+    collector = _collector_of(columns)
+    places = review_fields(columns, choice, is_header=True)
+    found = {name: column_key(columns, place) for name, place in places.items()}
     if "body" not in found:
+        named = list_names([*filter(None, columns)])
         raise InputError(
-            f"{origin}: none of the columns {list_names(columns)} is known to hold the texts of reviews; "
+            f"{origin}: none of the columns {named} is known to hold the texts of reviews; "
             "name it: --map body=COLUMN, and its row if it is another one: --header-row N"
         )
     return FieldColumns({name: found[name] for name in FIELDS if name in found}, collector)
 
 
-def review_fields(names: Sequence[str], said: Mapping[str, str]) -> FieldPlaces:
-    """Return the places of the columns that `field_columns` finds, that of the texts first; none if it is missing."""
-    try:
-        found = field_columns(list(filter(None, names)), said, "").columns
-    except InputError:
-        return {}
-    return {name: names.index(found[name]) for name in sorted(found, key="body".__ne__)}
+def review_fields(names: Sequence[str], choice: ColumnChoice, *, is_header: bool = False) -> FieldPlaces:
+    """Return the places of the columns that hold fields; see `find_fields`."""
+    collector = _collector_of(names)
+    if collector is None:
+        return find_fields(names, _WORDS, choice, is_header=is_header)
+    known = {name: column for name, column in collector.columns.items() if column in names}
+    made = {name: "" for name in ("url", "site") if getattr(collector, name)}
+    mapping = {**made, **known, **choice.mapping}
+    return find_fields(names, _WORDS, ColumnChoice(mapping, choice.ignored))
 
 
-def said_columns(given: Sequence[str]) -> dict[str, str]:
-    """Read FIELD=COLUMN, as often as it is given. Raises InputError."""
-    said: dict[str, str] = {}
-    for text in given:
-        name, equals, column = text.partition("=")
-        name = name.strip().casefold()
-        if not equals or name not in FIELDS:
-            raise InputError(
-                f"--map {text!r}: write FIELD=COLUMN, FIELD one of {', '.join(FIELDS)}; FIELD= leaves the field out"
-            )
-        said[name] = column.strip()
-    return said
+def _collector_of(columns: Sequence[str]) -> Collector | None:
+    there = frozenset(columns)
+    return next((one for one in COLLECTORS if one.needs <= there), None)

@@ -9,9 +9,11 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from app.files.table_files import BadRow, encoding_of, head_of, is_workbook, opened_text
+from app.files.visible_text import strip_unseen, visible
+from app.importing.columns import ColumnChoice, column_key
 from app.importing.name_lists import refuse_other_text
-from app.importing.review_columns import review_fields
-from app.importing.sheets import FoundTable, TableChoice, find_table
+from app.importing.review_columns import NEEDED, review_fields
+from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table
 from splitter.errors import InputError
 
 _LONGEST_LINE = 10_000_000
@@ -37,7 +39,8 @@ class ReviewFile:
     """A file whose columns are known.
 
     Attributes:
-        columns: names of columns; of JSON the keys, those of an object within as ``user.name``.
+        columns: names of columns, empty for those without; of JSON the keys, those of an object within as
+            ``user.name``.
         records: of its lines, in order; those that can't be read with the reason.
         found: the table that is read; None for JSON.
     """
@@ -48,20 +51,22 @@ class ReviewFile:
 
 
 def open_review_file(
-    file: BinaryIO, origin: str, choice: TableChoice | None = None, mapping: Mapping[str, str] | None = None
+    file: BinaryIO, origin: str, choice: TableChoice | None = None, columns: ColumnChoice | None = None
 ) -> ReviewFile:
     """Find a file's columns; its records are read as they are asked for.
 
     Args:
         file: can be read from its beginning again, and stays open as long as records are read.
-        mapping: columns that a person named, by field.
+        columns: what a person said of the columns.
 
     Raises:
         InputError: it is empty, no such file, or exceeds a limit.
     """
     head = head_of(file)
+    choice = choice or TableChoice()
+    columns = columns or ColumnChoice()
     if is_workbook(head):
-        return _table(file, origin, choice, mapping)
+        return _table(file, origin, choice, columns)
     encoding = encoding_of(file, origin)
     with opened_text(file, encoding) as text:
         begin = text.read(1000).lstrip("\ufeff \t\r\n")[:1]
@@ -70,7 +75,7 @@ def open_review_file(
             f"{origin}: is one JSON list; write one object a line: jq -c '.[]' {origin} > reviews.jsonl"
         )
     if begin != "{":
-        return _table(file, origin, choice, mapping)
+        return _table(file, origin, choice, columns)
     keys: dict[str, None] = {}
     for one in islice(_objects(file, origin), _LOOKED_AT):
         if isinstance(one, Record):
@@ -80,20 +85,19 @@ def open_review_file(
     return ReviewFile(tuple(keys), _objects(file, origin))
 
 
-def _table(
-    file: BinaryIO, origin: str, choice: TableChoice | None, mapping: Mapping[str, str] | None
-) -> ReviewFile:
-    found = find_table(
-        file, origin, choice or TableChoice(), lambda names: review_fields(names, mapping or {})
+def _table(file: BinaryIO, origin: str, choice: TableChoice, columns: ColumnChoice) -> ReviewFile:
+    wanted = WantedTable(
+        lambda names: review_fields(names, columns, is_header=choice.header_row is not None), NEEDED
     )
+    found = find_table(file, origin, choice, wanted)
     if not found.sample:
         raise InputError(f"{origin}: is empty; it begins with a line that names its columns")
     if choice is None or choice == TableChoice():
         _check_texts(found, origin)
     if not found.header_row:  # unknown names may have got a meaning by an earlier import
         first = next((row for row in found.sample if len(row.places()) > 1), found.sample[0])
-        found = replace(found, names=first.cells, header_row=first.line, last_row=first.line)
-    return ReviewFile(tuple(dict.fromkeys(filter(None, found.names))), _rows(found), found)
+        found = replace(found, names=[*map(visible, first.cells)], header_row=first.line, last_row=first.line)
+    return ReviewFile(tuple(found.names), _rows(found), found)
 
 
 def _check_texts(found: FoundTable, origin: str) -> None:
@@ -104,9 +108,7 @@ def _check_texts(found: FoundTable, origin: str) -> None:
 
 
 def _rows(found: FoundTable) -> Iterator[Record | BadRow]:
-    places = {
-        name: place for place, name in reversed(list(enumerate(found.names))) if name
-    }  # of equal ones the first
+    places = {column_key(found.names, place): place for place in range(len(found.names))}
     for row in found.rows():
         if isinstance(row, BadRow):
             yield row
@@ -148,9 +150,13 @@ def _flat(value: Mapping[str, Any], before: str, deep: int) -> Iterator[tuple[st
     for name, one in value.items():
         if isinstance(one, dict):
             if deep:
-                yield from _flat(one, f"{before}{name}.", deep - 1)
+                yield from _flat(one, f"{before}{visible(name)}.", deep - 1)
         elif isinstance(one, str):
-            if text := one.strip():
-                yield before + name, text
+            text = strip_unseen(one)
+            if text:
+                yield before + visible(name), text
         elif isinstance(one, int | float) and not isinstance(one, bool):
-            yield before + name, str(int(one)) if isinstance(one, float) and one.is_integer() else str(one)
+            yield (
+                before + visible(name),
+                str(int(one)) if isinstance(one, float) and one.is_integer() else str(one),
+            )

@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import BinaryIO
 
 from app.files.table_files import BadRow, Table, TableRow, open_tables
+from app.files.visible_text import visible
 from app.files.xlsx_reader import MOST_UNPACKED
+from app.importing.columns import FieldPlaces, list_names, unused_note
 from splitter.errors import InputError
 
 _LOOKED_AT = 30
 """Number of rows at the beginning of a table among which its header is."""
 _LONGEST_NAME = 200
-_NAMED = 30
-_REMARK = re.compile(r"[（(][^（(）)]*+[）)]$")
-_BETWEEN = re.compile(r"[\s_\-*＊:：]+")
+_FEWEST = 2
+"""Number of fields that a row must name to be a header although it names none that is needed."""
+_NOTE_SHEET = re.compile(
+    "说明|须知|指南|规范|注意|备注|封面|目录|字典|枚举|示例|样例|帮助|readme|note|help|cover|guide|example",
+    re.IGNORECASE,
+)
+"""Names of sheets that people write about their lists on."""
 _FOOT = re.compile(
-    r"[合总小共]\s*计(?:[\W\d].*)?|共\s*\d+.*|(?:制表|填表|填报|编制|审核|复核|批准|负责|备注|说明|注)(?:人|单位|部门|日期|时间)?\s*[:：].*",
+    r"[合总小共]\s*计(?:[\W\d].*)?|共\s*\d+.*|[（(]?(?:此行)?以下(?:空白|无内容|为空)[）)]?|(?:制表|填表|填报|填写|编制|审核|复核|批准|负责|备注|说明|注)(?:人|单位|部门|日期|时间)?\s*[:：].*",
     re.DOTALL,
 )
-FieldPlaces = Mapping[str, int]
-"""The place of the column of each known field. The first field is the one that each entry must fill."""
 FindFields = Callable[[Sequence[str]], FieldPlaces]
-"""Returns the known fields of a row of column names; nothing if it is no header."""
+"""Returns the known fields of a row of column names."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTable:
+    """What makes a table the one that an import reads.
+
+    Attributes:
+        needed: fields that it should have. The first is the one that each entry must fill.
+    """
+
+    find_fields: FindFields
+    needed: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +65,36 @@ class FoundTable:
     Attributes:
         sample: rows at the beginning of the table, or around the header that was chosen.
         names: of the columns.
-        fields: the known ones of them; none if no header was found.
+        needed: as of `WantedTable`.
+        fields: the places of known ones.
         header_row: its row; of two the one that names the entry; 0: there is none.
         last_row: the last row of the header.
         others: sheets that are not read, although they are not empty.
         passed: rows that `rows` left out.
+        unused: columns that no field is read from, without those that a person said to ignore.
     """
 
     table: Table
     sample: Sequence[TableRow]
+    needed: Sequence[str]
     names: Sequence[str] = ()
     fields: FieldPlaces = field(default_factory=dict)
     header_row: int = 0
     last_row: int = 0
     others: Sequence[str] = ()
     passed: list[int] = field(default_factory=list)
+    unused: Sequence[str] = ()
+
+    @property
+    def entry(self) -> int | None:
+        """The place of the column that each entry must fill; None if it is not found."""
+        return self.fields.get(self.needed[0])
+
+    @property
+    def rank(self) -> tuple[int, int, bool]:
+        """How much the header looks like one, for comparison: it has what is needed, other known columns, others."""
+        needed = sum(name in self.fields for name in self.needed)
+        return needed, len(self.fields), len([*filter(None, self.names)]) > 1
 
     def rows(self) -> Iterator[TableRow | BadRow]:
         """Yield the rows below the header, without totals, signatures, headings and repeated headers."""
@@ -89,7 +121,8 @@ class FoundTable:
 
     def _is_no_entry(self, row: TableRow) -> bool:
         filled = row.places()
-        first, entry = min(filled), next(iter(self.fields.values()), None)
+        first = min(filled)
+        entry = self.entry
         if entry is None or entry in filled:
             return False
         is_alone = len(filled) == 1 and first < entry and first not in self.fields.values()
@@ -116,6 +149,8 @@ class FoundTable:
             notes.append(
                 f"no entries, but totals, signatures or headings: rows {list_names([*map(str, self.passed)])}"
             )
+        if self.unused:
+            notes.append(unused_note(self.unused))
         return notes
 
 
@@ -123,19 +158,26 @@ def find_table(
     file: BinaryIO,
     origin: str,
     choice: TableChoice,
-    find_fields: FindFields,
+    wanted: WantedTable,
     most_unpacked: int = MOST_UNPACKED,
 ) -> FoundTable:
     """Choose the table of a file, and in it the header, which may have two rows.
 
-    The header is the row with most known fields, the first of several. Hidden sheets are only read if they are chosen.
+    The header is the row with most needed fields, then with most known ones, the first of several. Of two sheets
+    whose headers are alike, one that is named like notes is not read. Hidden sheets are only read if they are chosen.
 
     Raises:
         InputError: the file can't be read, or has no such sheet or row.
     """
     tables = _chosen(open_tables(file, origin, most_unpacked), choice.sheet, origin)
-    found = [_look_at(table, choice.header_row, find_fields) for table in tables]
-    best = max(found, key=lambda one: (len(one.fields), one.header_row > 0, len(one.sample) > 0))
+    found = [_look_at(table, choice.header_row, wanted) for table in tables]
+
+    def rank(one: FoundTable) -> tuple[object, ...]:
+        needed, known, _ = one.rank
+        is_note = _NOTE_SHEET.search(one.table.sheet) is not None
+        return needed, known, one.header_row > 0, len(one.sample) > 0, not is_note
+
+    best = max(found, key=rank)
     if choice.header_row and not best.header_row:
         raise InputError(f"{origin}: row {choice.header_row} is empty")
     return replace(best, others=[one.table.sheet for one in found if one.sample and one is not best])
@@ -152,35 +194,35 @@ def _chosen(tables: Sequence[Table], sheet: str | None, origin: str) -> Sequence
     return chosen
 
 
-def _look_at(table: Table, header_row: int | None, find_fields: FindFields) -> FoundTable:
+def _look_at(table: Table, header_row: int | None, wanted: WantedTable) -> FoundTable:
     rows = (row for row in table.rows() if isinstance(row, TableRow) and row.line >= (header_row or 0) - 1)
     sample = [
         TableRow(row.line, tuple(cell[:_LONGEST_NAME] for cell in row.cells))
         for row in islice(rows, _LOOKED_AT)
     ]
-    best = FoundTable(table, sample)
+    best = FoundTable(table, sample, wanted.needed)
     for place, row in enumerate(sample):
         if header_row is not None:
             if row.line == header_row:
-                return _header(best, place, find_fields)
+                return _header(best, place, wanted)
             continue
         filled = row.places()
-        fields = find_fields(row.cells)
+        fields = wanted.find_fields(row.cells)
         if len(fields) == 1 and len(filled) > 2 and any(filled <= one.places() for one in sample[:place]):
             continue  # an entry that has a known name in one of its cells
-        if fields:
-            one = _header(best, place, find_fields)
-            if (len(one.fields), len(filled) > 1) > (len(best.fields), len([*filter(None, best.names)]) > 1):
+        if len(fields) >= _FEWEST or not fields.keys().isdisjoint(wanted.needed):
+            one = _header(best, place, wanted)
+            if one.rank > best.rank:
                 best = one
     return best
 
 
-def _header(found: FoundTable, place: int, find_fields: FindFields) -> FoundTable:
+def _header(found: FoundTable, place: int, wanted: WantedTable) -> FoundTable:
     """Read the names of columns from a row, and from its neighbours if merged cells spread them over two rows."""
     row = found.sample[place]
     width = max(len(one.cells) for one in found.sample)
     names = [*row.cells, *[""] * (width - len(row.cells))]
-    entry = next(iter(find_fields(names).values()), 0)
+    entry = wanted.find_fields(names).get(wanted.needed[0], 0)
     empty = {column for column in range(width) if not names[column]}
     groups = {column for column in range(width) if {column, column + 1} & {*empty, width}}
     last_row = row.line
@@ -193,22 +235,24 @@ def _header(found: FoundTable, place: int, find_fields: FindFields) -> FoundTabl
             continue
         for column in filled & empty if is_above else filled:
             names[column] = other.cells[column]
-    while len(names) > len(row.cells) and not names[-1]:
+    names = [visible(name) for name in names]
+    usual = _usual_width(one for one in found.sample if one.line > last_row)
+    while len(names) > max(len(row.cells), usual) and not names[-1]:
         names.pop()
-    return replace(found, names=names, fields=find_fields(names), header_row=row.line, last_row=last_row)
+    return replace(
+        found, names=names, fields=wanted.find_fields(names), header_row=row.line, last_row=last_row
+    )
+
+
+def _usual_width(rows: Iterable[TableRow]) -> int:
+    """Return the width that most rows have: people leave the names of their last columns out. 0 if there is none."""
+    widths = Counter(max(row.places()) + 1 for row in rows)
+    if not widths:
+        return 0
+    [(width, n)] = widths.most_common(1)
+    return width if n > 1 and 2 * n > widths.total() else 0
 
 
 def is_foot(text: str) -> bool:
     """Return True for a total or a signature, as people write them below a table."""
     return _FOOT.fullmatch(text) is not None
-
-
-def plain_name(name: str) -> str:
-    """Return a column's name in lower case without blanks, marks, and a remark in brackets at its end."""
-    return _REMARK.sub("", _BETWEEN.sub("", name)).casefold()
-
-
-def list_names(columns: Sequence[str]) -> str:
-    """Return names for a message."""
-    shown = ", ".join(columns[:_NAMED])
-    return f"{shown} and {len(columns) - _NAMED} more" if len(columns) > _NAMED else shown

@@ -8,9 +8,10 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from app.files.harmless import one_line
+from app.importing.columns import ColumnChoice
 from app.importing.product_files import Line, open_product_file
 from splitter.errors import InputError
 
@@ -22,11 +23,10 @@ _MOST_ANSWER = 20_000_000
 """Maximum number of bytes of the lines of a file."""
 _AT_ONCE = 2
 _LONGEST_ORIGIN = 100
-_AS_LIST = "--as-list"
 
 
-Upload = tuple[Sequence[Line], Sequence[str]]
-"""The lines of a file, and notes on how it was read."""
+Upload = tuple[Sequence[Line], Mapping[str, str], Sequence[str]]
+"""The lines of a file, its columns by field, and notes on how it was read."""
 
 
 class Uploads:
@@ -36,11 +36,18 @@ class Uploads:
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
     async def read(
-        self, data: bytes, origin: str, leaving: asyncio.Task[None], *, as_list: bool = False
+        self,
+        data: bytes,
+        origin: str,
+        leaving: asyncio.Task[None],
+        ignored: Sequence[str] = (),
+        *,
+        as_list: bool = False,
     ) -> Upload:
         """Read a file.
 
         Args:
+            ignored: columns that are not read.
             as_list: each line of a text is a name.
             leaving: is done when the visitor has left.
 
@@ -49,7 +56,8 @@ class Uploads:
         """
         origin = one_line(origin)[:_LONGEST_ORIGIN]
         async with self._turn:
-            command = [sys.executable, "-P", "-m", __name__, origin, *([_AS_LIST] if as_list else [])]
+            options = json.dumps({"ignored": [*ignored], "as_list": as_list})
+            command = [sys.executable, "-P", "-m", __name__, origin, options]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             work = asyncio.ensure_future(asyncio.to_thread(process.communicate, data))
             try:
@@ -61,35 +69,42 @@ class Uploads:
             raise InputError(
                 f"{origin}: can't be read within {_MOST_S} s and {_MOST_MEMORY >> 20} MB; split it"
             )
-        lines, notes, error = json.loads(answer)
+        lines, columns, notes, error = json.loads(answer)
         if error:
             raise InputError(error)
-        return lines, notes
+        return lines, columns, notes
 
 
-def read_upload(data: bytes, origin: str, *, as_list: bool = False) -> Upload:
+def read_upload(data: bytes, origin: str, ignored: Sequence[str] = (), *, as_list: bool = False) -> Upload:
     """Read a file in this process. Raises InputError."""
-    found, read = open_product_file(io.BytesIO(data), origin, as_list=as_list, most_unpacked=MOST_UNPACKED)
+    found, read = open_product_file(
+        io.BytesIO(data),
+        origin,
+        columns=ColumnChoice(ignored=ignored),
+        as_list=as_list,
+        most_unpacked=MOST_UNPACKED,
+    )
     lines = []
     for line in read:
         lines.append(line)
         if len(lines) > _MOST_LINES:
             raise InputError(f"{origin}: has more than {_MOST_LINES:,} products")
     taken = [f"{found.where}, columns {', '.join(found.columns.values())}"] if found.columns else []
-    return lines, [*taken, *found.notes]
+    return lines, found.columns, [*taken, *found.notes]
 
 
 def main() -> None:
     """Read a file from standard input, and write it as JSON to standard output."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_MOST_S, _MOST_S))
-    data, origin = sys.stdin.buffer.read(), sys.argv[1]
+    data = sys.stdin.buffer.read()
+    origin, options = sys.argv[1:]
     try:
-        answer = json.dumps((*read_upload(data, origin, as_list=_AS_LIST in sys.argv[2:]), ""))
+        answer = json.dumps((*read_upload(data, origin, **json.loads(options)), ""))
         if len(answer) > _MOST_ANSWER:
             raise InputError(f"{origin}: holds too much text for one upload; split it")
     except InputError as error:
-        answer = json.dumps(((), (), str(error)))
+        answer = json.dumps(((), {}, (), str(error)))
     except MemoryError:
         sys.exit(1)
     print(answer)

@@ -11,6 +11,7 @@ from patience import PATIENCE_S
 from workbooks import workbook
 
 from app.files.table_files import BadRow, open_tables
+from app.importing.columns import ColumnChoice
 from app.importing.review_columns import COLLECTORS, field_columns
 from app.importing.review_import import import_reviews
 
@@ -21,12 +22,16 @@ GOOD = (
 )
 BAD = {
     "body": "特仑苏,,2026-05-01,a,5,",
-    "date": "特仑苏,凑合,不知道,a,5,",
-    "rating": "特仑苏,凑合,2026-05-01,a,很好,",
     "product": "129.00,凑合,2026-05-01,a,5,",
-    "url": "特仑苏,凑合,2026-05-01,a,5,ftp://x",
     "": "特仑苏,凑合,2026-05-01,a,5,,多的",
 }
+DOUBTFUL = {
+    "评论时间": ("特仑苏,凑合,不知道,a,5,", "特仑苏,凑合,2099-01-01,a,5,"),
+    "评分（星）": ("特仑苏,凑合,2026-05-01,a,见附件,",),
+    "链接": ("特仑苏,凑合,2026-05-01,a,5,ftp://x",),
+    "用户昵称": (f"特仑苏,凑合,2026-05-01,{'长' * 501},5,",),
+}
+"""Lines with a cell that is not understood, by its column; what is left of them is the same review."""
 
 
 @pytest.fixture
@@ -100,6 +105,20 @@ def test_forms_of_files(imported, exported, content):
     assert (row["product"], row["body"], row["author"], row["rating"]) == ("特仑苏", "很好喝", "小王", 5.0)
 
 
+def test_a_cell_that_is_not_understood_costs_no_review(imported, exported):
+    lines = [line for same in DOUBTFUL.values() for line in same]
+    told, status = imported(table(*lines))
+    assert (told["added"], told["known"], status) == (len(lines), 0, 0)
+    found = {one["column"]: one for one in told["ignored"]}
+    assert found.keys() == DOUBTFUL.keys()
+    assert (found["评论时间"]["values"], found["评论时间"]["rows"]) == (["不知道", "2099-01-01"], [2, 3])
+    assert [(r["published_at"], r["rating"]) for r in exported()][:3] == [
+        (None, 5.0), (None, 5.0), ("2026-04-30T16:00:00+00:00", None)
+    ]  # fmt: skip
+    again, _ = imported(table(*lines))
+    assert (again["added"], again["known"]) == (0, len(lines))
+
+
 def test_a_mapping_is_given_each_time(imported):
     first = table("特仑苏,留言一,5", header="货,留言,评分")
     said, status = imported(first)
@@ -164,7 +183,7 @@ def test_a_name_means_a_product_that_is_there(imported, exported, reviewloop, ur
 
 
 def test_a_dry_run_counts_the_same_and_changes_nothing(imported, exported, tmp_path):
-    lines = (*GOOD, GOOD[0], BAD["date"])
+    lines = (*GOOD, GOOD[0], BAD["body"])
     dry, status = imported(table(*lines), "--dry-run")
     assert not (tmp_path / "reviews.db").exists()
     real, _ = imported(table(*lines))
@@ -208,7 +227,7 @@ def test_collectors_are_known_by_their_columns():
         "comment_like_count",
         "nickname",
     )
-    found = field_columns(weibo, {}, "x")
+    found = field_columns(weibo, ColumnChoice(), "x")
     assert found.collector is not None
     assert found.collector.name == "mediacrawler-weibo-comments"
     assert found.columns == {"body": "content", "date": "create_date_time", "author": "nickname"}
@@ -218,7 +237,7 @@ def test_collectors_are_known_by_their_columns():
         "weibo.com",
     )
     for one in COLLECTORS:
-        again = field_columns(tuple(sorted(one.needs)), {}, "x")
+        again = field_columns(tuple(sorted(one.needs)), ColumnChoice(), "x")
         assert again.collector == one
         assert {"body", "date"} <= again.columns.keys()
 

@@ -8,7 +8,9 @@ import pytest
 from workbooks import workbook
 
 from app.files.table_files import delimiter_of
+from app.importing.columns import ColumnChoice
 from app.importing.product_files import open_product_file
+from app.importing.review_columns import field_columns
 from app.importing.review_files import Record, open_review_file
 from app.importing.sheets import TableChoice
 from splitter.errors import InputError
@@ -22,7 +24,8 @@ CSV = "2026年一季度清单,,\n日期：3月31日,,\n序号,商品名称,关�
 
 def products(data, sheet=None, header_row=None, column=None):
     """Return the table that is found, and the number, name and keywords of each line."""
-    found, lines = open_product_file(BytesIO(data), "x", TableChoice(sheet, header_row), column)
+    columns = ColumnChoice({} if column is None else {"name": column})
+    found, lines = open_product_file(BytesIO(data), "x", TableChoice(sheet, header_row), columns)
     lines = [(line, cells.get("name", ""), cells.get("keywords", "")) for line, cells, _ in lines]
     return found, lines
 
@@ -100,7 +103,10 @@ def test_what_is_not_read_is_said():
     assert [("row 3" in note, "rows 3" in note) for note in found.notes] == [
         (True, False),
         (False, True),
+        (False, False),
     ]
+    assert found.unused == ["序号"]
+    assert "not used: 序号" in found.notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -159,9 +165,85 @@ REVIEWS = [
     ],
 )
 def test_reviews_are_found_in_the_same_way(data, choice, said, row):
-    file = open_review_file(BytesIO(data), "x", choice, said)
+    file = open_review_file(BytesIO(data), "x", choice, ColumnChoice(said))
     assert file.found is not None
     assert file.found.header_row == row
     [record] = file.records
     assert isinstance(record, Record)
     assert {"特仑苏", "很好喝"} <= set(record.cells.values())
+
+
+BODY = ["商品名称", "评价内容", "评分"]
+REVIEW = ["特仑苏", "很好喝", 5]
+OTHERS = [["序号", "内容", "时间"], [1, "每月更新一次", "2026-01-01"], [2, "有问题找张三", "2026-01-02"]]
+LIST = [["序号", "商品名称", "评分", "买家留言", "昵称"], [1, "特仑苏", 5, "很好喝", "小王"]]
+
+
+@pytest.mark.parametrize(
+    ("sheets", "sheet"),
+    [
+        ({"说明": OTHERS, "清单": LIST}, "清单"),
+        ({"Sheet1": OTHERS, "Sheet2": LIST}, "Sheet2"),
+        ({"Sheet1": OTHERS, "Sheet2": [BODY, REVIEW]}, "Sheet2"),
+        ({"填写说明": [BODY, ["必填", "必填", "选填"]], "评价": [BODY, REVIEW]}, "评价"),
+        (
+            {"商品": [["商品名称", "平台", "链接", "日期"], ["a", "b", "c", "d"]], "评价": [BODY, REVIEW]},
+            "评价",
+        ),
+        ({"封面": [["质检院"], ["商品清单"]], "乳品": [TITLE, [], HEADER, ENTRY]}, "乳品"),
+    ],
+)
+def test_both_imports_find_the_sheet_that_holds_what_they_need(sheets, sheet):
+    data = workbook(**sheets)
+    found = open_review_file(BytesIO(data), "x").found
+    assert found is not None
+    assert found.table.sheet == sheet
+    if "商品" not in sheets:
+        assert products(data)[0].table.sheet == sheet
+
+
+SPELLINGS = (
+    "商品名称\u200b", "\ufeff商品名称", "商\u200d品\u2060名称", "商品\u00a0名称", "商品\u3000名称", "　商品名称　",
+    "商品\u00ad名称", "商品名称\u200e", "\u3164商品名称", "商 品 名 称", "商品\n名称", "*商品名称", "【商品名称】",
+    "商品名称：", "商品名称（必填）", "商品名称 (30字内)", "商品名称/Product Name", "Ｐｒｏｄｕｃｔ　Ｎａｍｅ",
+    "PRODUCT_NAME", "“商品名称”",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_header_is_read_as_a_person_reads_it(spelling):
+    data = workbook(["序号", spelling, "评\u200b价内容"], [1, "特仑苏", "很好喝"])
+    assert [name for _, name, _ in products(data)[1]] == ["特仑苏"]
+    file = open_review_file(BytesIO(data), "x")
+    fields = field_columns(file.columns, ColumnChoice({"body": "评价 内容"}), "x")
+    [record] = file.records
+    assert isinstance(record, Record)
+    assert [fields.text(name, record.cells) for name in ("product", "body")] == ["特仑苏", "很好喝"]
+
+
+@pytest.mark.parametrize("cell", ["\u200b", "\ufeff", "\u00a0", "\u3000", "\u2060 \u200d", "\u3164"])
+def test_a_cell_of_characters_that_nobody_sees_is_empty(cell):
+    data = workbook(HEADER, ENTRY, [2, cell, cell, cell], [None, cell, None, None])
+    assert [(line, name) for line, name, _ in products(data)[1]] == [(2, "特仑苏"), (3, "")]
+
+
+@pytest.mark.parametrize(
+    "column", ["店铺", "来源", "平台", "网站", "数据来源", "店铺名称", "渠道", "来源平台"]
+)
+def test_a_column_says_where_a_review_comes_from(column):
+    header = ["商品名称", "评价内容", column, "备注"]
+    fields = field_columns(header, ColumnChoice(), "x")
+    assert fields.columns["site"] == column
+    assert fields.unused(header, ColumnChoice()) == ["备注"]
+    assert fields.unused(header, ColumnChoice(ignored=["备注"])) == []
+
+
+def test_columns_are_named_by_letter_also_below_a_header_with_gaps():
+    data = workbook(["序号", None, "货", "留言", "留言"], [1, "x", "特仑苏", "好", "很好喝"])
+    choice = ColumnChoice({"product": "C", "body": "E", "title": "B"})
+    file = open_review_file(BytesIO(data), "x", TableChoice(header_row=1), choice)
+    fields = field_columns(file.columns, choice, "x")
+    assert fields.columns == {"product": "货", "body": "E", "title": "B"}
+    [record] = file.records
+    assert isinstance(record, Record)
+    assert [fields.text(name, record.cells) for name in fields.columns] == ["特仑苏", "很好喝", "x"]

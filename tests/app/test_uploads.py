@@ -30,7 +30,8 @@ def read(data, origin="x.xlsx", *, has_left=False):
 
 
 def test_an_upload_is_read_with_what_is_taken_of_it():
-    lines, notes = read(TITLED, "a\n\0b.xlsx")
+    lines, columns, notes = read(TITLED, "a\n\0b.xlsx")
+    assert columns == {"name": "商品名称"}
     assert lines == [[3, {"name": "特仑苏"}, ""]]
     assert "header in row 2, columns 商品名称" in notes[0]
     assert "rows 4" in notes[1]
@@ -65,6 +66,10 @@ def test_memory_beyond_the_limit_ends_the_process_without_a_traceback():
     code = "import app.importing.uploads as u; u._MOST_MEMORY = 100 << 20; u.main()"
     data = packed(f"<row>{text('name')}</row>" + f"<row>{text('ab ' * 10_000)}</row>" * 1500)
     done = subprocess.run(
-        [sys.executable, "-c", code, "x"], input=data, capture_output=True, check=False, timeout=PATIENCE_S
+        [sys.executable, "-c", code, "x", "{}"],
+        input=data,
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")

@@ -258,6 +258,29 @@ def test_a_file_of_products_is_refused_or_said_how_it_was_read(sample: Served) -
     assert (refused.status_code, "产品.xlsx: is no xlsx" in refused.text) == (400, True)
 
 
+def test_columns_of_an_uploaded_file_are_ignored_and_its_cells_counted(served: Served) -> None:
+    table = "商品名称,优先级,平台,类别,备注\n荣耀手环,高,线下,,x\n雀巢咖啡,看情况,,食品,y\n".encode("gb18030")
+    file = {"file": ("产品.csv", table)}
+    form = {"csrf": served.csrf(), "category": "appliance"}
+    preview = served.post("/products/preview", data=form, files=file).text
+    assert "not used: 备注" in preview
+    assert "优先级: not understood in 1 rows (3), for example 看情况; the priority is 0" in preview
+    assert re.search("Added paused[^<]*荣耀手环<", preview)
+    assert re.findall(r"<td>(appliance|food|unknown)</td>", preview) == ["appliance", "food"]
+    chinese = served.post("/products/preview?lang=zh", data=form, files=file).text
+    assert "“优先级”列有 1 行看不懂（第 3 行），如 看情况；优先级按 0" in chinese
+    served.post("/products/preview?lang=en", data=form, files=file)
+    preview = served.post("/products/preview", data={**form, "ignore": "平台，优先级、备注"}, files=file).text
+    assert not re.search("not used|not understood|Added paused", preview)
+    draft = re.search(r'name="draft" value="([^"]+)"', preview)
+    assert draft is not None
+    assert (
+        "2 products added." in served.post("/products", data={"csrf": served.csrf(), "draft": draft[1]}).text
+    )
+    refused = served.post("/products/preview", data={**form, "ignore": "价格"}, files=file)
+    assert (refused.status_code, "no column &#39;价格&#39; to ignore" in refused.text) == (400, True)
+
+
 def test_a_schedule_is_paused_resumed_and_run(served: Served) -> None:
     text = served.get("/schedules").text
     assert "report → https://hooks.example.cn/..." in text

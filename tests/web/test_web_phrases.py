@@ -13,8 +13,9 @@ from random import Random
 import pytest
 from phrases_used import phrases_used
 
-from app.actions.products import RefusedProduct, product_of
+from app.actions.products import RefusedProduct
 from app.importing.product_files import open_product_file
+from app.importing.product_rows import ProductRows
 from app.run.setting_fields import Settings
 from app.sites.rule_preview import read_by_rules
 from app.views.host_waits import wait_text
@@ -89,7 +90,9 @@ def _refused() -> Iterator[str]:
     def read(text: str | bytes) -> list[str]:
         data = text if isinstance(text, bytes) else text.encode()
         _, lines = open_product_file(BytesIO(data), "f")
-        return [one.why for one in starmap(product_of, lines) if isinstance(one, RefusedProduct)]
+        return [
+            one.why for one in starmap(ProductRows({}, {}).read, lines) if isinstance(one, RefusedProduct)
+        ]
 
     for name in ("", "🥛", long, "123", "http://a.cn/b", "2024-01-02", "特\x01仑苏"):
         yield from read(f"name,priority\n特仑苏,1\n{name},x\n")

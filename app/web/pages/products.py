@@ -16,8 +16,9 @@ from starlette.responses import Response
 
 from app.actions import product_actions
 from app.actions.product_actions import period_or_never, period_text
-from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, product_of, whole_number
+from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, whole_number
 from app.importing.product_files import read_typed_names
+from app.importing.product_rows import ProductRows
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.catalog.names import Category
@@ -47,6 +48,11 @@ class Draft:
     notes: Sequence[str] = ()
     file: str = ""
 
+    @property
+    def doubtful(self) -> list[str]:
+        """Names of the products that will be added paused."""
+        return [one.name for one in self.wanted if one.sites == ()]
+
 
 @router.get("/products")
 def listed(page: Here, q: str = "", after: int = 0) -> Response:
@@ -65,6 +71,7 @@ def listed(page: Here, q: str = "", after: int = 0) -> Response:
         q=q,
         after=after,
         most_pages=MOST_PAGES,
+        categories=tuple(Category),
     )
 
 
@@ -100,10 +107,17 @@ async def preview(
     priority: Annotated[int, Form(ge=-1_000_000, le=1_000_000)] = 0,
     pages: Annotated[str, Form(max_length=6)] = "",
     recrawl: Annotated[str, Form(max_length=10)] = "",
+    category: Annotated[Category | Literal[""], Form()] = "",
+    ignore: Annotated[str, Form(max_length=1000)] = "",
     as_list: Annotated[Literal["yes", ""], Form()] = "",
     file: UploadFile | None = None,
 ) -> Response:
-    """A preview of adding: keywords of each name, and which are refused why. Nothing is stored."""
+    """Show a preview of adding: keywords of each name, and which are refused why. Nothing is stored.
+
+    Args:
+        category: of the products whose line in a file gives none, and of those that are named in the form.
+        ignore: columns of the file that are not read.
+    """
 
     def read() -> Draft:
         lines = read_typed_names(names, page.t("The text"), as_list=bool(as_list))
@@ -117,10 +131,13 @@ async def preview(
             "pages": whole_number(pages, "pages", 1, MOST_PAGES),
             "recrawl": period(recrawl) if recrawl.strip() else None,
         }
-        return _draft(named_products(lines[:_MOST_NAMES], **options))
+        read = _draft(named_products(lines[:_MOST_NAMES], **options))
+        if category:
+            read = replace(read, wanted=[replace(one, category=category) for one in read.wanted])
+        return read
 
     draft = (
-        await _read_upload(page, file, as_list=bool(as_list))
+        await _read_upload(page, file, category or None, split_list(ignore), as_list=bool(as_list))
         if file is not None and file.filename
         else await run_in_threadpool(read)
     )
@@ -136,7 +153,9 @@ async def preview(
     )
 
 
-async def _read_upload(page: Page, file: UploadFile, *, as_list: bool) -> Draft:
+async def _read_upload(
+    page: Page, file: UploadFile, category: Category | None, ignored: Sequence[str], *, as_list: bool
+) -> Draft:
     async def wait_for_leaving() -> None:
         while (await page.request.receive())["type"] != "http.disconnect":
             pass
@@ -144,10 +163,12 @@ async def _read_upload(page: Page, file: UploadFile, *, as_list: bool) -> Draft:
     leaving = asyncio.ensure_future(wait_for_leaving())
     try:
         data, name = await file.read(), file.filename or "file"
-        lines, notes = await page.context.uploads.read(data, name, leaving, as_list=as_list)
+        lines, columns, notes = await page.context.uploads.read(data, name, leaving, ignored, as_list=as_list)
     finally:
         leaving.cancel()
-    products = await run_in_threadpool(lambda: list(starmap(product_of, lines)))
+    rows = ProductRows(columns, page.context.catalog.sites, category)
+    products = await run_in_threadpool(lambda: list(starmap(rows.read, lines)))
+    notes = [*notes, *map(str, rows.ignored.list_columns())]
     return replace(_draft(products), notes=notes, file=name)
 
 

@@ -1,0 +1,70 @@
+"""What the readers of cells share: one way of writing, marks that mean nothing, numbers in Chinese."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+import yaml
+
+from app.files.visible_text import visible
+
+_LONGEST = 200
+"""Number of characters of a cell that are read."""
+_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_DIGIT = re.compile("(?<![零一二三四五六七八九〇两])[零一二三四五六七八九〇两](?![零一二三四五六七八九〇两])")
+_NUMERAL = re.compile(r"([一两二三四五六七八九]?)十([一二三四五六七八九]?)")
+
+
+def words_of(name: str) -> frozenset[str]:
+    """Return the words of an entry of ``cell_words.yaml``."""
+    return frozenset(_known()[name].split())
+
+
+def meanings_of(name: str) -> dict[str, Any]:
+    """Return the values of an entry of ``cell_words.yaml`` by the words for them."""
+    return {word: value for value, words in _known()[name].items() for word in words.split()}
+
+
+@cache
+def _known() -> Mapping[str, Any]:
+    text = Path(__file__).with_name("cell_words.yaml").read_text("utf-8")
+    known: Mapping[str, Any] = yaml.safe_load(text)
+    return known
+
+
+_NOTHING = words_of("nothing")
+
+
+class NotUnderstood(Exception):
+    """A cell that holds something else than its column should; it is left empty and counted."""
+
+
+def plain_cell(text: str, longest: int = _LONGEST) -> str:
+    """Return the beginning of a cell in lower case and half width, with one blank for each run of blanks."""
+    return visible(normalize("NFKC", text[:longest])).casefold()
+
+
+def is_nothing(text: str) -> bool:
+    """Return True for a cell with which people say that there is nothing: -, /, N/A, 无."""
+    return is_dash(text) or plain_cell(text) in _NOTHING
+
+
+def is_dash(text: str) -> bool:
+    """Return True for an empty cell, and for a stroke that people put into one."""
+    return not plain_cell(text).strip("-—–−_/\\.·~*、,")
+
+
+def arabic(text: str) -> str:
+    """Return a text with Chinese numerals up to 99 as digits: 十二个月 as 12个月; 三四个月 is no number."""
+    text = _NUMERAL.sub(lambda found: f"{_DIGITS.get(found[1], 1)}{_DIGITS.get(found[2], 0)}", text)
+    return _DIGIT.sub(lambda found: str(_DIGITS[found[0]]), text)
+
+
+def arabic_year(text: str) -> str:
+    """Return a text with each Chinese digit as a digit: 二〇二六 as 2026."""
+    return "".join(str(_DIGITS.get(char, char)) for char in text)

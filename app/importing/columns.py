@@ -1,0 +1,173 @@
+"""Which column of a file holds which field: by the words in the header, and as a person says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from unicodedata import normalize
+
+import yaml
+
+from app.files.visible_text import visible
+from app.files.xlsx_reader import COLUMNS
+from splitter.errors import InputError
+
+_NAMED = 30
+_REMARK = re.compile(r"[(\[【〔<][^()\[\]【】〔〕<>]*+[)\]】〕>]$")
+_MARKS = re.compile(r"[\s_\-*:：·•、。!?？“”\"'《》「」#]+")
+_PARTS = re.compile(r"[/\\|、,;&]+")
+_LETTERS = list(COLUMNS)
+
+Words = Mapping[str, Mapping[str, int]]
+"""Names of columns, as `plain_name` gives them, with their ranks, by field."""
+FieldPlaces = Mapping[str, int]
+"""The place of the column of each known field."""
+
+
+def column_words(name: str) -> Words:
+    """Return the names of columns that an import knows: `products` or `reviews` of ``column_words.yaml``."""
+    text = Path(__file__).with_name("column_words.yaml").read_text("utf-8")
+    known = yaml.safe_load(text)
+    return {
+        field: {word: rank for rank, word in reversed(list(enumerate(words.split())))}
+        for field, words in known[name].items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChoice:
+    """What a person said of the columns of a file.
+
+    Attributes:
+        mapping: field to column, by its name or letter; an empty column leaves the field out.
+        ignored: columns that are not read, by name or letter.
+    """
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    ignored: Sequence[str] = ()
+
+    def check(self, names: Sequence[str], origin: str) -> None:
+        """Raise InputError if a column is not there."""
+        there = list_names([*filter(None, names)]) or "no columns"
+        for name, column in self.mapping.items():
+            if column and find_column(names, column) is None:
+                raise InputError(f"{origin}: there is no column {column!r} for {name}; it has {there}")
+        for column in self.ignored:
+            if find_column(names, column) is None:
+                raise InputError(f"{origin}: there is no column {column!r} to ignore; it has {there}")
+
+
+def find_column(names: Sequence[str], column: str) -> int | None:
+    """Return the place of a column by its name, else by its letter; None if there is none."""
+    place = _find_name(names, column)
+    return _find_letter(names, column) if place is None else place
+
+
+def _find_name(names: Sequence[str], column: str) -> int | None:
+    if column in names:
+        return names.index(column)
+    plain = plain_name(column)
+    if plain:
+        for place, name in enumerate(names):
+            if plain_name(name) == plain:
+                return place
+    return None
+
+
+def _find_letter(names: Sequence[str], column: str) -> int | None:
+    """Return the place of a column by its letter: it must be in the header, if there is one."""
+    place = COLUMNS.get(column, 0) - 1
+    if place < 0 or (names and place >= len(names)):
+        return None
+    return place
+
+
+def find_fields(
+    names: Sequence[str], words: Words, choice: ColumnChoice, *, is_header: bool = False
+) -> dict[str, int]:
+    """Return the place of the column of each known field: what a person said, then what the words tell.
+
+    A column has one field at most.
+
+    Args:
+        is_header: the names are those of columns, so that a letter stands for one of them; if it is not known,
+            letters count only if another column is known.
+    """
+    found: dict[str, int] = {}
+    for name, column in choice.mapping.items():
+        place = _find_name(names, column) if column else None
+        if place is not None:
+            found[name] = place
+    taken = {*found.values(), *(find_column(names, column) for column in choice.ignored)}
+    plain = [list(_plain_parts(name)) for name in names]
+    for name, known in words.items():
+        if name in choice.mapping:
+            continue
+        fitting = [
+            (min(known[part] for part in parts if part in known), place)
+            for place, parts in enumerate(plain)
+            if place not in taken and not known.keys().isdisjoint(parts)
+        ]
+        if fitting:
+            found[name] = min(fitting)[1]
+            taken.add(found[name])
+    if not found and not is_header:
+        return {}
+    for name, column in choice.mapping.items():
+        place = _find_letter(names, column)
+        if name not in found and place is not None:
+            found = {other: at for other, at in found.items() if at != place} | {name: place}
+    return found
+
+
+def column_key(names: Sequence[str], place: int) -> str:
+    """Return what a column is called: its name, or its letter if it has none or shares the name of an earlier one."""
+    name = names[place]
+    return name if name and names.index(name) == place else _LETTERS[place]
+
+
+def unused_columns(names: Sequence[str], fields: FieldPlaces, choice: ColumnChoice) -> list[str]:
+    """Return the columns that no field is read from, without those that a person said to ignore."""
+    used = {*fields.values(), *(find_column(names, column) for column in choice.ignored)}
+    return list(dict.fromkeys(name for place, name in enumerate(names) if name and place not in used))
+
+
+def unused_note(columns: Sequence[str]) -> str:
+    """Return a sentence on columns that no field is read from."""
+    return f"not used: {list_names(columns)}; a column that holds a field is named with --map FIELD=COLUMN"
+
+
+def parse_mapping(given: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
+    """Read FIELD=COLUMN, as often as it is given. Raises InputError."""
+    said: dict[str, str] = {}
+    for text in given:
+        name, equals, column = text.partition("=")
+        name = name.strip().casefold()
+        if not equals or name not in fields:
+            raise InputError(
+                f"--map {text!r}: write FIELD=COLUMN, FIELD one of {', '.join(fields)}; FIELD= leaves the field out"
+            )
+        said[name] = column.strip()
+    return said
+
+
+def plain_name(name: str) -> str:
+    """Return a column's name as a person reads it: lower case, no blanks, marks, or remark in brackets at its end."""
+    plain = _MARKS.sub("", normalize("NFKC", visible(name))).casefold()
+    return _REMARK.sub("", plain) or plain.strip("()[]【】〔〕<>")
+
+
+def _plain_parts(name: str) -> Iterator[str]:
+    """Yield a column's name, and the names that it joins: 商品名称/Product."""
+    yield plain_name(name)
+    parts = _PARTS.split(normalize("NFKC", name))
+    if len(parts) > 1:
+        yield from map(plain_name, parts)
+
+
+def list_names(columns: Sequence[str], most: int = _NAMED) -> str:
+    """Return names for a message."""
+    shown = ", ".join(columns[:most])
+    return f"{shown} and {len(columns) - most} more" if len(columns) > most else shown
