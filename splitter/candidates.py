@@ -172,8 +172,9 @@ def _place_of_platform(words: Sequence[str]) -> int | None:
 
 def _opens_with_number(words: Sequence[str]) -> bool:
     """Return True if a name is a number and the kind of goods: the number is its brand (502胶水, but not 24色彩笔)."""
-    named = len(words) > LONGEST_NAME or any(roles().get(word) in _NAMES for word in words)
-    return not named and _NUMBER_AND_KIND.fullmatch(" ".join(words)) is not None
+    if len(words) > LONGEST_NAME or not _NUMBER_AND_KIND.fullmatch(" ".join(words)):
+        return False
+    return not any(roles().get(word) in _NAMES for word in words)
 
 
 def candidates(words: Sequence[str]) -> dict[int, int | None]:

@@ -91,9 +91,9 @@ def join_names(words: Sequence[str]) -> list[str]:
 def _is_pair(before: Sequence[str], word: str, after: str) -> bool:
     """Return True for the second of two words that are a name of their own behind a brand, or behind its line."""
     followed = _CHINESE.match(after) and roles().get(after) is not Role.NOISE
-    if len(before) == 1 or not before or followed or not may_join(before[1], word):
+    first = "".join(before[1:])
+    if not first or followed or not may_join(first, word):
         return False
-    first = before[1]
     attribute = look_up_role(first)[-1] in "234"  # quarters of what people marked it as: 静音, 纯棉
     if attribute or 1 in (len(first), len(word)) or len(first + word) > _LONGEST:
         return False
