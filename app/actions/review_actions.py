@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from splitter.catalog.model import Catalog
-from tasks.store.content import numbered_imports
+from tasks.store.content import numbered_imports, reposts
 from tasks.store.content.numbered_imports import ImportKind
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
+
+_BETWEEN_S = 1.0
+"""CPU seconds of comparing between two reports of progress."""
 
 
 def begin_import(tx: Transaction, source: str, file: str, who: str) -> int:
@@ -23,6 +29,27 @@ def judge_links(store: Store, catalog: Catalog) -> None:
     from tasks.reading.voice import judgement
 
     judging.judge_links(store, store.write, judging.link_judge(catalog, judgement), lambda: True)
+
+
+def link_reposts(store: Store, progress: Callable[[float], None]) -> int:
+    """Compare the reviews that the sweep for reposts has not compared yet: there may be no runner that does it.
+
+    Args:
+        progress: gets the share of the reviews that are compared, 0 to 1, now and then.
+
+    Returns:
+        Number of reviews compared.
+    """
+    from tasks.jobs import repost_linking  # it brings the reading
+
+    compared = 0
+    while True:
+        n = repost_linking.link_reposts(store, store.write, time.thread_time, _BETWEEN_S)
+        if n == 0:
+            return compared
+        compared += n
+        with store.read() as tx:
+            progress(reposts.get_compared_share(tx))
 
 
 def record_judging(store: Store, product: str | None, again: bool, who: str) -> None:

@@ -99,7 +99,7 @@ def reviews(
     read: 0 to 1, and 1 by a site's rules. Reviews of other products are left out.
     By the file's ending: .csv, .jsonl (.ndjson), .json, .xlsx, .parquet. UTF-8. In csv a ' stands before texts that
     a spreadsheet would take for formulas; the others have every text as it is. same_as is the number (column review)
-    of an earlier review with an equal text, near_of of one with nearly the same text (a repost; similarity says how
+    of the review that this one is a copy of, near_of of one with nearly the same text (a repost; similarity says how
     near). With --json, standard output holds how many were written; towards - it holds the reviews as JSON lines.
 
     With --cursor each export continues exactly behind the last one with that file and has the rows that were stored

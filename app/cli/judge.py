@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.actions.review_actions import judge_links, record_judging
+from app.actions.review_actions import judge_links, link_reposts, record_judging
 from app.cli.options import db_option, json_option, person, settings_of, sites_option, store_there
 from app.cli.output import labelled, print_json, printed, say, short, table
 from app.files.harmless import shown
@@ -34,7 +35,7 @@ _SHOWN = 10
 def judge(
     product: str | None, again: bool, dry_run: bool, db: str | None, sites: str | None, as_json: bool
 ) -> None:
-    """Judge what is stored anew: whose voice each review is, and whether its page is about its product.
+    """Judge again what is stored: voices, whether a page is about its product, and which reviews are reposts.
 
     For a store of an older version, or where a product's words have changed. Nothing is deleted: reviews of a page
     that is about another product are left out of exports, and come back where a later judging says so; texts that
@@ -60,6 +61,10 @@ def judge(
         told[:] = [done]
         say(f"{done.pages:,} of {done.to_do:,} pages", "dim")
 
+    def report_share(share: float) -> None:
+        say(f"{math.floor(share * 100)} % of the reviews compared with earlier ones", "dim")
+
+    compared = 0
     with store_there(settings) as store:
         number = None
         if product is not None:
@@ -72,15 +77,18 @@ def judge(
             done = judged(store, of_page, sweep, progress, product_id=number, again=again, dry_run=dry_run)
             if not dry_run:
                 judge_links(store, catalog)
+                compared = link_reposts(store, report_share)
             ended = True
         except KeyboardInterrupt:
             if not told:
                 raise
             done, ended = told[0], False
     if as_json:
-        print_json(_document(done, MODEL, dry_run=dry_run, ended=ended))
+        print_json({**_document(done, MODEL, dry_run=dry_run, ended=ended), "compared": compared})
     else:
         _print(done, dry_run=dry_run)
+        if compared:
+            labelled(printed(), "Compared", f"{compared:,} reviews with earlier ones, for reposts")
     if not ended:
         say("Ended before all was judged. What was judged is stored; the same command goes on there.")
         sys.exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -82,6 +83,12 @@ def status(db: str | None, as_json: bool) -> None:
         f"{totals.pages:,} pages, {totals.reviews:,} reviews of {totals.products:,} products "
         f"({totals.tasks:,} tasks, {totals.recalls:,} recalls, {totals.reposts:,} reposts linked)",
     )
+    if totals.compared < 1:
+        labelled(
+            out,
+            "Compared",
+            f"{math.floor(totals.compared * 100)} % of the reviews with earlier ones, for reposts",
+        )
     if totals.voices:
         labelled(out, "Voices", counted(totals.voices))
     if refused:

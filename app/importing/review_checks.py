@@ -23,12 +23,13 @@ from splitter.normalize import normalize
 from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical
 from tasks.domain.pages import Review
+from tasks.reading.copies.copy_key import copy_key
 from tasks.reading.judge.product_match import matchable_text, product_match
 from tasks.reading.relevance import reject_reason
 from tasks.reading.voice import judgement
 from tasks.store.content.imports import ImportedReview, page_of, review_key
 from tasks.store.content.products import KnownName, NewProduct
-from tasks.worker.pseudonyms import Pseudonyms
+from tasks.worker.pseudonyms import NOBODY_PREFIX, PREFIX, Pseudonyms
 
 NO_SITE = "imported"
 """The site of a review that neither names one nor has an address."""
@@ -186,9 +187,12 @@ class ReviewChecks:
         by = cells.value("author", str, "")
         title = cells.value("title", str, "")
         rating = cells.value("rating", read_rating, None)
-        author = by if self._pseudonyms is None else self._pseudonyms.of(site, by)
+        author = written_by = by
+        if self._pseudonyms is not None:
+            author = self._pseudonyms.of(site, by)
+            written_by = author.replace(NOBODY_PREFIX, PREFIX, 1)  # as 0.11.0 wrote all: keys stay equal
         review = Review(
-            key=review_key(author, cells.when(date), title, body, rating),
+            key=review_key(written_by, cells.when(date), title, body, rating),
             title=title,
             body=body,
             author=author,
@@ -201,7 +205,8 @@ class ReviewChecks:
             raise _Refused("body", f"is no review: {reason}")
         group = self._sites[site].group if site in self._sites else None
         review = review._replace(voice=judgement(review._replace(author=by), group))
-        return ImportedReview(product, written, site, url, review, self._page_of(site, url, written))
+        page = self._page_of(site, url, written)
+        return ImportedReview(product, written, site, url, review, page, copy_key(site, author, body))
 
     def _address_of(self, text: str) -> tuple[str, str]:
         """Return a canonical address, and the catalog's site that it is on, else its host; empty texts for none."""

@@ -29,6 +29,10 @@ BENCHES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "proximity": ("papers.proximity", "network coordinates (2010 paper)"),
         "reading": ("bench.quality.reading", "how right saved pages of every kind are read"),
         "relevance": ("bench.quality.relevance", "which pages are reviews of the product"),
+        "reposts": (
+            "bench.quality.reposts",
+            "reviews of different buyers, and true reposts, that are linked",
+        ),
         "scale": ("bench.scale", "what a decision costs, up to a million waiting subtasks"),
         "seen": ("bench.seen", "what it costs to know which pages are stored"),
         "splitter": ("bench.splitter", "names a second, from name to search URL"),
@@ -47,6 +51,7 @@ LOWER_IS_BETTER: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "hostile": ("*",),
         "politeness": ("*max_over_limit_10s",),
         "proximity": ("*_relative_error_median", "*_stretch_median"),
+        "reposts": ("buyers_linked",),
         "scale": ("cost_*",),
         "verify": ("*",),
         "voices": ("*calibration_error",),

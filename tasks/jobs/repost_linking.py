@@ -1,6 +1,7 @@
 """The sweep that links reposts to their originals, in small steps, off the hot path. No review is dropped.
 
-A review is compared with those before it that are no reposts themselves. A step is `find`, which only reads and
+A review is compared with those before it that are no reposts themselves. Texts of two authors are reposts only if they
+are long (`tasks.reading.copies.copy_key`). A step is `find`, which only reads and
 computes, so that no writer waits for it, then `tasks.store.content.reposts.save`, which writes little.
 """
 
@@ -11,7 +12,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from tasks.reading.near_duplicates import bands, plain, shingles, similarity_if_near
+from tasks.reading.copies.authors import identity
+from tasks.reading.copies.copy_key import LEAST, copy_key, is_long
+from tasks.reading.copies.near_duplicates import THRESHOLD, bands, plain, shingles, similarity_if_near
 from tasks.store.content import reposts
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
@@ -25,18 +28,36 @@ SHARE_S = 0.05
 _MOST_CANDIDATES = 5
 # Reviews in one band; more say that the band is a stock phrase, and the other bands decide.
 _MOST_IN_BAND = 20
+# Different shingles of two texts together, at most, if they are nearly the same and one is not long.
+_MOST_SHARED = (LEAST - 2) / THRESHOLD
 
 
 class _Text(NamedTuple):
-    """A review as it is compared."""
+    """A review as it is compared.
+
+    Attributes:
+        writer: what identifies its author; `None`: nobody in particular.
+        bands: those for texts of every author if it is long, and those for texts of its author if one of the two
+            texts may be short.
+    """
 
     id: int
-    shingles: tuple[int, ...]
+    writer: str | None
+    is_long: bool
+    shingles: frozenset[int]
     bands: Sequence[int]
 
+    def may_repeat(self, other: _Text) -> bool:
+        """Return True if the two texts are reposts if they are near."""
+        if self.is_long and other.is_long:
+            return True
+        return self.writer is not None and self.writer == other.writer
 
-def link_reposts(store: Store, write: Callable[[Operation[bool]], bool], cpu_s: Callable[[], float]) -> int:
-    """Link the next reviews whose text is nearly an earlier one's, until `SHARE_S` is used or there are no more.
+
+def link_reposts(
+    store: Store, write: Callable[[Operation[bool]], bool], cpu_s: Callable[[], float], share_s: float
+) -> int:
+    """Link the next reviews whose text is nearly an earlier one's, until `share_s` is used or there are no more.
 
     It ends too where another scheduler took the same step: that one goes on.
 
@@ -44,18 +65,19 @@ def link_reposts(store: Store, write: Callable[[Operation[bool]], bool], cpu_s: 
         store: to read from.
         write: runs an operation in a transaction and waits until it is committed (not on an event loop).
         cpu_s: CPU seconds of this thread.
+        share_s: CPU seconds to use.
 
     Returns:
         How many reviews were looked at.
     """
-    end_s = cpu_s() + SHARE_S
+    end_s = cpu_s() + share_s
     looked = 0
     while cpu_s() < end_s:
         with store.read() as tx:
             step = find(tx, COMPARED_AT_ONCE)
         if step is None or not write(partial(reposts.save, step=step)):
             break
-        looked += step.looked
+        looked += len(step.reviews)
     return looked
 
 
@@ -74,9 +96,22 @@ def find(tx: Transaction, most: int) -> reposts.Step | None:
     rows = reposts.following(tx, after, most)
     if not rows:
         return None
-    texts = [_text(row.id, row.body) for row in rows if row.same_as is None]
-    links, keys = _compare(tx, [text for text in texts if text.bands])
-    return reposts.Step(after, rows[-1].id, len(rows), links, keys)
+    keys = {row.id: copy_key(row.site, row.author, row.body) for row in rows}
+    originals = reposts.get_originals(tx, {key for key in keys.values() if key is not None}, after)
+    changes: list[reposts.CopyChange] = []
+    texts: list[_Text] = []
+    for row in rows:
+        key = keys[row.id]
+        same_as = originals.get(key) if key is not None else None
+        if same_as is None:
+            texts.append(_text(row))
+            if key is not None:
+                originals[key] = row.id
+        if (row.copy_key, row.same_as) != (key, same_as):
+            was_original = row.same_as is None and same_as is not None
+            changes.append(reposts.CopyChange(row.id, key, same_as, was_original))
+    links, band_rows = _compare(tx, texts)
+    return reposts.Step(after, {row.id: row.same_as for row in rows}, changes, links, band_rows)
 
 
 def compare_again(tx: Transaction, numbers: Collection[int]) -> None:
@@ -84,19 +119,27 @@ def compare_again(tx: Transaction, numbers: Collection[int]) -> None:
     ordered = sorted(numbers)
     for at in range(0, len(ordered), COMPARED_AT_ONCE):
         some = ordered[at : at + COMPARED_AT_ONCE]
-        found = reposts.bodies(tx, some)
-        reposts.add(tx, *_compare(tx, [_text(number, found[number]) for number in some]))
+        found = reposts.get_texts(tx, some)
+        reposts.add(tx, *_compare(tx, [_text(found[number]) for number in some]))
 
 
-def _text(review_id: int, body: str) -> _Text:
-    found = shingles(plain(body))
-    return _Text(review_id, found, bands(found))
+def _text(row: reposts.ReviewText) -> _Text:
+    found = frozenset(shingles(plain(row.body)))
+    writer = identity(row.site, row.author)
+    is_for_all = is_long(row.body)
+    keys: list[int] = []
+    if found and is_for_all:
+        keys += bands(found)
+    if found and writer is not None and (not is_for_all or len(found) <= _MOST_SHARED):
+        keys += bands(found, writer)
+    return _Text(row.id, writer, is_for_all, found, keys)
 
 
 def _compare(tx: Transaction, texts: Sequence[_Text]) -> tuple[list[reposts.Link], list[tuple[int, int]]]:
-    """Links, and the open bands of the texts that are originals."""
+    """Return the links, and the open bands of the texts that are originals."""
     members = reposts.members(tx, {band for text in texts for band in text.bands})
-    known = _shingles_of(tx, {one for text in texts for one in _candidates(text, members)})
+    candidates = {one for text in texts for one in _candidates(text, members)}
+    known = {number: _text(row) for number, row in reposts.get_texts(tx, candidates).items()}
     links: list[reposts.Link] = []
     keys: list[tuple[int, int]] = []
     for text in texts:
@@ -104,7 +147,7 @@ def _compare(tx: Transaction, texts: Sequence[_Text]) -> tuple[list[reposts.Link
         if link is not None:
             links.append(link)
             continue
-        known[text.id] = text.shingles
+        known[text.id] = text
         for band in text.bands:
             if band not in members:
                 members[band] = [text.id]
@@ -125,16 +168,18 @@ def _candidates(text: _Text, members: Mapping[int, Sequence[int]]) -> list[int]:
     return sorted(times, key=lambda one: (-times[one], one))[:_MOST_CANDIDATES]
 
 
-def _shingles_of(tx: Transaction, ids: Collection[int]) -> dict[int, tuple[int, ...]]:
-    return {review_id: shingles(plain(body)) for review_id, body in reposts.bodies(tx, ids).items()}
-
-
-def _nearest(
-    text: _Text, candidates: Sequence[int], known: Mapping[int, tuple[int, ...]]
-) -> reposts.Link | None:
-    if not candidates:
+def _nearest(text: _Text, candidates: Sequence[int], known: Mapping[int, _Text]) -> reposts.Link | None:
+    """Return the link to the nearest text that this one repeats, of equally near ones to the first."""
+    best: reposts.Link | None = None
+    for number in candidates:
+        other = known.get(number)
+        if other is None or not text.may_repeat(other):
+            continue
+        how_near = similarity_if_near(text.shingles, other.shingles)
+        if how_near is None:
+            continue
+        if best is None or (-how_near, number) < (-best.similarity, best.original_id):
+            best = reposts.Link(text.id, number, how_near)
+    if best is None:
         return None
-    own = frozenset(text.shingles)
-    found = ((similarity_if_near(own, frozenset(known[one])), one) for one in candidates if one in known)
-    best = min(((-how, one) for how, one in found if how is not None), default=None)
-    return None if best is None else reposts.Link(text.id, best[1], round(-best[0], 3))
+    return best._replace(similarity=round(best.similarity, 3))

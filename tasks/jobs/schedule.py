@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def _link_reposts(control: Control) -> None:
-    from tasks.jobs.repost_linking import link_reposts
+    from tasks.jobs.repost_linking import SHARE_S, link_reposts
 
-    link_reposts(control.store, control.write, time.thread_time)
+    link_reposts(control.store, control.write, time.thread_time, SHARE_S)
 
 
 def _judge_voice(review: Review, group: Group | None) -> VoiceJudgement:

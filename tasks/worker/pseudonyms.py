@@ -17,11 +17,15 @@ from unicodedata import normalize
 
 from splitter.errors import InputError
 
+from tasks.reading.copies.authors import is_nobody
+
 PREFIX = "author-"
+NOBODY_PREFIX = "anonymous-"
+"""Begins the pseudonym of a name that identifies nobody. `is_nobody` is true of the pseudonym, as of the name."""
 SHORTEST_KEY = 16
 
 _CHARS = 12
-_PSEUDONYM = re.compile(rf"{PREFIX}[a-z2-7]{{{_CHARS}}}")
+_PSEUDONYM = re.compile(rf"(?:{PREFIX}|{NOBODY_PREFIX})[a-z2-7]{{{_CHARS}}}")
 
 
 class Pseudonyms:
@@ -42,12 +46,13 @@ class Pseudonyms:
         self._key = key.encode()
 
     def of(self, site: str, author: str) -> str:
-        """The pseudonym of an author on a site; of nobody, and of one that is a pseudonym already, the same."""
+        """Return the pseudonym of an author on a site; an empty name and a pseudonym stay as they are."""
         name = " ".join(normalize("NFKC", author).split())
         if not name or _PSEUDONYM.fullmatch(name):
             return name
         digest = hmac.digest(self._key, f"{site}\0{name}".encode("utf-8", "surrogatepass"), "sha256")
-        return PREFIX + b32encode(digest).decode("ascii")[:_CHARS].lower()
+        prefix = NOBODY_PREFIX if is_nobody(name) else PREFIX
+        return prefix + b32encode(digest).decode("ascii")[:_CHARS].lower()
 
 
 def kept_key(path: Path) -> str:

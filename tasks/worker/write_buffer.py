@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.domain.errors import Unstorable
 from tasks.domain.failures import ErrorClass, FetchError
+from tasks.reading.copies.copy_key import copy_key
 from tasks.store.content.pages import STORE_PAGES, STORE_TARGET_ENDS, NewPage, TargetEnd
 from tasks.store.queue.leases import Lease, WorkTarget
 from tasks.store.sql.writer import Writer
@@ -44,7 +45,7 @@ class WriteBuffer:
 
     async def save(self, target: WorkTarget, page: NewPage) -> None:
         """Store a page; waits only where too many are not stored yet."""
-        saving = self._writer.later(STORE_PAGES, self._pseudonymised(page))
+        saving = self._writer.later(STORE_PAGES, self._prepare(page))
         self._unsaved[saving] = target
         saving.add_done_callback(lambda done: self._saved(done, page.key))
         if len(self._unsaved) >= _MOST_UNSAVED:
@@ -81,14 +82,14 @@ class WriteBuffer:
                     target, FetchError(ErrorClass.BAD_CONTENT, f"cannot be stored: {error}")
                 )
 
-    def _pseudonymised(self, page: NewPage) -> NewPage:
-        """The page with pseudonyms of its authors, where names are not to be stored."""
+    def _prepare(self, page: NewPage) -> NewPage:
+        """Return the page with pseudonyms of its authors, if names are not to be stored, and with keys of copies."""
+        records = page.records
         pseudonyms = self._deps.pseudonyms
-        if pseudonyms is None:
-            return page
-        site = self._lease.site
-        hidden = [one._replace(author=pseudonyms.of(site, one.author)) for one in page.records]
-        return replace(page, records=hidden)
+        if pseudonyms is not None:
+            records = [one._replace(author=pseudonyms.of(one.site, one.author)) for one in records]
+        keyed = [one._replace(copy_key=copy_key(one.site, one.author, one.body)) for one in records]
+        return replace(page, records=keyed)
 
     def _saved(self, saving: asyncio.Future[bool], key: bytes) -> None:
         if saving.cancelled() or saving.exception() is not None:

@@ -12,7 +12,7 @@ from tiny_world import PRODUCTS
 from app.run.setting_fields import Settings
 from app.run.wiring import pseudonyms
 from splitter.errors import InputError
-from tasks.worker.pseudonyms import PREFIX
+from tasks.worker.pseudonyms import NOBODY_PREFIX, PREFIX
 
 KEY = {"REVIEWLOOP_PSEUDONYM_KEY": "a key for this test"}
 
@@ -30,7 +30,7 @@ def test_an_export_hides_names_and_keeps_who_is_the_same(crawled, reviewloop, tm
     named, unnamed = authors(plain), authors(hidden)
     assert len(named) == len(unnamed) > 50
     assert all(
-        after.startswith(PREFIX) if before else not after
+        after.startswith((PREFIX, NOBODY_PREFIX)) if before else not after
         for (_, before), (_, after) in zip(named, unnamed, strict=True)
     )
     assert len(set(named)) == len(set(zip(named, unnamed, strict=True))) == len(set(unnamed)) > 10
@@ -46,14 +46,14 @@ def test_what_is_crawled_so_never_holds_a_name(reviewloop, lab, tmp_path):
     assert reviewloop("export", "reviews", "-o", file, "--db", url).exit_code == 0
     stored = authors(file)
     assert len(stored) > 20
-    assert all(author.startswith(PREFIX) for _, author in stored if author)
+    assert all(author.startswith((PREFIX, NOBODY_PREFIX)) for _, author in stored if author)
     assert any(author for _, author in stored)
     with closing(sqlite3.connect(tmp_path / "reviews.db")) as conn:
         refused = [
             author for (author,) in conn.execute("SELECT author FROM reviews WHERE refused IS NOT NULL")
         ]
     assert any(refused)
-    assert all(author.startswith(PREFIX) for author in refused if author)
+    assert all(author.startswith((PREFIX, NOBODY_PREFIX)) for author in refused if author)
     assert "a key for this test" not in (tmp_path / "reviews.db").read_bytes().decode("latin-1")
 
 

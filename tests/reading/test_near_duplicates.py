@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.reading.near_duplicates import (
+from tasks.reading.copies.near_duplicates import (
     BANDS,
     BINS,
     MOST,
@@ -91,7 +91,7 @@ def test_a_huge_text_is_compared_by_its_beginning() -> None:
 
 
 def test_the_hash_is_the_same_in_every_process() -> None:
-    program = f"from tasks.reading.near_duplicates import *; print(bands(shingles(plain({TEXT!r}))))"
+    program = f"from tasks.reading.copies.near_duplicates import *; print(bands(shingles(plain({TEXT!r}))))"
     printed = {
         subprocess.run(
             [sys.executable, "-c", program],

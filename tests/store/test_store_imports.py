@@ -3,6 +3,7 @@
 from world import hit, review
 
 from tasks.domain.pages import Review
+from tasks.reading.copies.copy_key import copy_key
 from tasks.store.content import imports, products
 from tasks.store.content.imports import ImportedReview, page_of, review_key
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
@@ -12,7 +13,8 @@ from tasks.store.sql import tables
 
 def imported(body, product="特仑苏", *, author="", url=""):
     own = Review(review_key(author, "", "", body, None), "", body, author, "", None, None)
-    return ImportedReview(product, product, "jd.com", url, own, page_of("jd.com", url, product))
+    page = page_of("jd.com", url, product)
+    return ImportedReview(product, product, "jd.com", url, own, page, copy_key("jd.com", author, body))
 
 
 def save(world, *given):
@@ -46,8 +48,9 @@ def test_an_import_that_began_earlier_and_ended_later_leaves_the_times_in_order(
 
 def test_a_text_that_was_crawled_is_linked_and_an_import_is_told_from_it(world):
     name = "光明高钙牛奶"
-    world.stored_page(name, [review("a", "结块了")], hit("1"))
-    save(world, imported("结块了", name), imported("不错", name))
+    text = "第一口就发现牛奶里有结块，打电话给客服也没有人理会，要求退款"
+    world.stored_page(name, [review("a", text)], hit("1"))
+    save(world, imported(text, name), imported("不错", name))
     rows = world.look(lambda tx: list(list_reviews(tx, ReviewFilter(products=(name,)))))
     crawled, copy, own = rows
     assert [(r.provenance, r.source, r.attempt is None) for r in rows] == [

@@ -107,6 +107,7 @@ PARTLY = {
     ),
     ("page_products", "verdict"): Part(but=("word", "neighbour")),
     ("page_products", "missing"): Part("verdict <> 'wrong_product'"),
+    ("reviews", "copy_key"): Part("same_as IS NOT NULL"),
     ("reviews", "refused"): Part(but=("neighbour",)),
     ("review_links", "review_id"): Part(but=("near", "neighbour")),
     ("review_links", "similarity"): Part(but=("near",)),
@@ -219,7 +220,7 @@ class Story:
         world.pass_s(1)
         world.sweep(sweeps.wake)
         world.pass_s(120)
-        link_reposts(world.store, world.do, lambda: 0.0)
+        link_reposts(world.store, world.do, lambda: 0.0, 1.0)
         late = world.waiting("迟到")
         lease, work = world.begin(late)
         (only,) = self.read(lease, work.targets[0], ["late"], found=1)
@@ -401,6 +402,7 @@ _NEW: dict[type, Any] = {
     UtcDateTime: datetime(2026, 1, 2, tzinfo=UTC),
     String: "x",
     Text: "x",
+    LargeBinary: b"x" * 16,
     type(events.c.detail.type): {"x": 1},
 }
 """Values for columns that have none, by type; numbers get 7."""

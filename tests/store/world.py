@@ -31,6 +31,7 @@ from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import judging, recalling, sweeps
 from tasks.jobs.context import Context, LoopSettings
 from tasks.jobs.scheduler_state import SchedulerState
+from tasks.reading.copies.copy_key import copy_key
 from tasks.reading.judge.product_match import matchable_text
 from tasks.reading.judge.verdicts import judge_page
 from tasks.scheduling import capacity
@@ -60,8 +61,8 @@ AS_LISTED = -1
 LimitsOf = Callable[[str], Limits]
 
 
-def review(key: str, body: str) -> Review:
-    return Review(key, "标题", body, "作者", "2014-03-15", START, 1.0)
+def review(key: str, body: str, author: str = "小明") -> Review:
+    return Review(key, "标题", body, author, "2014-03-15", START, 1.0)
 
 
 def hit(name: str, site: str = SITE) -> str:
@@ -314,7 +315,10 @@ class World:
             title=title,
             encoding="utf-8",
             size=1000,
-            records=records_of(origin, read, refused, verdict),
+            records=[
+                one._replace(copy_key=copy_key(one.site, one.author, one.body))
+                for one in records_of(origin, read, refused, verdict)
+            ],
             verdict=verdict,
             missing=" ".join(missing),
             **{"content_hash": "00" * 16, **values},

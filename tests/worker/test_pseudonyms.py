@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.worker.pseudonyms import PREFIX, Pseudonyms
+from tasks.reading.copies.authors import is_nobody
+from tasks.worker.pseudonyms import NOBODY_PREFIX, PREFIX, Pseudonyms
 
 KEY = "k" * 16
 names = st.text(min_size=1).filter(lambda text: text.strip())
@@ -27,6 +28,19 @@ def test_other_names_other_sites_and_other_keys_give_others():
     }
     assert len(given_ones) == 4
     assert all(one.startswith(PREFIX) and "王" not in one and "李" not in one for one in given_ones)
+
+
+@pytest.mark.parametrize("name", ["j***n", "匿名", "用户123", "李女士", "Amazon Customer"])
+def test_the_pseudonym_of_a_name_that_identifies_nobody_identifies_nobody(name):
+    given_one = Pseudonyms(KEY).of("a.cn", name)
+    assert given_one.startswith(NOBODY_PREFIX)
+    assert is_nobody(given_one)
+    assert given_one == Pseudonyms(KEY).of("a.cn", given_one) != Pseudonyms(KEY).of("a.cn", f"{name}1")
+
+
+@given(names)
+def test_a_pseudonym_identifies_somebody_if_the_name_does(name):
+    assert is_nobody(Pseudonyms(KEY).of("a.cn", name)) == is_nobody(name)
 
 
 @pytest.mark.parametrize("spelling", ["王小明 ", " 王小明", "王小明\n"])

@@ -32,6 +32,7 @@ class ImportedReview:
         url: canonical; empty if the file gives none.
         review: with the key of `review_key`.
         page: `page_of` its site, address and product as written.
+        copy_key: equal for copies; `None`: a copy of no other review.
     """
 
     product: str
@@ -40,6 +41,7 @@ class ImportedReview:
     url: str
     review: Review
     page: bytes
+    copy_key: bytes | None = None
 
 
 def page_of(site: str, url: str, written: str) -> bytes:
@@ -108,7 +110,10 @@ def save(
     repeated = are_known(tx, came)
     fresh = [(pages[one.page], one) for one, is_known in zip(came, repeated, strict=True) if not is_known]
     origins = [PageOrigin(one.url, one.site, "", None) for _, one in fresh]
-    records = [[record_of(origin, one.review)] for origin, (_, one) in zip(origins, fresh, strict=True)]
+    records = [
+        [record_of(origin, one.review, copy_key=one.copy_key)]
+        for origin, (_, one) in zip(origins, fresh, strict=True)
+    ]
     reviews.insert(tx, zip([page.id for page, _ in fresh], records, strict=True), at=at)
     more = Counter(page for page, _ in fresh)
     counts = [{"id": page.id, "reviews": page.reviews + n, "checked_at": at} for page, n in more.items()]

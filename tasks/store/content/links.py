@@ -308,10 +308,12 @@ def _take_in(tx: Transaction, one: JudgedPage) -> None:
     row = one.page.row
     at = max(tx.now, row.checked_at or row.fetched_at)
     numbers = [number for number, _ in one.taken_in]
+    copy_keys = dict(tx.rows("SELECT id, copy_key FROM reviews WHERE id IN :ids", ids=numbers))
     held = numbered_imports.take_reviews(tx, numbers) if row.attempt_id is None else []
     tx.later("DELETE FROM reviews WHERE id IN :ids", ids=numbers)
     origin = PageOrigin(row.url, row.site, row.node, row.attempt_id)
-    reviews.insert(tx, [(row.id, [record_of(origin, review) for _, review in one.taken_in])], at=at)
+    records = [record_of(origin, review, copy_key=copy_keys[number]) for number, review in one.taken_in]
+    reviews.insert(tx, [(row.id, records)], at=at)
     numbered_imports.give_back(tx, row.id, held)
     tx.later(_COUNT, id=row.id, more=len(one.taken_in), at=at)
 

@@ -1,12 +1,13 @@
 """Links of reviews that are nearly the same text as an earlier one (`tasks.jobs.repost_linking` finds them).
 
-Links never chain: each points at an original that is no repost itself. Equal texts are linked when they are stored
-(`reviews.same_as`). Of two sweeps that took the same step one is saved: the other finds that the mark has moved.
+Links never chain: each points at an original that is no repost itself. Copies are linked when they are stored
+(`reviews.same_as`), and a step links them again: two nodes may store copies at once, and an older version linked every
+equal text. Of two sweeps that took the same step one is saved: the other finds that the mark has moved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
@@ -29,46 +30,89 @@ class Link(NamedTuple):
     similarity: float
 
 
+class CopyChange(NamedTuple):
+    """The copy key of a review, and its original, if they differ from the stored ones.
+
+    Attributes:
+        was_original: it is a copy now; others may point at it.
+    """
+
+    id: int
+    copy_key: bytes | None
+    same_as: int | None
+    was_original: bool
+
+
 class Step(NamedTuple):
     """The comparison of the next reviews, to be saved.
 
     Attributes:
-        after, last_id: numbers of the last review compared before this step, and in it.
-        looked: number of reviews compared.
+        after: number of the last review compared before this step.
+        reviews: the reviews compared, as they were read: number, and original.
+        copies: those with another copy key or original than before.
         bands: rows of `review_bands` (band, review) of the texts that are originals, without crowded bands.
     """
 
     after: int
-    last_id: int
-    looked: int
+    reviews: Mapping[int, int | None]
+    copies: Sequence[CopyChange]
     links: Sequence[Link]
     bands: Sequence[tuple[int, int]]
 
 
 class ReviewText(NamedTuple):
-    """The text of a review, and the number of an earlier review with an equal text."""
+    """The text of a review, its author, and the number of the review that it is a copy of."""
 
     id: int
-    same_as: int | None
+    site: str
+    author: str
     body: str
+    copy_key: bytes | None
+    same_as: int | None
     collected_at: datetime
 
 
 def save(tx: Transaction, step: Step) -> bool:
-    """Store the links of a step; False, and nothing is stored, if the sweep has gone on or a review is gone since."""
-    named = {number for link in step.links for number in link[:2]} | {number for _, number in step.bands}
-    if (
-        not try_lock(tx, _SWEEP, _LOCK_S)
-        or mark(tx) != step.after
-        or len(tx.rows(_KEEP, ids=named)) < len(named)
-    ):
+    """Store a step; False, and nothing is stored, if the sweep has gone on or its reviews have changed since."""
+    originals = [link.original_id for link in step.links]
+    originals += [change.same_as for change in step.copies if change.same_as is not None]
+    if not try_lock(tx, _SWEEP, _LOCK_S) or mark(tx) != step.after:
         return False
-    set_mark(tx, _SWEEP, step.last_id)
+    stored = dict(tx.rows(_KEEP, ids={*step.reviews, *originals}))
+    if not stored.keys() >= set(originals) or not step.reviews.items() <= stored.items():
+        return False
+    last_id = max(step.reviews)
+    set_mark(tx, _SWEEP, last_id)
+    tx.later(
+        "DELETE FROM review_links WHERE review_id > :after AND review_id <= :last",
+        after=step.after,
+        last=last_id,
+    )
+    for change in step.copies:
+        if change.was_original:
+            _replace_original(tx, change.id, change.same_as)
+    keys = [
+        {"id": change.id, "copy_key": change.copy_key, "same_as": change.same_as} for change in step.copies
+    ]
+    tx.update("reviews", ("id",), keys)
+    for link in step.links:
+        tx.later(_REPLACE_LINKED, old=link.review_id, new=link.original_id)
     add(tx, step.links, step.bands)
     return True
 
 
-_KEEP = "SELECT id FROM reviews WHERE id IN :ids ORDER BY id FOR NO KEY UPDATE"
+def _replace_original(tx: Transaction, old: int, new: int | None) -> None:
+    """Give the reviews that point at `old`, which are compared later, its original."""
+    tx.later("UPDATE reviews SET same_as = :new WHERE same_as = :old", old=old, new=new)
+    tx.later(_REPLACE_LINKED, old=old, new=new)
+
+
+_KEEP = "SELECT id, same_as FROM reviews WHERE id IN :ids ORDER BY id FOR NO KEY UPDATE"
+_REPLACE_LINKED = """
+    UPDATE review_links
+    SET original_id = coalesce((SELECT o.original_id FROM review_links o WHERE o.review_id = :new), :new)
+    WHERE original_id = :old
+"""
 
 
 def add(tx: Transaction, links: Sequence[Link], bands: Sequence[tuple[int, int]]) -> None:
@@ -89,6 +133,14 @@ def mark(tx: Transaction) -> int:
     return get_mark(tx, _SWEEP)
 
 
+def get_compared_share(tx: Transaction) -> float:
+    """Return the share of the reviews, 0 to 1, that the sweep has compared with earlier ones."""
+    newest = tx.value("SELECT max(id) FROM reviews WHERE refused IS NULL")
+    if not newest:
+        return 1.0
+    return mark(tx) / int(newest)
+
+
 def following(tx: Transaction, after: int, most: int) -> list[ReviewText]:
     """Return the next reviews after this number, at most `most`."""
     rows = tx.records(ReviewText, _FOLLOWING, after=after, most=most)
@@ -99,7 +151,7 @@ def following(tx: Transaction, after: int, most: int) -> list[ReviewText]:
 
 
 _FOLLOWING = """
-    SELECT id, same_as, body, collected_at FROM reviews
+    SELECT id, site, author, body, copy_key, same_as, collected_at FROM reviews
     WHERE id > :after AND refused IS NULL ORDER BY id LIMIT :most
 """
 
@@ -115,6 +167,20 @@ def members(tx: Transaction, bands: Collection[int]) -> dict[int, list[int]]:
 _MEMBERS = "SELECT band, review_id FROM review_bands WHERE band IN :bands"
 
 
-def bodies(tx: Transaction, ids: Collection[int]) -> dict[int, str]:
-    """Return the texts of reviews, by their numbers."""
-    return dict(tx.rows("SELECT id, body FROM reviews WHERE id IN :ids", ids=ids))
+def get_originals(tx: Transaction, keys: Collection[bytes], upto: int) -> dict[bytes, int]:
+    """Return the original of each of these copy keys, among the reviews up to a number."""
+    return {bytes(key): number for key, number in tx.rows(_ORIGINALS, keys=keys, upto=upto)}
+
+
+_ORIGINALS = """
+    SELECT copy_key, min(id) FROM reviews
+    WHERE copy_key IN :keys AND refused IS NULL AND same_as IS NULL AND id <= :upto GROUP BY copy_key
+"""
+
+
+def get_texts(tx: Transaction, ids: Collection[int]) -> dict[int, ReviewText]:
+    """Return reviews by their numbers."""
+    return {row.id: row for row in tx.records(ReviewText, _TEXTS, ids=ids)}
+
+
+_TEXTS = "SELECT id, site, author, body, copy_key, same_as, collected_at FROM reviews WHERE id IN :ids"

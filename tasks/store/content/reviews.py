@@ -1,9 +1,10 @@
 """Records of pages, each stored once as a row of `reviews`: reviews, and records that are refused.
 
 `refused` is null for a review. Otherwise it is the reason: one of `tasks.reading.relevance.RejectReason`, or
-`wrong_product` if the page is about no product that it was found for. Only reviews are compared with each other: one
-whose text equals an earlier one is linked to it (`same_as`), never dropped. A refused record that becomes a review is
-inserted again, because exports and the sweep for reposts find new reviews by their numbers.
+`wrong_product` if the page is about no product that it was found for. Only reviews are compared with each other: a
+copy of an earlier one (an equal text, by `tasks.reading.copies.copy_key`) is linked to it (`same_as`), never dropped.
+A refused record that becomes a review is inserted again, because exports and the sweep for reposts find new reviews by
+their numbers.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Record(NamedTuple):
         published_at: a `utc_text`.
         voice, voice_probability, buyer, sentiment, voice_model: a `tasks.domain.voices.VoiceJudgement`; null: not
             judged.
+        copy_key: equal for copies (`tasks.reading.copies.copy_key`); null: a copy of no other review.
     """
 
     key: str
@@ -57,6 +59,7 @@ class Record(NamedTuple):
     node: str
     attempt_id: int | None
     text_hash: bytes
+    copy_key: bytes | None
     refused: str | None
 
 
@@ -73,7 +76,9 @@ def text_hash(body: str) -> bytes:
     return blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def record_of(origin: PageOrigin, review: Review, refused: str | None = None) -> Record:
+def record_of(
+    origin: PageOrigin, review: Review, refused: str | None = None, copy_key: bytes | None = None
+) -> Record:
     """Return the row of a record as it was read, with the reason if it is refused."""
     *texts, date, rating, variant, voice = review
     if (joined := "".join((*texts, variant))) != storable(joined):
@@ -82,7 +87,7 @@ def record_of(origin: PageOrigin, review: Review, refused: str | None = None) ->
     if rating is not None and not isfinite(rating):
         rating = None
     read = (*texts, published_at, rating, variant)
-    return Record._make((*read, *(voice or _NOT_JUDGED), *origin, text_hash(texts[_BODY]), refused))
+    return Record._make((*read, *(voice or _NOT_JUDGED), *origin, text_hash(texts[_BODY]), copy_key, refused))
 
 
 def records_of(
@@ -109,7 +114,7 @@ def judge_again(records: Iterable[Record], *, of_product: bool) -> list[Record]:
 def insert(
     tx: Transaction, pages: Iterable[tuple[int, Iterable[Record]]], *, at: datetime | None = None
 ) -> None:
-    """Insert records of pages, each review linked to the first one with its text if there is one.
+    """Insert records of pages, each review linked to the first one that it is a copy of if there is one.
 
     Args:
         pages: numbers of pages, each with its records.
@@ -123,12 +128,12 @@ def insert(
         added = (page_id, collected_at)
         for record in records:
             row = record + added
-            if record.refused is not None:
+            if record.refused is not None or record.copy_key is None:
                 rows.append(row)
-            elif record.text_hash in here:
+            elif record.copy_key in here:
                 copies.append(row)  # a statement does not find the rows that it inserts itself
             else:
-                here.add(record.text_hash)
+                here.add(record.copy_key)
                 rows.append(row)
     for some in (rows, copies):
         tx.insert("reviews", _COLUMNS, some, computed={"same_as": _FIRST})
@@ -136,7 +141,7 @@ def insert(
 
 _FIRST = """
     CASE WHEN {refused} IS NULL THEN (
-        SELECT min(id) FROM reviews WHERE text_hash = {text_hash} AND same_as IS NULL AND refused IS NULL
+        SELECT min(id) FROM reviews WHERE copy_key = {copy_key} AND same_as IS NULL AND refused IS NULL
     ) END
 """
 

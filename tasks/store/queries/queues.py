@@ -17,6 +17,7 @@ from tasks.domain.breaker import Breaker
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
+from tasks.store.content import reposts
 from tasks.store.queue import nodes, snapshot, transitions
 from tasks.store.queue.hosts import list_rests
 from tasks.store.sql.transaction import Transaction
@@ -309,7 +310,8 @@ class Totals:
 
     Attributes:
         recalls: all; of subtasks whose event log was dropped, those of their last round.
-        reposts: reviews whose text is nearly an earlier one's, among those looked at so far.
+        reposts: reviews whose text is nearly an earlier one's, among those compared so far.
+        compared: share of the reviews that the sweep for reposts has compared with earlier ones, 0 to 1.
         voices: reviews by voice or `NOT_JUDGED`, in the order of `Voice`.
     """
 
@@ -320,6 +322,7 @@ class Totals:
     recalls: int
     targets: Mapping[str, int] = field(default_factory=dict)
     reposts: int
+    compared: float = 1.0
     voices: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -329,7 +332,8 @@ def get_totals(tx: Transaction) -> Totals:
     targets = tx.rows("SELECT state, count(*) FROM targets WHERE kind = 'hit' GROUP BY state")
     n = dict(tx.rows("SELECT voice, count(*) FROM reviews WHERE refused IS NULL GROUP BY voice"))
     voices = {voice or NOT_JUDGED: n[voice] for voice in (*Voice, None) if voice in n}
-    return replace(found, targets=dict(targets), voices=voices)
+    compared = reposts.get_compared_share(tx)
+    return replace(found, targets=dict(targets), voices=voices, compared=compared)
 
 
 _TOTALS = f"""

@@ -48,13 +48,14 @@ class ReviewRow:
         provenance: "crawled" or "imported".
         source: name of the import's source; None if it was crawled.
         review: its number, which `same_as` and `near_of` name.
-        same_as: number of the first review with an equal text; None if it is that one.
-        near_of: number of an earlier review with nearly the same text, if this one (or the one it equals) is a repost.
+        same_as: number of the first review that this one is a copy of: the same text, by the same author or too long
+            for chance; None if it is no copy.
+        near_of: number of an earlier review with nearly the same text, if this one (or the one it copies) is a repost.
         found_by: words of the search that its page was first found by for this product, fewer than all of its keywords
             if that search was relaxed; None if another product's search found it.
         day: date of `published_at` in China: 2026-05-01; empty if its date could not be read.
         confidence: how surely its page was read, 0 to 1; None if it was imported, or stored by version 0.9.0.
-        similarity: how near that text is, 0 to 1 (`tasks.reading.near_duplicates`).
+        similarity: how near that text is, 0 to 1 (`tasks.reading.copies.near_duplicates`).
         variant: the reviewed variant of the product, as written (an app's version); empty if it names none.
         voice: who speaks: complaint or praise (a buyer's), question, news, company, other; None: not judged.
         voice_probability: probability of this voice, 0 to 1.
@@ -291,9 +292,7 @@ _ORIGIN = f"""
 """
 _PRODUCTS = f"SELECT p.id, p.name {_REVIEWS} WHERE r.id = :number AND p.id IS NOT NULL ORDER BY p.id"
 _EQUAL = """
-    SELECT id, site, 1.0 FROM reviews
-    WHERE text_hash = (SELECT text_hash FROM reviews WHERE id = :number) AND same_as = :number AND refused IS NULL
-    ORDER BY id LIMIT :most
+    SELECT id, site, 1.0 FROM reviews WHERE same_as = :number ORDER BY id LIMIT :most
 """
 _NEAR = """
     SELECT r.id, r.site, x.similarity FROM reviews r JOIN review_links x ON x.review_id = r.id

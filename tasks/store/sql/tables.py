@@ -450,6 +450,7 @@ page_products = _table(
 )
 
 _COPIES = text("same_as IS NOT NULL")
+_WITH_KEY = text("copy_key IS NOT NULL AND refused IS NULL")
 _REVIEWS, _REFUSED = text("refused IS NULL"), text("refused IS NOT NULL")
 _REFUSED_TEXTS = text("refused IS NOT NULL AND body <> ''")
 # Reviews, and the other records of pages (tasks.store.content.reviews).
@@ -468,7 +469,9 @@ reviews = _table(
     Column("url", Text, nullable=False),
     Column("site", String(255), nullable=False),
     Column("text_hash", LargeBinary(16), nullable=False),
-    _ref("same_as", "reviews", nullable=True),  # the first review with an equal text
+    # Equal for copies (tasks.reading.copies); null: a copy of no other review, or an old one not compared yet.
+    Column("copy_key", LargeBinary(16)),
+    _ref("same_as", "reviews", nullable=True),  # the first review with this copy_key
     _time("collected_at", nullable=False),
     Column("node", String(100), nullable=False),
     _ref("attempt_id", "attempts", nullable=True),
@@ -481,7 +484,7 @@ reviews = _table(
     # null: a review; else wrong_product, or a tasks.reading.relevance.RejectReason
     Column("refused", String(20)),
     UniqueConstraint("page_id", "key"),
-    Index(None, "text_hash", sqlite_where=_REVIEWS, postgresql_where=_REVIEWS),
+    Index(None, "copy_key", sqlite_where=_WITH_KEY, postgresql_where=_WITH_KEY),
     # Deletes a review without reading all others:
     Index(None, "same_as", sqlite_where=_COPIES, postgresql_where=_COPIES),
     # Counts voices and refusals from the index alone. Partial, as SQLite prefers an index that begins with
@@ -505,7 +508,7 @@ review_links = _table(
     Index(None, "original_id"),
 )
 
-# An index of the texts of reviews that are no reposts (tasks.reading.near_duplicates.bands).
+# An index of the texts of reviews that are no reposts (tasks.reading.copies.near_duplicates.bands).
 review_bands = _table(
     "review_bands",
     Column("band", BigInteger, primary_key=True, autoincrement=False),

@@ -139,6 +139,11 @@ WHEN r.site <> p.site
 THEN 'copy: review {id} is of {site}, {url}, "{node}", attempt {attempt_id}, at {collected_at}; page {page_id} is not'
 WHEN o.id >= r.id OR o.text_hash <> r.text_hash OR o.same_as IS NOT NULL
 THEN 'links: review {id} equals review {same_as}, which has another text, is no earlier one, or is a copy itself'
+-- Links of an older version stay until the sweep for reposts has come to them.
+WHEN r.id <= :compared AND r.refused IS NULL AND CASE WHEN r.same_as IS NOT NULL
+    THEN r.copy_key IS DISTINCT FROM o.copy_key OR r.copy_key IS NULL
+    ELSE r.id > (SELECT min(e.id) FROM reviews e WHERE e.copy_key = r.copy_key AND e.refused IS NULL) END
+THEN 'links: review {id} is linked as a copy of {same_as}: no copy by its key, or the earliest one is another'
 WHEN r.refused IS NOT NULL AND (p.reviews >= (SELECT count(*) FROM reviews c WHERE c.page_id = r.page_id)
     OR r.same_as IS NOT NULL OR EXISTS (SELECT 1 FROM reviews c WHERE c.same_as = r.id)
     OR EXISTS (SELECT 1 FROM review_links n WHERE n.review_id = r.id OR n.original_id = r.id)

@@ -122,9 +122,10 @@ def _check(tx: Transaction, counts: Mapping[str, int], bounds: Mapping[str, time
     as_of = tx.time(_LAST_SIGN)
     clock = Clock(tx)
     overdue = _find_overdue(tx, as_of, clock) if as_of is not None else {}
+    ahead = clock.latest(as_of or tx.now) + bounds["lease_ahead"]
     violations = (
         *replay(tx, clock),
-        *row_violations(tx, INVARIANTS, clock, ahead=clock.latest(as_of or tx.now) + bounds["lease_ahead"]),
+        *row_violations(tx, INVARIANTS, clock, ahead=ahead, compared=get_mark(tx, "reposts")),
         *plan_violations(tx, clock),
         *_name_violations(tx),
         *_mark_violations(tx),

@@ -83,27 +83,43 @@ def plain(text: str) -> str:
     text = text[: 4 * MOST]
     found = text.translate(_LETTERS)
     if _IN_PLACE in found:
-        found = _read(unicodedata.normalize("NFKC", text).casefold())
+        found = _letters(_select_part(text))
     return found[:MOST]
 
 
-def _read(text: str) -> str:
-    text = _URL.sub(" ", text)
+def readable(text: str) -> str:
+    """Return the letters, digits and punctuation marks of the part of a text that `plain` takes letters from."""
+    return _select_part(text[: 4 * MOST]).translate(_READABLE)
+
+
+def _select_part(text: str) -> str:
+    """Return a text in NFKC and without case; of a forward, the forwarded text."""
+    text = _URL.sub(" ", unicodedata.normalize("NFKC", text).casefold())
     if "//" in text:
         reposted = _drop_names(_REPOSTED.split(text)[-1])
-        if len(reposted) >= SHORTEST:
+        if len(_letters(reposted)) >= SHORTEST:
             return reposted
     return _drop_names(text)
 
 
 def _drop_names(text: str) -> str:
-    return _letters(_EMOTICON.sub(" ", _NAME.sub(" ", text)))
+    return _EMOTICON.sub(" ", _NAME.sub(" ", text))
 
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
+class _Readable(dict[int, str]):
+    """A table for `str.translate` that drops blanks, emoji and other signs, filled as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        found = chr(code) if unicodedata.category(chr(code))[0] in "LNP" else ""
+        self[code] = found
+        return found
+
+
+_READABLE = _Readable()
 _LETTERS = _Letters()
 
 
@@ -159,11 +175,18 @@ def signature(of: Collection[int]) -> list[int]:
     ]
 
 
-def bands(of: Collection[int]) -> list[int]:
-    """Return one key of 48 bits per band, none without shingles. Texts that share a key are candidates."""
+def bands(of: Collection[int], writer: str = "") -> list[int]:
+    """Return one key of 48 bits per band, none without shingles. Texts that share a key are candidates.
+
+    Args:
+        writer: with it, only texts of the same writer share a key.
+    """
     if not of:
         return []
     values = signature(of)
+    own = 0
+    if writer:
+        own = int.from_bytes(blake2b(writer.encode("utf-8", "surrogatepass"), digest_size=6).digest())
     a, b, c = _KEY_FACTORS
     rows = zip(values[::ROWS], values[1::ROWS], values[2::ROWS], strict=True)
-    return [(one * a + two * b + three * c) & _KEY for one, two, three in rows]
+    return [((one * a + two * b + three * c) & _KEY) ^ own for one, two, three in rows]
