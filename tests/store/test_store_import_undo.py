@@ -73,6 +73,7 @@ def bring_reviews(world, *given):
 
     def save(tx):
         number = numbered_imports.begin(tx, ImportKind.REVIEWS, "r.csv", "w", "shop")
+        numbered_imports.hold(tx, number)
         new = [
             NewProduct(name=one, keywords=(one,), sites=()) for one in dict.fromkeys(r.product for r in given)
         ]
@@ -183,8 +184,9 @@ def test_copies_and_reposts_of_removed_reviews_stand_for_themselves(world):
     number = bring_reviews(world, imported(TEXT), imported("好喝"))
     world.stored_page("光明", [review("a", TEXT), review("b", TEXT + "。谢谢")], hit("1"))
     world.pass_s(120)
-    link_reposts(world.store, world.do, lambda: 0.0)
+    link_reposts(world.store, world.do, lambda: 0.0, 1.0)
     assert len(world.rows(tables.review_links)) == 1
+    assert [row.same_as for row in world.rows(tables.reviews) if row.body == TEXT] == [None, 1]
     assert undo(world, number).reviews == 2
     rows = {row.body: row for row in world.rows(tables.reviews)}
     assert rows[TEXT].same_as is None

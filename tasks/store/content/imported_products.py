@@ -148,10 +148,11 @@ def undo(tx: Transaction, number: int, most: int) -> list[Undone]:
     if not ids:
         tx.later("DELETE FROM import_products WHERE import_id = :number", number=number)
         return []
-    # Planning claims the virtual task, a grant locks the subtask: from here on both wait, or are seen.
-    tx.rows("SELECT id FROM products WHERE id IN :ids ORDER BY id FOR UPDATE", ids=ids)
+    # In the order in which others do: a schedule begins rounds, planning claims virtual tasks, a grant locks subtasks.
+    tx.rows("SELECT id FROM schedules WHERE product_id IN :ids ORDER BY id FOR UPDATE", ids=ids)
     tx.rows("SELECT id FROM virtual_tasks WHERE product_id IN :ids ORDER BY id FOR UPDATE", ids=ids)
     transitions.lock(tx, [one for (one,) in tx.rows(_SUBTASKS, ids=ids)])
+    tx.rows("SELECT id FROM products WHERE id IN :ids ORDER BY id FOR UPDATE", ids=ids)
     found = _judge(tx, number, ids)
     for facts, undone in found:
         if undone.fate in (Fate.STOPPED, Fate.RESTORED):

@@ -1,7 +1,7 @@
 """Imports by number: each file of products or reviews that a person brings, and what it added.
 
 An import that added a row owns it, until another import has it as well and the first one is undone: then that one owns
-it. Rows that were there before the first numbered import that has them belong to nobody, and no undo removes them.
+it. Rows that are older than the first numbered import that has them have no owner, and no undo removes them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from splitter.errors import InputError
 
+from tasks.store.sql.database import wait_lock
 from tasks.store.sql.transaction import Transaction
 
 _NAMED = 5
@@ -34,10 +35,11 @@ class NumberedImport:
     Attributes:
         id: its number.
         file: its name as the person gave it; empty if they typed names.
-        source: of reviews, where they come from; None for products.
+        source: the origin of its reviews; None for products.
         begun_at, ended_at: None: it is under way, or was broken off.
         undo_begun_at, undone_at: None: it was not.
-        added, known: products, or reviews, that it added; and those that were there already.
+        added: number of products, or reviews, that were new.
+        known: number of those that were there already.
     """
 
     id: int
@@ -65,12 +67,18 @@ _BEGIN = """
 """
 
 
+def wait_turn(tx: Transaction) -> None:
+    """Wait until no other transaction imports or undoes anything: they would wait for each other's rows."""
+    wait_lock(tx, "imports")
+
+
 def hold(tx: Transaction, number: int) -> None:
-    """Keep an import from being undone until this transaction ends.
+    """Keep an import from being undone, and others from importing, until this transaction ends.
 
     Raises:
         InputError: it was undone meanwhile.
     """
+    wait_turn(tx)
     if not tx.run("UPDATE imports SET ended_at = NULL WHERE id = :id AND undo_begun_at IS NULL", id=number):
         raise InputError(f"import {number} was undone while it was under way: it ends here")
 
@@ -123,10 +131,9 @@ _LIST = f"""
 """
 
 
-def find(tx: Transaction, number: int, *, lock: bool = False) -> NumberedImport:
+def find(tx: Transaction, number: int) -> NumberedImport:
     """Return an import. Raises InputError if there is none of that number, which lists some."""
-    statement = f"SELECT {_COLUMNS} FROM imports WHERE id = :id"
-    found = tx.record(NumberedImport, f"{statement} FOR UPDATE" if lock else statement, id=number)
+    found = tx.record(NumberedImport, f"SELECT {_COLUMNS} FROM imports WHERE id = :id", id=number)
     if found is None:
         some = [f"{one.id} ({one.kind}, {one.file or 'typed'})" for one in list_imports(tx, most=_NAMED)]
         raise InputError(f"there is no import {number}; there is {', '.join(some) or 'none yet'}")

@@ -230,6 +230,15 @@ def lift_limits(tx: Transaction) -> Iterator[None]:
         driver.patient = False
 
 
+def wait_lock(tx: Transaction, name: str) -> None:
+    """Take the lock `name` until the transaction ends, after whoever has it.
+
+    With SQLite every writing transaction excludes the others already.
+    """
+    if not tx.is_sqlite:
+        tx.rows("SELECT pg_advisory_xact_lock(:key)", key=zlib.crc32(name.encode()))
+
+
 def try_lock(conn: Transaction, name: str, lock_timeout_s: float) -> bool:
     """Take the lock `name` until the transaction ends; False if another transaction has it.
 

@@ -181,6 +181,7 @@ tasks = _table(
     Index(None, "product_id"),
 )
 
+_FOLLOWS = text("parent_id IS NOT NULL")
 # The partitions of tasks: the queries of each keyword set, and those that they were divided into or relaxed to.
 task_parts = _table(
     "task_parts",
@@ -207,6 +208,8 @@ task_parts = _table(
     Column("found", BigInteger),
     Column("provenance", String(20), nullable=False, server_default=text("'unknown'")),
     UniqueConstraint("task_id", "first_chunk"),
+    # Here and in tables below: a row that others may refer to is deleted without reading all of them.
+    Index(None, "parent_id", sqlite_where=_FOLLOWS, postgresql_where=_FOLLOWS),
 )
 
 _MANUAL = text("state = 'MANUAL'")
@@ -265,6 +268,7 @@ subtasks = _table(
         postgresql_where=_MANUAL,
     ),
     Index(None, "task_id"),
+    Index(None, "parent_id", sqlite_where=_FOLLOWS, postgresql_where=_FOLLOWS),
 )
 
 queue_counts = _table(
@@ -331,6 +335,7 @@ attempts = _table(
     ),  # hash of its site's, splitter.catalog.entries
     UniqueConstraint("subtask_id", "no"),
     Index(None, "site", "node"),
+    Index(None, "product_id"),
 )
 
 _SUMMED_COUNTS = ("attempts", "failed", "silent", "offered", "tried", "collected")
@@ -346,6 +351,8 @@ result_pages = _table(
     Column("node", String(100), nullable=False),
     _time("at", nullable=False),
     Column("hits", LargeBinary, nullable=False),  # the first 8 bytes of the key of each hit, in their order
+    Index(None, "product_id"),
+    Index(None, "part_id"),
 )
 
 pair_stats = _table(
