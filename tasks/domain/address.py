@@ -18,9 +18,9 @@ MAX_URL_CHARS = 8000
 _MAX_NAME_CHARS = 253
 """Of a host name (RFC 1035, 2.3.4), in letters of any script too: one of thousands takes half a second to map."""
 
-# Scheme, host with at most a port, then printable ASCII: nothing to repair.
+# Scheme, host of at most eight short labels with at most a port, then printable ASCII: nothing to repair.
 _PLAIN = re.compile(
-    r"https?://(?:[a-z0-9][a-z0-9-]{0,62}\.){0,9}[a-z0-9][a-z0-9-]{0,62}(?::[1-9][0-9]{0,3})?(?:[/?][!-\[\]-~]*)?"
+    r"https?://[a-z0-9][a-z0-9-]{0,29}(?:\.[a-z0-9-]{1,30}){0,7}(?::[1-9][0-9]{0,3})?(?:[/?][!-\[\]-~]*)?"
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _AUTHORITY = re.compile(r"[/\\]{2}([^/\\?#]*)")
