@@ -23,7 +23,7 @@ from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.guard import check_authority
-from tasks.fetching.inflate import ACCEPT_ENCODING, inflated
+from tasks.fetching.inflate import ACCEPT_ENCODING, inflated, joined_chunks
 from tasks.fetching.multi import Multi
 from tasks.fetching.responses import headers_ended, headers_of, status_error, transfer_error
 from tasks.fetching.transfer import MAX_SENT, Transfer, Wire
@@ -271,20 +271,18 @@ class Downloader:
         return url[:cut], target, self._own_lines
 
     def _answer(self, transfer: Transfer, url: str, elapsed_s: float, *, whole: bool) -> Response:
-        limits = self._limits
         status = transfer.status()
         if not headers_ended(transfer.head_lines):
             raise FetchError(ErrorClass.CUT_OFF, f"{authority_of(url)} hung up within its headers")
         headers = headers_of(transfer.head_lines)
         body = transfer.body() if whole and status not in _REDIRECTS else b""
-        if body and (coding := headers.get("content-encoding")):
-            try:
-                body = inflated(body, coding, max_bytes=limits.inflated_bytes, max_ratio=limits.ratio)
-            except FetchError:
-                # The status alone says more than a broken body.
-                if status < 400:
-                    raise
-                body = b""
+        try:
+            body = self._decoded(body, headers)
+        except FetchError:
+            # The status alone says more than a broken body.
+            if status < 400:
+                raise
+            body = b""
         return Response(
             url=url,
             status=status,
@@ -293,6 +291,15 @@ class Downloader:
             elapsed_s=elapsed_s,
             first_byte_s=transfer.first_byte_s(),
         )
+
+    def _decoded(self, body: bytes, headers: Mapping[str, str]) -> bytes:
+        limits = self._limits
+        if body and "transfer-encoding" in headers:
+            body = joined_chunks(body, headers["transfer-encoding"])
+        if body and "content-encoding" in headers:
+            coding = headers["content-encoding"]
+            body = inflated(body, coding, max_bytes=limits.inflated_bytes, max_ratio=limits.ratio)
+        return body
 
     def _check_broken(self, transfer: Transfer, url: str, code: int, message: str, timeout_s: float) -> None:
         """Raise the error of a transfer that broke, unless its status says enough without a body."""

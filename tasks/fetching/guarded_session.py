@@ -7,12 +7,14 @@ rules of RFC 6265.
 
 from __future__ import annotations
 
+import io
 import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from http.client import HTTPResponse
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from threading import Timer
 from typing import Any, TypeVar
@@ -29,6 +31,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.fetching.guard import address_allowed, check_authority
 
 _PIECE_BYTES = 65_536
+_HEADER_BYTES = 65_536
 _AnySession = TypeVar("_AnySession", bound=requests.Session)
 
 
@@ -41,7 +44,7 @@ class SessionSettings:
         local_address: source address; None: the system's choice.
         lab: address and port every host is sent to; None: the real web.
         timeout_s: for a whole session, all its requests.
-        body_bytes: the most of one answer, decompressed.
+        body_bytes: the most of one answer, decompressed; and of all that is sent for it, besides its headers.
         trusts: true for a URL whose host may be on a private address (`HostCatalog.may_be_private`).
     """
 
@@ -114,6 +117,10 @@ class GuardedAdapter(HTTPAdapter):
         # A copy: the original is given away to TLS.
         self._sockets.append(made.dup())
 
+    def answer_bytes(self) -> int:
+        """Return the most that one answer may send, headers included."""
+        return self._settings.body_bytes + _HEADER_BYTES
+
     def close(self) -> None:
         """Close every connection."""
         self._watch.cancel()
@@ -185,12 +192,42 @@ def _refuse_special(host: str, address: str) -> None:
         raise AddressRefused(f"{host} leads to {address}, which is no public address")
 
 
+class _Counted(io.RawIOBase):
+    """Bytes of one answer as they come: chunk extensions and endless headers count like a body."""
+
+    def __init__(self, raw: io.RawIOBase, most: int) -> None:
+        self._raw = raw
+        self._most = most
+        self._left = most
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read what came. Raises FetchError if it is more than may come."""
+        count = self._raw.readinto(buffer)
+        self._left -= count or 0
+        if self._left < 0:
+            raise FetchError(ErrorClass.TOO_LARGE, f"more than {self._most:,} bytes")
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
 class _Judged:
-    """A connection that its adapter judges before it is used."""
+    """A connection that its adapter judges before it is used, and whose answers are counted."""
 
     def __init__(self, *arguments: Any, adapter: GuardedAdapter, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._adapter = adapter
+        self.response_class = self._counted
+
+    def _counted(self, made: socket.socket, *arguments: Any, **options: Any) -> HTTPResponse:
+        answer = HTTPResponse(made, *arguments, **options)
+        answer.fp = io.BufferedReader(_Counted(answer.fp.detach(), self._adapter.answer_bytes()))
+        return answer
 
     def _new_conn(self) -> socket.socket:
         host: str = self._dns_host  # type: ignore[attr-defined]
@@ -204,11 +241,11 @@ class _Judged:
         return made
 
 
-class _JudgedHTTP(_Judged, HTTPConnection):
+class _JudgedHTTP(_Judged, HTTPConnection):  # type: ignore[misc]
     pass
 
 
-class _JudgedHTTPS(_Judged, HTTPSConnection):
+class _JudgedHTTPS(_Judged, HTTPSConnection):  # type: ignore[misc]
     pass
 
 

@@ -1,10 +1,12 @@
-"""Content codings taken off a body, within hard limits (decompression bombs).
+"""Codings taken off a body, within hard limits (decompression bombs, chunk extensions).
 
-Not left to libcurl: it limits what is sent, not what comes out of it, and its wheels know no zstd.
+Not left to libcurl: it limits what is sent, not what comes out of it, its wheels know no zstd, and it does not count
+what chunks carry besides their data.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable
 
@@ -31,6 +33,10 @@ _ZSTD_OUT_BYTES = 32_768
 _RATIO_FROM_BYTES = 262_144
 _BROKEN = (zlib.error, brotli.error, zstandard.ZstdError)
 
+_MOST_CHUNKS = 32_768
+# Size, extensions; libcurl has checked the form.
+_CHUNK = re.compile(rb"([0-9A-Fa-f]+)[^\n]*\n")
+
 _Member = tuple[bytes, bytes, bool]
 """The output of a gzip member, a zstd frame or a whole body; the data after it; whether its end was seen."""
 
@@ -44,6 +50,35 @@ def unpacked(body: bytes) -> bytes:
     if not body.startswith(_MAGIC["gzip"]):
         return body
     return inflated(body, "gzip", max_bytes=_MOST_UNPACKED, max_ratio=_MOST_RATIO)
+
+
+def joined_chunks(body: bytes, transfer_encoding: str) -> bytes:
+    """Return the data of a whole body that came in chunks (RFC 9112, 7.1).
+
+    Raises:
+        FetchError: TOO_LARGE for very many chunks; BAD_CONTENT for another Transfer-Encoding, as none was asked for.
+    """
+    coding = transfer_encoding.strip().lower()
+    if coding == "identity":
+        return body
+    if coding != "chunked":
+        raise FetchError(ErrorClass.BAD_CONTENT, f"transfer encoding {coding[:80]!r} was not asked for")
+    pieces: list[bytes] = []
+    place = 0
+    while True:
+        head = _CHUNK.match(body, place)
+        if head is None:
+            break
+        size = int(head[1], 16)
+        if size == 0:
+            break
+        if len(pieces) == _MOST_CHUNKS:
+            raise FetchError(ErrorClass.TOO_LARGE, f"the body has over {_MOST_CHUNKS} chunks")
+        start = head.end()
+        pieces.append(body[start : start + size])
+        # A line break ends the data.
+        place = body.find(b"\n", start + size) + 1
+    return b"".join(pieces)
 
 
 def inflated(body: bytes, content_encoding: str, *, max_bytes: int, max_ratio: float) -> bytes:

@@ -106,7 +106,7 @@ class Transfer:
         return self._body.tell() + len(self.head_lines)
 
     def body(self) -> bytes:
-        """The body received so far, as sent."""
+        """The body received so far, as sent: in its chunks, if it has any."""
         return self._body.getvalue()
 
     def status(self) -> int:
@@ -142,6 +142,8 @@ class Transfer:
         setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
         # HTTP/2 would put requests we space out on one connection and save nothing: hosts are asked one by one.
         setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
+        # Chunks come as they are sent: of a body decoded here, libcurl would not count the extensions of its chunks.
+        setopt(pycurl.HTTP_TRANSFER_DECODING, 0)
         setopt(pycurl.MAXFILESIZE_LARGE, wire.max_body_bytes)
         setopt(pycurl.BUFFERSIZE, _BUFFER_BYTES)
         setopt(pycurl.DNS_CACHE_TIMEOUT, _DNS_CACHE_S)

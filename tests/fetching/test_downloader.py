@@ -253,6 +253,81 @@ def test_endless_body_is_cut_at_the_limit():
     assert failure(handler).error is ErrorClass.TOO_LARGE
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "body"),
+    [
+        (b"5\r\nhello\r\n0\r\n\r\n", b"hello"),
+        (b'5;ext=1\r\nhello\r\n003 ; a="b"\r\n\r\n!\r\n0;x\r\n\r\n', b"hello\r\n!"),
+        (b"A\r\n0\r\n\r\n12345\r\n0\r\nX-Trailer: 1\r\n\r\n", b"0\r\n\r\n12345"),
+        (b"0\r\n\r\n", b""),
+        (b"1\r\nx\r\n" * 2000 + b"0\r\n\r\n", b"x" * 2000),
+    ],
+)
+def test_a_body_in_chunks_is_their_data(sent, body):
+    """Asked for twice over one connection: the end of the first answer is where libcurl saw it."""
+
+    async def run() -> tuple[bytes, bytes, int]:
+        async with lab(serve(CHUNKED + sent)) as (downloader, server):
+            first, second = [(await downloader.fetch(f"http://example.cn/{n}")).body for n in range(2)]
+            return first, second, server.connections
+
+    assert asyncio.run(run()) == (body, body, 1)
+
+
+def test_a_packed_body_in_chunks_is_unpacked():
+    page = packed(b"hello")
+    chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(page), page)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: Chunked\r\n\r\n"
+    assert fetch(serve(head + chunks)).body == b"hello"
+
+
+def test_another_transfer_encoding_was_not_asked_for():
+    async def handler(head, writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n" + packed(b"hello"))
+        writer.close()
+
+    assert failure(handler).error is ErrorClass.BAD_CONTENT
+
+
+ENDLESS = {
+    "extensions": [b"1;" + b"x" * 1000 + b"\r\na\r\n"],
+    "one extension": [b"1;", b"x" * 1000],
+    "zeros": [b"", b"0" * 1000],
+    "tiny chunks": [b"1\r\na\r\n" * 100],
+    "trailers": [b"0\r\n", b"X: " + b"x" * 1000 + b"\r\n"],
+    "one trailer": [b"0\r\nX: ", b"x" * 1000],
+}
+
+
+def endless(*parts: bytes):
+    """A handler that sends the last part for ever, up to 20 MB; `sent` counts the bytes."""
+    sent = [0]
+
+    async def handler(head: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED + b"".join(parts[:-1]))
+        while sent[0] < 20_000_000:
+            writer.write(parts[-1])
+            sent[0] += len(parts[-1])
+            await writer.drain()
+
+    return handler, sent
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_whatever_comes_beside_a_body_counts(kind):
+    handler, sent = endless(*ENDLESS[kind])
+    assert failure(handler).error in (ErrorClass.TOO_LARGE, ErrorClass.CUT_OFF)
+    assert sent[0] < 10_000_000  # what fits into the buffers of a socket
+
+
+def test_very_many_chunks_are_no_page():
+    sent = b"1\r\na\r\n" * 40_000 + b"0\r\n\r\n"
+    assert failure(serve(CHUNKED + sent), limits=small(body_bytes=1_000_000)).error is ErrorClass.TOO_LARGE
+
+
 def test_body_shorter_than_announced_is_cut_off():
     async def handler(head, writer):
         writer.write(answer(b"half", length=8))
