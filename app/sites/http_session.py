@@ -1,24 +1,19 @@
-"""One page fetched as a person would with a browser, for `sites try`, `sites check` and `failed show --refetch`."""
+"""One page fetched by the crawl's own downloader: for `sites try`, `sites check` and `failed show --refetch`."""
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-import requests
-
 from splitter.errors import ReviewloopError
-from tasks.domain.address import authority_of, joined, sendable
-from tasks.domain.failures import ErrorClass, FetchError
-from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
+from tasks.domain.address import sendable
+from tasks.domain.failures import FetchError
+from tasks.domain.pages import Response
+from tasks.fetching.downloader import Downloader, nothing
 from tasks.worker.settings import CrawlSettings
-
-_MOST_BYTES = 5_000_000
-_MOST_REDIRECTS = 5
-_REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class AskFailed(ReviewloopError):
@@ -54,49 +49,59 @@ def ask(
     settings: CrawlSettings,
     *,
     headers: Mapping[str, str] | None = None,
-    trusts: Callable[[str], bool] = lambda _url: False,
+    trusts: Callable[[str], bool] = nothing,
 ) -> Answer:
     """Fetch a page through its redirects; a response of any status is an answer.
 
     Args:
         headers: sent besides our own, to the host of `url` only.
-        trusts: true for a URL whose host may be on a private address (`HostCatalog.may_be_private`).
+        trusts: true for a URL whose host may be on a private address (`HostCatalog.is_private`). It is asked about
+            `url` alone: no redirect leads to a private address.
 
     Raises:
         AskFailed: there is none.
     """
-    began_s = time.monotonic()
-    asked: list[str] = []
-    way = SessionSettings(
-        user_agent=settings.user_agent,
-        lab=settings.lab,
-        timeout_s=settings.request_timeout_s,
-        body_bytes=_MOST_BYTES,
-        trusts=trusts,
-    )
     try:
-        with closing(GuardedAdapter(way)) as adapter:
-            session = guarded(requests.Session(), adapter, settings.user_agent)
-            url = sendable(url)
-            first = authority_of(url)
-            while True:
-                extra = headers if authority_of(url) == first else None
-                response = session.get(url, headers=extra, allow_redirects=False)
-                if response.status_code not in _REDIRECTS or "location" not in response.headers:
-                    break
-                asked.append(url)
-                url = joined(url, response.headers["location"])
-                if url in asked or len(asked) > _MOST_REDIRECTS:
-                    raise FetchError(ErrorClass.REDIRECTS, f"{len(asked)} redirects, the last one to {url}")
+        return asyncio.run(_ask(url, settings, headers, trusts))
     except FetchError as error:
         raise AskFailed(str(error)) from error
-    except (requests.RequestException, OSError) as error:
-        raise AskFailed(f"{url}: {cause_of(error)}") from error
+
+
+async def _ask(
+    url: str, settings: CrawlSettings, headers: Mapping[str, str] | None, trusts: Callable[[str], bool]
+) -> Answer:
+    first = sendable(url)
+    asked: list[str] = []
+
+    async def note_request(address: str) -> None:
+        asked.append(address)
+
+    # A person names the first address; where it leads is the host's choice.
+    is_first_trusted = trusts(first)
+    async with Downloader(
+        user_agent=settings.user_agent, clock=lambda: datetime.now(UTC), lab=settings.lab
+    ) as downloader:
+        try:
+            response = await downloader.fetch(
+                first,
+                timeout_s=settings.request_timeout_s,
+                headers=headers,
+                before_request=note_request,
+                trusts=lambda address: is_first_trusted and address == first,
+            )
+        except FetchError as error:
+            if error.response is None:
+                raise
+            response = error.response
+    return _answer(response, tuple(asked[:-1]))
+
+
+def _answer(response: Response, redirects: tuple[str, ...]) -> Answer:
     return Answer(
-        url=url,
-        status=response.status_code,
-        headers={name.lower(): value for name, value in response.headers.items()},
-        body=response.content,
-        redirects=tuple(asked),
-        elapsed_s=time.monotonic() - began_s,
+        url=response.url,
+        status=response.status,
+        headers=response.headers,
+        body=response.body,
+        redirects=redirects,
+        elapsed_s=response.elapsed_s,
     )

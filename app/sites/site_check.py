@@ -6,7 +6,6 @@ in a given time.
 
 from __future__ import annotations
 
-import socket
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,14 +14,13 @@ from datetime import UTC, datetime
 from typing import Protocol
 from urllib.parse import urldefrag, urlsplit
 
-from requests import Timeout
-
 from app.sites.http_session import Answer, AskFailed
 from splitter.catalog.model import Catalog, Engine
 from splitter.urls import search_url
 from tasks.domain.failures import ErrorClass, FetchError, error_class
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.inflate import unpacked
+from tasks.fetching.responses import NameUnknown
 from tasks.fetching.robots import RobotsRules
 from tasks.reading.decode import decode
 from tasks.reading.interstitials import check_blocked
@@ -225,27 +223,17 @@ def offline(answers: Sequence[SiteAnswer]) -> bool:
 
 
 def _unanswered(one: SiteAnswer, error: AskFailed) -> SiteAnswer:
-    http, verdict = "no connection", "no answer"
-    causes = _causes(error)
-    if any(isinstance(cause, socket.gaierror) for cause in causes):
-        http, verdict = "no such name", "gone"
-    elif any(isinstance(cause, Timeout | TimeoutError) or _timed_out(cause) for cause in causes):
+    cause = error.__cause__
+    http = "no connection"
+    verdict = "no answer"
+    if isinstance(cause, NameUnknown):
+        http = "no such name"
+        verdict = "gone"
+    elif isinstance(cause, FetchError) and cause.error is ErrorClass.TIMEOUT:
         http = "no answer in time"
-    elif any(isinstance(cause, FetchError) for cause in causes):
+    elif isinstance(cause, FetchError) and not cause.error.facts.is_lost:
         http = "refused here"
     return replace(one, http=http, verdict=verdict, why=str(error))
-
-
-def _timed_out(cause: BaseException) -> bool:
-    return isinstance(cause, FetchError) and cause.error is ErrorClass.TIMEOUT
-
-
-def _causes(error: BaseException | None) -> list[BaseException]:
-    causes: list[BaseException] = []
-    while error is not None and error not in causes:
-        causes.append(error)
-        error = error.__cause__ or error.__context__
-    return causes
 
 
 def _moved(asked: str, answered: str) -> str:

@@ -100,6 +100,9 @@ class GuardedAdapter(HTTPAdapter):
         response = super().send(self._towards_lab(request, url), stream=True, timeout=self._remaining_s())
         extract_cookies_to_jar(self.jar, request, response.raw)  # type: ignore[no-untyped-call]
         response.url, response.request = url, request
+        # requests reads headers as Latin-1; the crawl keeps their bytes (`responses.headers_of`).
+        for name, value in response.headers.items():
+            response.headers[name] = value.encode("latin-1", "replace").decode("utf-8", "surrogateescape")
         self._read(response)
         self._remaining_s()  # headers that were broken off look like an answer
         return response

@@ -20,7 +20,6 @@ _E_TOO_LARGE = 100
 _NO_CONNECTION = frozenset(
     {
         pycurl.E_COULDNT_RESOLVE_PROXY,
-        pycurl.E_COULDNT_RESOLVE_HOST,
         pycurl.E_COULDNT_CONNECT,
         pycurl.E_INTERFACE_FAILED,
         pycurl.E_SSL_CONNECT_ERROR,
@@ -31,6 +30,10 @@ _NO_CONNECTION = frozenset(
 )
 _TOO_LARGE = frozenset({pycurl.E_FILESIZE_EXCEEDED, _E_TOO_LARGE})
 _NO_HTTP = frozenset({pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_REPLY})
+
+
+class NameUnknown(FetchError):
+    """The host's name leads to no address."""
 
 
 def headers_ended(lines: list[bytes]) -> bool:
@@ -96,6 +99,8 @@ def transfer_error(code: int, message: str, host: str, timeout_s: float, *, begu
         return FetchError(
             ErrorClass.TIMEOUT, f"no whole answer of {host} in time (at most {timeout_s:g} s): {said}"
         )
+    if code == pycurl.E_COULDNT_RESOLVE_HOST:
+        return NameUnknown(ErrorClass.CONNECT, f"no connection to {host}: {said}")
     if code in _NO_CONNECTION:
         return FetchError(ErrorClass.CONNECT, f"no connection to {host}: {said}")
     if code == pycurl.E_GOT_NOTHING and not begun:

@@ -7,11 +7,12 @@ import socket
 from collections.abc import Mapping
 
 import pytest
-from requests import ConnectTimeout
 
 from app.sites.http_session import Answer, AskFailed
 from app.sites.site_check import SiteCheck, offline
 from splitter.catalog.load import parse_catalog
+from tasks.domain.failures import ErrorClass, FetchError
+from tasks.fetching.responses import NameUnknown
 
 CATALOG = parse_catalog(
     """\
@@ -39,14 +40,13 @@ ALLOW = "User-agent: *\nDisallow: /private\n"
 
 def no_such_name() -> AskFailed:
     error = AskFailed("no address")
-    error.__cause__ = OSError("wrapped")
-    error.__cause__.__context__ = socket.gaierror(-2, "Name or service not known")
+    error.__cause__ = NameUnknown(ErrorClass.CONNECT, "no address")
     return error
 
 
 def in_no_time() -> AskFailed:
     error = AskFailed("too slow")
-    error.__cause__ = ConnectTimeout("too slow")
+    error.__cause__ = FetchError(ErrorClass.TIMEOUT, "too slow")
     return error
 
 

@@ -193,6 +193,36 @@ def test_too_much_is_too_much():
         browser.get("http://a.com/")
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"Transfer-Encoding: chunked\r\n\r\n" + b"1;" + b"x" * 300_000,
+        b"Transfer-Encoding: chunked\r\n\r\n" + b"1;%b\r\na\r\n" % (b"x" * 1000) * 300,
+        b"Transfer-Encoding: chunked\r\n\r\n" + b"0" * 300_000,
+    ],
+    ids=["one extension", "extensions", "zeros"],
+)
+def test_whatever_comes_beside_a_body_counts(sent):
+    # The end that would make it an answer never comes.
+    with (
+        serving(b"HTTP/1.1 200 OK\r\n" + sent) as (lab, _),
+        session(lab, body_bytes=1000) as browser,
+        pytest.raises(SignInBroken, match="too_large: more than 66,536 bytes"),
+    ):
+        browser.get("http://a.com/")
+
+
+@pytest.mark.parametrize(("encoding", "path"), [("utf-8", "%E5%A5%B6"), ("gbk", "%C4%CC")])
+def test_the_bytes_of_a_redirect_are_kept(encoding, path):
+    to = b"HTTP/1.1 302 Found\r\nLocation: /\xff\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    with (
+        serving(to.replace(b"\xff", "奶".encode(encoding)), http("x")) as (lab, asked),
+        session(lab) as browser,
+    ):
+        browser.get("http://a.com/")
+    assert asked[1][1].startswith(f"GET /{path} ")
+
+
 def test_redirects_end():
     with serving(*[moved(f"/{n}") for n in range(11)]) as (lab, asked), session(lab) as browser:
         with pytest.raises(SignInBroken, match="more than 10 redirects"):
