@@ -35,7 +35,7 @@ _BROKEN = (zlib.error, brotli.error, zstandard.ZstdError)
 
 _MOST_CHUNKS = 32_768
 # Size, extensions; libcurl has checked the form.
-_CHUNK = re.compile(rb"([0-9A-Fa-f]+)[^\n]*\n")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]++)[^\n]*+\n")
 
 _Member = tuple[bytes, bytes, bool]
 """The output of a gzip member, a zstd frame or a whole body; the data after it; whether its end was seen."""
