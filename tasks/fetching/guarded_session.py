@@ -195,7 +195,7 @@ def _refuse_special(host: str, address: str) -> None:
         raise AddressRefused(f"{host} leads to {address}, which is no public address")
 
 
-class _Counted(io.RawIOBase):
+class _LimitedAnswer(io.RawIOBase):
     """Bytes of one answer as they come: chunk extensions and endless headers count like a body."""
 
     def __init__(self, raw: io.RawIOBase, most: int) -> None:
@@ -229,7 +229,7 @@ class _Judged:
 
     def _counted(self, made: socket.socket, *arguments: Any, **options: Any) -> HTTPResponse:
         answer = HTTPResponse(made, *arguments, **options)
-        answer.fp = io.BufferedReader(_Counted(answer.fp.detach(), self._adapter.answer_bytes()))
+        answer.fp = io.BufferedReader(_LimitedAnswer(answer.fp.detach(), self._adapter.answer_bytes()))
         return answer
 
     def _new_conn(self) -> socket.socket:
