@@ -121,10 +121,38 @@ def test_reviews_with_ids_are_known_by_them(world):
 def test_reviews_without_ids_are_known_by_their_text_wherever_they_stand_now(world):
     crawl(world, ("#0", "x"), ("#1", "y"))
     save_again(world, ("#0", "new"), ("#1", "x"), ("#2", "y"), ("#3", "new"))
-    assert [body for _, body in stored(world)] == ["x", "y", "new"]
+    assert [body for _, body in stored(world)] == ["x", "y", "new", "new"]
     save_again(world, ("#0", "newer"), ("#1", "new"), ("#2", "x"), product="乙", content_hash="2")
-    assert [body for _, body in stored(world)] == ["x", "y", "new", "newer"]
-    assert world.rows(page_table)[0].reviews == 4
+    assert [body for _, body in stored(world)] == ["x", "y", "new", "new", "newer"]
+    assert world.rows(page_table)[0].reviews == 5
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "added"),
+    [
+        (["小明", "李雷"], ["小红", "小明", "李雷"], ["小红"]),
+        (["小明", "李雷"], ["小红", "小刚"], []),  # changed names, or a list that shows the newest
+        (["小明"], ["李雷"], []),
+        (["小明"], ["", "小明"], [""]),
+        (["", ""], ["", "", ""], [""]),
+        (["j***n", "j***n"], ["j***n"], []),
+        (["小明"], ["小明", "小明"], ["小明"]),
+        ([], ["小明", "", ""], ["小明", "", ""]),
+    ],
+)
+def test_a_stock_phrase_of_a_further_buyer_is_a_further_review(world, before, now, added):
+    """Records without ids on a page that is read again, each with the same text."""
+
+    def read(authors):
+        return [review("a", "别的"), *(review(f"#{n}", "好评", author) for n, author in enumerate(authors))]
+
+    lease, _ = world.stored_page("甲", read(before), refresh=REFRESH, etag='"v1"')
+    world.close(lease, Counters(offered=1, tried=1, collected=1))
+    lease, hits = crawl_again(world)
+    world.save(lease, hits.todo[0], read(now), content_hash="1")
+    authors = [row.author for row in world.rows(reviews) if row.body == "好评"]
+    assert authors == before + added
+    assert world.rows(page_table)[0].reviews == 1 + len(authors)
 
 
 def test_new_reviews_are_linked_to_equal_texts_there_and_elsewhere(world):

@@ -9,9 +9,11 @@ their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
+from itertools import count
 from math import isfinite
 from typing import NamedTuple
 
@@ -146,43 +148,81 @@ _FIRST = """
 """
 
 
-def list_texts(tx: Transaction, page_ids: Collection[int]) -> dict[int, dict[str, bytes]]:
-    """Return the hash of the text of each review of pages, by page and key."""
-    found: dict[int, dict[str, bytes]] = {page_id: {} for page_id in page_ids}
-    for page_id, key, digest in tx.rows(_TEXTS, pages=page_ids):
-        found[page_id][key] = bytes(digest)
+class StoredText(NamedTuple):
+    """The hash of the text of a stored review, and its copy key."""
+
+    text_hash: bytes
+    copy_key: bytes | None
+
+
+def list_texts(tx: Transaction, page_ids: Collection[int]) -> dict[int, dict[str, StoredText]]:
+    """Return the text of each review of pages, by page and key."""
+    found: dict[int, dict[str, StoredText]] = {page_id: {} for page_id in page_ids}
+    for page_id, key, digest, copy_key in tx.rows(_TEXTS, pages=page_ids):
+        found[page_id][key] = StoredText(bytes(digest), None if copy_key is None else bytes(copy_key))
     return found
 
 
-_TEXTS = "SELECT page_id, key, text_hash FROM reviews WHERE page_id IN :pages AND refused IS NULL"
+_TEXTS = "SELECT page_id, key, text_hash, copy_key FROM reviews WHERE page_id IN :pages AND refused IS NULL"
 
 
 def save_again(
-    tx: Transaction, at: datetime, page_id: int, records: Sequence[Record], known: dict[str, bytes]
+    tx: Transaction, at: datetime, page_id: int, records: Sequence[Record], known: dict[str, StoredText]
 ) -> int:
     """Store the records of one page that was read again: new reviews, and refused records in place of earlier ones.
 
-    A record without an id on its page is identified by its text: its place changes when others come before it.
+    The place of a record without an id on its page changes when others come before it. So such records are identified
+    by their texts: if the page has a text more often than before, the others are new, those of other authors first.
 
     Args:
-        known: hashes of the texts of the page's reviews, by key; new ones are added.
+        known: texts of the page's reviews, by key; new ones are added.
 
     Returns:
         The number of new reviews.
     """
     tx.later("DELETE FROM reviews WHERE page_id = :page AND refused IS NOT NULL", page=page_id)
-    keys, texts = set(known), set(known.values())
-    added: list[Record] = []
-    for record in sorted(records, key=lambda one: one.refused is not None):
-        key, has_place = record.key, record.key.startswith("#")
-        if record.refused is None and (record.text_hash in texts if has_place else key in keys):
-            continue
-        if has_place or key in keys:
+    added: dict[str, Record] = {}
+    for record in _list_new(records, known):
+        key = record.key
+        if key.startswith("#") or key in known or key in added:
+            key = _next_key(record.text_hash, known.keys() | added.keys())
+        added[key] = record._replace(key=key)
+    refused: dict[str, Record] = {}
+    for record in records:
+        key = record.key
+        if key.startswith("#") or key in known or key in added:
             key = f"#{record.text_hash.hex()[:16]}"
-        if key not in keys:
-            keys.add(key)
-            added.append(record._replace(key=key))
-    insert(tx, [(page_id, added)], at=at)
-    new = {record.key: record.text_hash for record in added if record.refused is None}
-    known.update(new)
-    return len(new)
+        if record.refused is not None and key not in known and key not in added:
+            refused.setdefault(key, record._replace(key=key))
+    insert(tx, [(page_id, [*added.values(), *refused.values()])], at=at)
+    known.update({key: StoredText(one.text_hash, one.copy_key) for key, one in added.items()})
+    return len(added)
+
+
+def _list_new(records: Iterable[Record], known: Mapping[str, StoredText]) -> list[Record]:
+    """Return the reviews of a page that are not stored yet."""
+    times = Counter(one.text_hash for one in known.values())
+    copy_keys = {one.copy_key for one in known.values() if one.copy_key is not None}
+    with_id: dict[str, Record] = {}
+    same_text: dict[bytes, list[Record]] = defaultdict(list)
+    for record in records:
+        if record.refused is not None:
+            continue
+        if record.key.startswith("#"):
+            same_text[record.text_hash].append(record)
+        elif record.key not in known:
+            with_id.setdefault(record.key, record)
+    new = list(with_id.values())
+    for text, found in same_text.items():
+        found.sort(key=lambda one: one.copy_key in copy_keys)
+        new += found[: max(0, len(found) - times[text])]
+    return new
+
+
+def _next_key(text: bytes, taken: Collection[str]) -> str:
+    """Return a key for a further review with this text on its page."""
+    first = f"#{text.hex()[:16]}"
+    if first not in taken:
+        return first
+    further = (f"{first} {n}" for n in count(2))
+    return next(key for key in further if key not in taken)
