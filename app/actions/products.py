@@ -51,7 +51,6 @@ def new_product(
     pages: int | None = None,
     recrawl: timedelta | None = None,
     sites: tuple[str, ...] | None = None,
-    line: int | None = None,
 ) -> NewProduct:
     """Split a name into its keywords. Raises InputError for a name or alias that gives no query."""
     for text in (name, *aliases, *keywords):
@@ -69,7 +68,6 @@ def new_product(
         recrawl_every=recrawl,
         category=query.category,
         sites=sites,
-        line=line,
     )
 
 

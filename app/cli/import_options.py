@@ -44,7 +44,7 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
 def column_options(fields: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options that say what columns of a file hold; the command gets them as `columns`."""
 
-    def added(command: Callable[..., None]) -> Callable[..., None]:
+    def add_options(command: Callable[..., None]) -> Callable[..., None]:
         @click.option(
             "--map",
             "maps",
@@ -62,7 +62,7 @@ def column_options(fields: Sequence[str]) -> Callable[[Callable[..., None]], Cal
 
         return chosen
 
-    return added
+    return add_options
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def say_columns(origin: str, found: FoundTable | None, columns: Mapping[str, str
     say(f"{origin}: {where}{', '.join(f'{field} from {column}' for field, column in columns.items())}", "dim")
 
 
-def ignored_documents(ignored: Sequence[IgnoredColumn]) -> list[dict[str, object]]:
+def print_ignored(ignored: Sequence[IgnoredColumn]) -> list[dict[str, object]]:
     """Print a line for each column with cells that were not understood, and return the columns as JSON."""
     for one in ignored:
         say(str(one), "yellow")

@@ -16,7 +16,7 @@ from app.actions.product_actions import Added
 from app.actions.products import MOST_PAGES, named_products, period
 from app.cli.import_options import (
     column_options,
-    ignored_documents,
+    print_ignored,
     rereadable,
     say_columns,
     store_or_none,
@@ -195,7 +195,7 @@ def import_(
         raise InputError(
             f"{origin} holds no product: write one name a line (in a table: into the column name)"
         )
-    ignored = ignored_documents(rows.ignored.list_columns())
+    ignored = print_ignored(rows.ignored.list_columns())
     more = table_document(found, found.unused) | {
         "columns": found.columns,
         "ignored": ignored,

@@ -12,7 +12,7 @@ import click
 
 from app.cli.import_options import (
     column_options,
-    ignored_documents,
+    print_ignored,
     rereadable,
     say_columns,
     store_or_none,
@@ -129,7 +129,7 @@ def import_(
             saving.end()
     document = {"number": saving.number} | _document(done, names, fields, from_, dry_run=dry_run)
     document |= table_document(read.found, fields.unused(read.columns, columns))
-    document["ignored"] = ignored_documents(checks.ignored.list_columns())
+    document["ignored"] = print_ignored(checks.ignored.list_columns())
     _finish(done, names, document, dry_run=dry_run, as_json=as_json)
 
 

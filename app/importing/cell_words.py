@@ -1,10 +1,10 @@
-"""What the readers of cells share: one way of writing, marks that mean nothing, numbers in Chinese."""
+"""Parts that the readers of cells share: one way of writing, marks of an empty cell, numbers in Chinese."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -13,6 +13,7 @@ import yaml
 
 from app.files.visible_text import visible
 
+_REMEMBERED = 10_000
 _LONGEST = 200
 """Number of characters of a cell that are read."""
 _DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
@@ -22,19 +23,19 @@ _NUMERAL = re.compile(r"([一两二三四五六七八九]?)十([一二三四五�
 
 def words_of(name: str) -> frozenset[str]:
     """Return the words of an entry of ``cell_words.yaml``."""
-    return frozenset(_known()[name].split())
+    return frozenset(_load()[name].split())
 
 
 def meanings_of(name: str) -> dict[str, Any]:
     """Return the values of an entry of ``cell_words.yaml`` by the words for them."""
-    return {word: value for value, words in _known()[name].items() for word in words.split()}
+    return {word: value for value, words in _load()[name].items() for word in words.split()}
 
 
 @cache
-def _known() -> Mapping[str, Any]:
+def _load() -> Mapping[str, Any]:
     text = Path(__file__).with_name("cell_words.yaml").read_text("utf-8")
-    known: Mapping[str, Any] = yaml.safe_load(text)
-    return known
+    words: Mapping[str, Any] = yaml.safe_load(text)
+    return words
 
 
 _NOTHING = words_of("nothing")
@@ -49,13 +50,14 @@ def plain_cell(text: str, longest: int = _LONGEST) -> str:
     return visible(normalize("NFKC", text[:longest])).casefold()
 
 
+@lru_cache(_REMEMBERED)
 def is_nothing(text: str) -> bool:
-    """Return True for a cell with which people say that there is nothing: -, /, N/A, 无."""
+    """Return True for an empty cell, also one that holds a word or a mark for it: -, /, N/A, 无."""
     return is_dash(text) or plain_cell(text) in _NOTHING
 
 
 def is_dash(text: str) -> bool:
-    """Return True for an empty cell, and for a stroke that people put into one."""
+    """Return True for an empty cell, also one that holds a stroke."""
     return not plain_cell(text).strip("-—–−_/\\.·~*、,")
 
 

@@ -1,10 +1,11 @@
-"""Which column of a file holds which field: by the words in the header, and as a person says."""
+"""Finds the column of each field of a file: by the words in the header, and by the choice of a person."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from unicodedata import normalize
 
@@ -17,6 +18,7 @@ from splitter.errors import InputError
 _NAMED = 30
 _REMARK = re.compile(r"[(\[【〔<][^()\[\]【】〔〕<>]*+[)\]】〕>]$")
 _MARKS = re.compile(r"[\s_\-*:：·•、。!?？“”\"'《》「」#]+")
+_TWO_SCRIPTS = re.compile(r"([^\x00-\x7f]{1,20}) ([A-Za-z _.-]{1,30})")
 _PARTS = re.compile(r"[/\\|、,;&]+")
 _LETTERS = list(COLUMNS)
 
@@ -28,17 +30,28 @@ FieldPlaces = Mapping[str, int]
 
 def column_words(name: str) -> Words:
     """Return the names of columns that an import knows: `products` or `reviews` of ``column_words.yaml``."""
-    text = Path(__file__).with_name("column_words.yaml").read_text("utf-8")
-    known = yaml.safe_load(text)
     return {
         field: {word: rank for rank, word in reversed(list(enumerate(words.split())))}
-        for field, words in known[name].items()
+        for field, words in _load()[name].items()
     }
+
+
+@cache
+def _load() -> Mapping[str, Mapping[str, str]]:
+    text = Path(__file__).with_name("column_words.yaml").read_text("utf-8")
+    known: Mapping[str, Mapping[str, str]] = yaml.safe_load(text)
+    return known
+
+
+@cache
+def _synonyms() -> list[frozenset[str]]:
+    """Return the names of each field. Two names in one header say the same only if one field has both."""
+    return [frozenset(words.split()) for fields in _load().values() for words in fields.values()]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """What a person said of the columns of a file.
+    """A person's choice of columns of a file.
 
     Attributes:
         mapping: field to column, by its name or letter; an empty column leaves the field out.
@@ -87,7 +100,7 @@ def _find_letter(names: Sequence[str], column: str) -> int | None:
 def find_fields(
     names: Sequence[str], words: Words, choice: ColumnChoice, *, is_header: bool = False
 ) -> dict[str, int]:
-    """Return the place of the column of each known field: what a person said, then what the words tell.
+    """Return the place of the column of each known field: by a person's choice, then by the words.
 
     A column has one field at most.
 
@@ -101,7 +114,7 @@ def find_fields(
         if place is not None:
             found[name] = place
     taken = {*found.values(), *(find_column(names, column) for column in choice.ignored)}
-    plain = [list(_plain_parts(name)) for name in names]
+    plain = [_plain_parts(name) for name in names]
     for name, known in words.items():
         if name in choice.mapping:
             continue
@@ -123,13 +136,13 @@ def find_fields(
 
 
 def column_key(names: Sequence[str], place: int) -> str:
-    """Return what a column is called: its name, or its letter if it has none or shares the name of an earlier one."""
+    """Return the key of a column: its name, or its letter if it has none or shares the name of an earlier one."""
     name = names[place]
     return name if name and names.index(name) == place else _LETTERS[place]
 
 
 def unused_columns(names: Sequence[str], fields: FieldPlaces, choice: ColumnChoice) -> list[str]:
-    """Return the columns that no field is read from, without those that a person said to ignore."""
+    """Return the columns that no field is read from, without those that a person ignores."""
     used = {*fields.values(), *(find_column(names, column) for column in choice.ignored)}
     return list(dict.fromkeys(name for place, name in enumerate(names) if name and place not in used))
 
@@ -140,7 +153,7 @@ def unused_note(columns: Sequence[str]) -> str:
 
 
 def parse_mapping(given: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
-    """Read FIELD=COLUMN, as often as it is given. Raises InputError."""
+    """Read arguments FIELD=COLUMN. Raises InputError."""
     said: dict[str, str] = {}
     for text in given:
         name, equals, column = text.partition("=")
@@ -159,12 +172,13 @@ def plain_name(name: str) -> str:
     return _REMARK.sub("", plain) or plain.strip("()[]【】〔〕<>")
 
 
-def _plain_parts(name: str) -> Iterator[str]:
-    """Yield a column's name, and the names that it joins: 商品名称/Product."""
-    yield plain_name(name)
+def _plain_parts(name: str) -> list[str]:
+    """Return a column's name, and the names that it joins: 商品名称/Product, 商品名称 Product."""
     parts = _PARTS.split(normalize("NFKC", name))
-    if len(parts) > 1:
-        yield from map(plain_name, parts)
+    two = _TWO_SCRIPTS.fullmatch(visible(name))
+    if two is not None and any({plain_name(two[1]), plain_name(two[2])} <= known for known in _synonyms()):
+        parts += two.groups()
+    return [plain_name(name), *map(plain_name, parts)]
 
 
 def list_names(columns: Sequence[str], most: int = _NAMED) -> str:

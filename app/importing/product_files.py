@@ -26,6 +26,8 @@ FIELDS = ("name", "keywords", "aliases", "priority", "pages", "recrawl", "catego
 _WORDS = column_words("products")
 
 _NAME_TABLE = "Name sheet, header row (0: none) and column: --sheet, --header-row, --column"
+_NUMBER_AND_NAME = 2
+"""Number of cells of a line of a numbered list, where a delimiter stands behind the number."""
 _RIGHT = (
     "Give one name a line, or a table with a column 商品名称 or name. "
     "--as-list, or its box in the browser, takes each line as a name"
@@ -50,7 +52,7 @@ def open_product_file(
 
     Args:
         file: stays open as long as lines are read.
-        columns: which columns a person named or left out.
+        columns: a person's choice of columns.
         as_list: each line of a text is a name, whatever it looks like.
 
     Raises:
@@ -92,7 +94,7 @@ def open_product_file(
 
 
 def _no_names(found: FoundTable, origin: str, column: str | None) -> InputError:
-    """Return the error of a table in which no column of names is found; it names the cells of its widest row."""
+    """Return the error of a table without a known column of names. It names the cells of the widest row."""
     row = max(found.sample, key=lambda row: len(row.places()))
     sheet = f"sheet {found.table.sheet}, " if found.table.sheet else ""
     return InputError(
@@ -118,8 +120,12 @@ def _is_list(found: FoundTable, file: BinaryIO, origin: str) -> bool:
     if found.fields and (len(found.fields) > 1 or wide):
         return False
     refuse_other_text(_lines(file, origin), origin, _RIGHT)
-    is_numbered = are_numbered([line for _, line in _list_head(file, origin)])
-    return not found.fields and (wide * 2 <= len(found.sample) or is_numbered)
+    if found.fields or wide * 2 <= len(found.sample):
+        return not found.fields
+    wider = sum(len(row.places()) > _NUMBER_AND_NAME for row in found.sample)
+    if wider * 2 > len(found.sample):
+        return False
+    return are_numbered([line for _, line in _list_head(file, origin)])
 
 
 def _check_names(found: FoundTable, origin: str) -> None:

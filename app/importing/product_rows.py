@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from app.actions.products import RefusedProduct, new_product, not_a_name
 from app.importing.cell_words import NotUnderstood, is_dash, is_nothing
@@ -31,7 +32,9 @@ _MEANINGS = {
     "category": "the category is found by the name",
     "sites": "only the known sites count",
 }
-"""What a cell that is left empty means, by field."""
+"""The meaning of an empty cell, by field; for people."""
+_REMEMBERED = 1_000
+"""Number of different cells of a column whose values are cached."""
 T = TypeVar("T")
 
 
@@ -54,8 +57,14 @@ class ProductRows:
         self, columns: Mapping[str, str], sites: Mapping[str, Site], category: str | None = None
     ) -> None:
         self._columns = columns
-        self._sites = sites
         self._category = category
+        header = columns.get("recrawl", "")
+        remember = lru_cache(_REMEMBERED)
+        self._priority = remember(read_priority)
+        self._pages = remember(read_pages)
+        self._recrawl = remember(lambda text: read_recrawl(text, header))
+        self._read_category = remember(read_category)
+        self._sites_of = remember(lambda text: read_sites(text, sites))
         self.ignored = IgnoredCells()
 
     def read(self, line: int, cells: Mapping[str, str], why: str = "") -> NewProduct | RefusedProduct:
@@ -76,11 +85,7 @@ class ProductRows:
             return RefusedProduct(name[:_LONGEST_NAME], str(error), line)
 
     def _product(self, name: str, line: int, cells: Mapping[str, str]) -> NewProduct:
-        made = new_product(name)  # refuses a wrong name before its other cells are looked at
-        keywords = self._words(name, line, cells)
-        aliases = self._aliases(line, cells)
-        if keywords or aliases:
-            made = new_product(name, keywords=keywords, aliases=aliases)
+        made = self._make(name, line, cells)
 
         def value(field: str, reader: Callable[[str], T | None]) -> T | None:
             try:
@@ -89,54 +94,56 @@ class ProductRows:
                 self._ignore(field, cells[field], line)
                 return None
 
-        header = self._columns.get("recrawl", "")
-        pages = value("pages", read_pages)
+        pages = value("pages", self._pages)
         sites = self._read_sites(line, cells)
         return replace(
             made,
-            priority=value("priority", read_priority) or 0,
+            priority=value("priority", self._priority) or 0,
             pages=pages or None,
-            recrawl_every=value("recrawl", lambda text: read_recrawl(text, header)),
-            category=value("category", read_category) or self._category or made.category,
+            recrawl_every=value("recrawl", self._recrawl),
+            category=value("category", self._read_category) or self._category or made.category,
             sites=() if pages == 0 else sites,
             line=line,
         )
 
-    def _words(self, name: str, line: int, cells: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the keywords of a line; none if they are no words to search for."""
-        text = cells.get("keywords", "")
-        if is_nothing(text):
-            return ()
-        words = tuple(word for word in split_words(text) if any(map(str.isalnum, word)))
-        try:
-            if words:
-                new_product(name, keywords=words)
-        except InputError:
-            words = ()
-        if not words:
-            self._ignore("keywords", text, line)
-        return words
+    def _make(self, name: str, line: int, cells: Mapping[str, str]) -> NewProduct:
+        """Return a product with the keywords and other names of a line, without those that give no query.
 
-    def _aliases(self, line: int, cells: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the other names of a line, without those that give no query."""
-        taken = []
-        for alias in split_list(cells.get("aliases", "")):
-            if is_nothing(alias):
-                continue
-            alias = " ".join(alias.split())
+        Raises:
+            InputError: the name gives no query.
+        """
+        text = cells.get("keywords", "")
+        words = [word for word in split_words(text) if any(map(str.isalnum, word))]
+        if text and not words and not is_nothing(text):
+            self._ignore("keywords", text, line)
+        aliases = [" ".join(alias.split()) for alias in split_list(cells.get("aliases", ""))]
+        aliases = [alias for alias in aliases if not is_nothing(alias)]
+        try:
+            return new_product(name, keywords=words, aliases=aliases)
+        except InputError:
+            usable = self._list_usable("keywords", words, line, lambda word: {"keywords": [word]})
+            names = self._list_usable("aliases", aliases, line, lambda _: {})
+            return new_product(name, keywords=usable, aliases=names)
+
+    def _list_usable(
+        self, field: str, texts: Iterable[str], line: int, options: Callable[[str], Mapping[str, Any]]
+    ) -> list[str]:
+        """Return the texts of which each gives a query; the others are counted."""
+        usable = []
+        for text in texts:
             try:
-                new_product(alias)
+                new_product(text, **options(text))
             except InputError:
-                self._ignore("aliases", alias, line)
+                self._ignore(field, text, line)
             else:
-                taken.append(alias)
-        return tuple(taken)
+                usable.append(text)
+        return usable
 
     def _read_sites(self, line: int, cells: Mapping[str, str]) -> tuple[str, ...] | None:
         text = cells.get("sites", "")
         if is_dash(text):
             return None
-        sites, unknown = read_sites(text, self._sites)
+        sites, unknown = self._sites_of(text)
         if unknown:
             self._ignore("sites", ", ".join(unknown), line)
         return sites

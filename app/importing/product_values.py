@@ -41,13 +41,13 @@ _GRADE_ENDS = (
 )
 _REMARK = re.compile(r"[(\[【〔][^()\[\]【】〔〕]*[)\]】〕]")
 _BRACKET = re.compile(r"[()\[\]【】〔〕]")
-_BETWEEN = re.compile(r"[,，、;:/\\|→>~+.!-]+")
+_BETWEEN = re.compile(r"[,，、。;:/\\|→>~+.!-]+")
 _STARS = "★⭐✭🌟"
 _FEWEST_STARS = "☆\ufe0f"
 
 _COUNT = re.compile(
     r"(?:前|约|共|第|最多|不超过|至多|top|max|up to)? ?(?:\d{1,4} ?[-~至到] ?)?(\d{1,4})(?:\.0+)?"
-    r" ?(?:个?页面?|pages?|p)?"
+    r" ?(?:个?页面?|pages?|p)?(?:以内|之内|左右)?"
 )
 _DEFAULT = words_of("default pages")
 _ONCE = words_of("once")

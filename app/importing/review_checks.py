@@ -260,7 +260,7 @@ class _Cells:
             return empty
 
     def when(self, date: datetime | None) -> str:
-        """Return what tells reviews of one text apart: the date, and the cells that were left empty."""
+        """Return the date and the cells that were left empty: they distinguish reviews with the same text."""
         return "\n".join([date.isoformat() if date is not None else "", *self._left_out]).rstrip("\n")
 
     def _text(self, name: str) -> str:

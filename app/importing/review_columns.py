@@ -1,4 +1,4 @@
-"""Finds which column of a file of reviews holds what: known headers, known collectors, and what a person says.
+"""Finds which column of a file of reviews holds what: known headers, known collectors, and a person's choice.
 
 Sources of the headers and of the collectors' fields, each with its date: docs/import.md.
 """
@@ -99,7 +99,7 @@ class FieldColumns:
     site: str = ""
 
     def unused(self, columns: Sequence[str], choice: ColumnChoice) -> list[str]:
-        """Return the columns that nothing is read from, without those that a person said to ignore."""
+        """Return the columns that nothing is read from, without those that a person ignores."""
         used = set(self.columns.values())
         if self.collector is not None:
             used.update(_TEMPLATE.findall(self.collector.url))
@@ -123,7 +123,7 @@ class FieldColumns:
 
 
 def field_columns(columns: Sequence[str], choice: ColumnChoice, origin: str) -> FieldColumns:
-    """Choose a column for each field: what a person said, then what is known of the collector and of headers.
+    """Choose a column for each field: by a person's choice, then by the collector and the headers.
 
     Raises:
         InputError: a column is not there, or none is known to hold the texts of reviews.

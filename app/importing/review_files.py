@@ -57,7 +57,7 @@ def open_review_file(
 
     Args:
         file: can be read from its beginning again, and stays open as long as records are read.
-        columns: what a person said of the columns.
+        columns: a person's choice of columns.
 
     Raises:
         InputError: it is empty, no such file, or exceeds a limit.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from app.importing.cell_words import NotUnderstood, arabic, arabic_year, is_nothing, meanings_of, plain_cell
 from splitter.spans import CHINA
@@ -27,7 +28,9 @@ _AROUND = re.compile(
 _COMMA = re.compile(r"(?<=\d),(?=\d{1,2}$)")
 _HALF = re.compile(r"^([0-5]) ?(?:颗?星|分)半$")
 _BEST, _MOST = 5, 100
+_REMEMBERED = 10_000
 
+_USUAL = re.compile(r"(?:19[7-9]|20\d)\d[-/.]\d{1,2}[-/.]\d{1,2}(?!\d)")
 _SERIAL = re.compile(r"[1-9]\d{4}(?:\.\d+)?")
 _FIRST_DAY = datetime(1899, 12, 30, tzinfo=CHINA)
 _SERIALS = range(25_569, 73_051)
@@ -39,9 +42,10 @@ _CHINESE_DAY = re.compile(
 _SHORT_YEAR = re.compile(r"(\d\d)[-/.年](\d{1,2})[-/.月](\d{1,2})日?")
 _MOST_MONTHS = 12
 _MONTH_ONLY = re.compile(r"(?:\d{4})[-/.年] ?\d{1,2}月?|\d{1,2}月|\d{4}年?")
-_NO_DATES = frozenset(["0", "0000-00-00", "1970-01-01"])
+_NO_DATES = ("0", "0000-00-00", "0000-00-00 00:00:00")
 
 
+@lru_cache(_REMEMBERED)
 def read_rating(text: str) -> float | None:
     """Return a rating: words, signs, fractions and shares in stars of five, a number without scale as it is."""
     if is_nothing(text):
@@ -89,6 +93,10 @@ def read_day(text: str, now: datetime) -> datetime | None:
     Args:
         now: aware; what relative dates count from.
     """
+    if _USUAL.match(text):
+        date = read_date(text, now)
+        if date is not None:
+            return date
     if is_nothing(text) or text in _NO_DATES:
         return None
     plain = plain_cell(text).translate(_DASHES)

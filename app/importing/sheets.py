@@ -35,7 +35,7 @@ FindFields = Callable[[Sequence[str]], FieldPlaces]
 
 @dataclass(frozen=True, slots=True)
 class WantedTable:
-    """What makes a table the one that an import reads.
+    """The fields by which an import recognises its table.
 
     Attributes:
         needed: fields that it should have. The first is the one that each entry must fill.
@@ -71,7 +71,7 @@ class FoundTable:
         last_row: the last row of the header.
         others: sheets that are not read, although they are not empty.
         passed: rows that `rows` left out.
-        unused: columns that no field is read from, without those that a person said to ignore.
+        unused: columns that no field is read from, without those that a person ignores.
     """
 
     table: Table
@@ -92,7 +92,7 @@ class FoundTable:
 
     @property
     def rank(self) -> tuple[int, int, bool]:
-        """How much the header looks like one, for comparison: it has what is needed, other known columns, others."""
+        """Numbers of needed and of known columns, and whether there are several; the best header has the greatest."""
         needed = sum(name in self.fields for name in self.needed)
         return needed, len(self.fields), len([*filter(None, self.names)]) > 1
 

@@ -55,6 +55,27 @@ def test_every_refusal_names_its_line_and_the_good_ones_stay():
         assert said in refused[line]
 
 
+def test_a_table_of_unknown_columns_is_no_numbered_list():
+    rows = "".join(f"{n}\t特仑苏{n}\tP0\t每周\n" for n in range(1, 9))
+    with pytest.raises(InputError, match="row 1 holds ID, 货, 急, 频率"):
+        read(f"ID\t货\t急\t频率\n{rows}")
+    assert [one.name for _, one in read("1\t特仑苏\n2\t光明酸奶\n3\t蒙牛早餐奶\n")] == [
+        "特仑苏",
+        "光明酸奶",
+        "蒙牛早餐奶",
+    ]
+
+
+def test_keywords_of_a_row_stand_for_those_of_its_name():
+    rows = read(
+        "name,keywords,aliases\n250ml,雀巢、奶粉、！,\n250ml,！,\n特仑苏,\x01、蒙牛,250ml、特仑苏纯牛奶、无\n"
+    )
+    (_, named), (_, refused), (_, partly) = rows
+    assert (named.name, named.keywords) == ("250ml", ("雀巢", "奶粉"))
+    assert isinstance(refused, RefusedProduct)
+    assert (partly.own_keywords, partly.aliases) == (("蒙牛",), ("特仑苏纯牛奶",))
+
+
 def test_a_line_is_counted_where_a_quoted_cell_holds_a_line_break():
     rows = read('name\n"蒙牛\n早餐奶"\n250ml\n')
     assert [line for line, _ in rows] == [3, 4]
