@@ -308,7 +308,7 @@ def _take_in(tx: Transaction, one: JudgedPage) -> None:
     row = one.page.row
     at = max(tx.now, row.checked_at or row.fetched_at)
     numbers = [number for number, _ in one.taken_in]
-    copy_keys = dict(tx.rows("SELECT id, copy_key FROM reviews WHERE id IN :ids", ids=numbers))
+    copy_keys = reviews.get_copy_keys(tx, numbers)
     held = numbered_imports.take_reviews(tx, numbers) if row.attempt_id is None else []
     tx.later("DELETE FROM reviews WHERE id IN :ids", ids=numbers)
     origin = PageOrigin(row.url, row.site, row.node, row.attempt_id)

@@ -148,6 +148,12 @@ _FIRST = """
 """
 
 
+def get_copy_keys(tx: Transaction, ids: Collection[int]) -> dict[int, bytes | None]:
+    """Return the copy keys of records, by their numbers."""
+    rows = tx.rows("SELECT id, copy_key FROM reviews WHERE id IN :ids", ids=ids)
+    return {number: None if key is None else bytes(key) for number, key in rows}
+
+
 class StoredText(NamedTuple):
     """The hash of the text of a stored review, and its copy key."""
 
