@@ -227,11 +227,9 @@ _NEXT = "SELECT review_id FROM import_reviews WHERE import_id = :number ORDER BY
 _LOCK_BY_REVIEW = """
     SELECT id FROM pages WHERE id IN (SELECT page_id FROM reviews WHERE id IN :ids) ORDER BY id FOR UPDATE
 """
-_HEIR = (
-    "SELECT min(import_id) FROM import_reviews h WHERE h.review_id = i.review_id AND h.import_id <> :number"
-)
+_HEIR = "min(import_id) FROM import_reviews h WHERE h.review_id = i.review_id AND h.import_id <> :number"
 _NOTED = f"""
-    SELECT i.review_id, r.page_id, i.added, r.refused IS NULL AS is_review, ({_HEIR}) AS heir
+    SELECT i.review_id, r.page_id, i.added, r.refused IS NULL AS is_review, (SELECT {_HEIR}) AS heir
     FROM import_reviews i JOIN reviews r ON r.id = i.review_id WHERE i.import_id = :number AND i.review_id IN :ids
 """
 _PASS_ON = "UPDATE import_reviews SET added = true WHERE import_id = :heir AND review_id IN :ids"
@@ -242,5 +240,5 @@ _DELETE_EMPTY = (
 )
 _COUNT_REMOVABLE = f"""
     SELECT coalesce(sum(CASE WHEN heir IS NULL THEN 1 ELSE 0 END), 0), count(heir)
-    FROM (SELECT ({_HEIR}) AS heir FROM import_reviews i WHERE i.import_id = :number AND i.added) found
+    FROM (SELECT (SELECT {_HEIR}) AS heir FROM import_reviews i WHERE i.import_id = :number AND i.added) found
 """
