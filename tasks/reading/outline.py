@@ -37,7 +37,15 @@ INLINE = frozenset((
 ))  # fmt: skip
 _STREAMED = re.compile(r"S:\d")
 """An id of an element that React sends hidden, and shows by a script."""
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+# `visibility` and `opacity` hide what a script shows a moment later: the text of a WeChat article, for one.
+_HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_BARE_CHARS = 200
+"""A page that shows fewer characters than these outside links may hide its text until a script runs."""
+_HIDDEN_CHARS = 60
+"""Minimum number of characters in hidden elements that are the text of such a page."""
+_TIMES_MORE_HIDDEN = 2
+"""How many times the characters that the page shows they hold at least."""
+_SENTENCE = re.compile(r"[。！？…]|[.!?](?:\s|$)")
 # Parts of a name that differ between elements of one kind: numbers of records.
 _NUMBERED = re.compile(r"(?<![-_:])[-_:]*+\d[\da-fA-F]*+")
 _KEPT = frozenset((
@@ -156,17 +164,49 @@ class Outline:
 
 
 def outline_of(tree: LexborHTMLParser) -> Outline:
-    """Return the outline of a page's body without scripts, buttons and hidden elements, in linear time."""
+    """Return the outline of a page's body without scripts, buttons and hidden elements, in linear time.
+
+    Hidden elements are part of it if the page shows no text to speak of without them.
+    """
     page = Outline()
     if tree.body is not None:
-        attributes = _walk(page, tree.body)
+        hidden: list[LexborNode] = []
+        attributes = _walk(page, tree.body, hidden)
+        if hidden and _is_bare(page, hidden):
+            page = Outline()
+            attributes = _walk(page, tree.body, None)
         _describe(page, attributes)
         _sum_up(page)
     return page
 
 
-def _walk(page: Outline, body: LexborNode) -> list[_Attributes]:
-    """Add all elements and texts; return the attributes of each element."""
+def _is_bare(page: Outline, hidden: list[LexborNode]) -> bool:
+    """Return True if the text of the page is in elements that it hides."""
+    shown = sum(len(text.text) for text in page.texts if not text.linked)
+    if shown >= _BARE_CHARS:
+        return False
+    prose = "\n".join(_unlinked_text(node) for node in hidden)
+    enough = max(_HIDDEN_CHARS, _TIMES_MORE_HIDDEN * shown)
+    return len(prose) >= enough and _SENTENCE.search(prose) is not None
+
+
+def _unlinked_text(node: LexborNode) -> str:
+    """Return the text in an element, without that of links, scripts and the like."""
+    texts = []
+    for inner in node.traverse(include_text=True):
+        text = inner.text_content
+        above = inner.parent
+        if text and above is not None and above.tag != "a" and above.tag not in _DROPPED:
+            texts.append(text.strip())
+    return "".join(texts)
+
+
+def _walk(page: Outline, body: LexborNode, hidden: list[LexborNode] | None) -> list[_Attributes]:
+    """Add elements and texts; return the attributes of each element.
+
+    Args:
+        hidden: takes the elements that are left out because they are hidden; `None` leaves none out.
+    """
     nodes, tags, parents, ends, texts = page.nodes, page.tags, page.parents, page.ends, page.texts
     attributes: list[_Attributes] = []
     owner, depth, in_link, apart = -1, 0, 0, True
@@ -192,7 +232,9 @@ def _walk(page: Outline, body: LexborNode) -> list[_Attributes]:
             apart = True
         elif tag not in _DROPPED and node.is_element_node and len(nodes) < MOST_ELEMENTS:
             found = node.attributes
-            if owner < 0 or not _is_hidden(found):
+            if owner >= 0 and hidden is not None and _is_hidden(found):
+                hidden.append(node)
+            else:
                 attributes.append(found)
                 nodes.append(node)
                 tags.append(tag)

@@ -46,9 +46,15 @@ _SHOP = re.compile(
 _OPINION = re.compile(
     r"我|俺|咱|自己|老公|老婆|孩子|宝宝|朋友|同事|买了|买的|喝了|用了|吃了|收到|感觉|觉得|投诉|退货|客服|好喝|难喝|好用|好吃|难吃|失望|满意|推荐|不错"
 )
+# What a line below a headline says besides its title, author and date.
+_BYLINE = re.compile(
+    r"作者|记者|来源|编辑|责编|发布(?:时间|于)?|发表于|文[/／｜|]|(?i:\bby\b|published|posted|source|updated)"
+)
 _LEAST_SPECS = 4
 # A site's own text in place of a review is shorter, and a data sheet begins earlier.
 _MOST_BOILERPLATE, _MOST_SHEET = 2000, 20_000
+_MOST_TITLE = 400
+"""Characters of a text that may be nothing but a title and a byline."""
 
 
 class RejectReason(StrEnum):
@@ -56,6 +62,7 @@ class RejectReason(StrEnum):
 
     EMPTY = "empty"  # not one letter or digit
     SHORT = "short"  # a main text of some words
+    TITLE = "title"  # the page's title again, its author and its day, and nothing else
     BOILERPLATE = "boilerplate"  # a site's own text in place of a review, or its buttons
     LIST = "list"  # the page lists other pages
     LOGIN = "login"  # a request to sign in
@@ -102,7 +109,20 @@ def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
         return RejectReason.LOGIN
     if len(_WORD.findall(body[: 4 * _LEAST_TEXT])) < _LEAST_TEXT:
         return RejectReason.SHORT
+    if _is_only_title(review):
+        return RejectReason.TITLE
     sheet = len({*_SPEC.findall(body[:_MOST_SHEET]), *_SHOP.findall(body[:_MOST_SHEET])})
     return (
         RejectReason.GOODS if sheet >= _LEAST_SPECS and _OPINION.search(body[:_MOST_SHEET]) is None else None
     )
+
+
+def _is_only_title(review: Review) -> bool:
+    """Return True if the text has no words besides its title and the line that names author and date."""
+    if len(review.body) > _MOST_TITLE:
+        return False
+    rest = review.body
+    for known in filter(None, (review.title, review.date_text, review.author)):
+        rest = rest.replace(known, " ")
+    left = "".join(_WORD.findall(_BYLINE.sub(" ", rest)))
+    return len(left) < _LEAST_TEXT or left in "".join(_WORD.findall(review.title))

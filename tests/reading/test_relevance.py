@@ -190,6 +190,25 @@ def test_what_is_no_review(body, main_text, reason):
     assert reject_reason(record(body), main_text=main_text) is reason
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("滤水壶用了一周就漏水", RejectReason.TITLE),
+        ("滤水壶用了一周就漏水 - 消费投诉", RejectReason.TITLE),
+        ("作者：陈明 2026-11-20 10:00", RejectReason.TITLE),
+        ("滤水壶用了一周就漏水\n来源：消费投诉 作者：陈明 2026-11-20 10:00", RejectReason.TITLE),
+        ("滤水壶用了一周就漏水\nBy 陈明, published 2026-11-20 10:00", RejectReason.TITLE),
+        ("滤水壶用了一周就漏水，换了滤芯也没有用", None),
+        ("陈明说滤水壶漏水了", None),
+    ],
+)
+def test_a_title_with_its_byline_is_no_review(body, reason):
+    titled = record(body)._replace(
+        title="滤水壶用了一周就漏水 - 消费投诉", author="陈明", date_text="2026-11-20 10:00"
+    )
+    assert reject_reason(titled, main_text=True) is reason
+
+
 def test_the_reviews_of_a_page_are_sorted_and_what_is_none_is_counted():
     kept, refused, records = screen_reviews(
         PageRead(""), [record("很好", "a"), record("…", "b"), record("！", "c")], main_text=False

@@ -147,7 +147,7 @@ THEN 'links: review {id} is linked as a copy of {same_as}: no copy by its key, o
 WHEN r.refused IS NOT NULL AND (p.reviews >= (SELECT count(*) FROM reviews c WHERE c.page_id = r.page_id)
     OR r.same_as IS NOT NULL OR EXISTS (SELECT 1 FROM reviews c WHERE c.same_as = r.id)
     OR EXISTS (SELECT 1 FROM review_links n WHERE n.review_id = r.id OR n.original_id = r.id)
-    OR r.refused NOT IN ('wrong_product', 'empty', 'short', 'boilerplate', 'list', 'login', 'goods')
+    OR r.refused NOT IN ('wrong_product', 'empty', 'short', 'title', 'boilerplate', 'list', 'login', 'goods')
     OR (r.refused = 'wrong_product' AND (p.reviews > 0
         OR EXISTS (SELECT 1 FROM page_products l WHERE l.page_id = r.page_id AND l.verdict = 'review'))))
 THEN 'links: review {id} of page {page_id} is refused for no reason, or compared, or its page is about a product'
