@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 import pycurl
 
 from tasks.domain.failures import ErrorClass, FetchError, error_class
 from tasks.domain.pages import Response
+from tasks.fetching.patience import asked_wait_s
 
 _END = (b"\r\n", b"\n")
 
@@ -115,19 +115,10 @@ def transfer_error(code: int, message: str, host: str, timeout_s: float, *, begu
 
 
 def status_error(answer: Response, now: datetime) -> FetchError:
-    """The error of an answer whose status is no success; `now` (aware) serves a Retry-After that is a date."""
-    wait_s = retry_after_s(answer.headers.get("retry-after", ""), now)
+    """Return the error of an answer whose status is no success; `now` (aware) serves a wait until a date."""
     return FetchError(
-        error_class(answer.status), f"status {answer.status}", retry_after_s=wait_s, response=answer
+        error_class(answer.status),
+        f"status {answer.status}",
+        retry_after_s=asked_wait_s(answer.headers, answer.status, now),
+        response=answer,
     )
-
-
-def retry_after_s(value: str, now: datetime) -> float | None:
-    """Seconds a Retry-After header asks to wait (RFC 9110, 10.2.3), never negative; None for no header."""
-    value = value.strip()
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
-    except (TypeError, ValueError, OverflowError):  # no date, or one without a zone
-        return None

@@ -9,7 +9,6 @@ import socket
 import ssl
 import zlib
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 
 import brotli
@@ -28,7 +27,6 @@ from scripted_server import NOW, Server, answer, lab, small
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.downloader import Downloader, nothing
-from tasks.fetching.responses import retry_after_s
 
 
 def packed(body: bytes) -> bytes:
@@ -170,24 +168,6 @@ def test_broken_body_of_an_error_does_not_hide_its_status():
 
     error = failure(handler)
     assert (error.error, error.retry_after_s) == (ErrorClass.RATE_LIMITED, 7.0)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("120", 120.0),
-        (" 0 ", 0.0),
-        (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
-        (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),
-        ("soon", None),
-        ("", None),
-        ("-5", None),
-        ("9" * 400, 999_999_999.0),
-        ("Mon, 99 Foo 2024 99:99:99 GMT", None),
-    ],
-)
-def test_retry_after_in_seconds_or_as_a_date(value, expected):
-    assert retry_after_s(value, NOW) == expected
 
 
 # ---- bodies
