@@ -13,7 +13,6 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import urlsafe_b64decode
-from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 from splitter.catalog.patterns import compile_pattern
@@ -21,6 +20,7 @@ from splitter.catalog.patterns import compile_pattern
 from tasks.domain.address import joined, sendable
 from tasks.domain.failures import FACTS, ErrorClass, FetchError
 from tasks.domain.pages import Response
+from tasks.reading.markup import resolve_references
 
 _REDIRECT_BYTES = 20_000
 _ADDRESS = r"(https?:(?:\\?/){2}[^\"'\s<>]{1,4000})"
@@ -77,7 +77,7 @@ def redirect_target(response: Response) -> str | None:
     else:
         page = response.body[:_REDIRECT_BYTES].decode("utf-8", "replace")
         matches = (form.search(page) for form in _REDIRECTS)
-        reference = next((unescape(match[1].replace("\\/", "/")) for match in matches if match), "")
+        reference = next((resolve_references(match[1].replace("\\/", "/")) for match in matches if match), "")
     if not reference:
         return None
     try:

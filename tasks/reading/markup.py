@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from html import unescape
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
@@ -44,6 +45,8 @@ _EQUAL_REPEATED = 3
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*+)([^>=]*+(?:=\s*+(?:\"[^\"]*\"|'[^']*')?[^>=]*+)*+)")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _BETWEEN = re.compile(r"[=/]")
+_LONG_NUMBER = re.compile(r"&#([0-9]{8,})")
+_DIGITS_OF_CHARACTER = 8
 _FORMATTING = frozenset(
     ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
 )
@@ -121,6 +124,20 @@ def page_text(tree: LexborHTMLParser, before: LexborNode | None = None) -> str:
     if root is None:
         return ""
     return collapse(_block_texts(root.first_child, before.mem_id if before is not None else 0))
+
+
+def resolve_references(text: str) -> str:
+    """Return a text with its character references resolved, as HTML has them (`&amp;`, `&#20809;`).
+
+    A number of any length is a character or, beyond the last one, U+FFFD.
+    """
+    # Python converts no number of 4,300 digits.
+    return unescape(_LONG_NUMBER.sub(_shortened, text) if "&#" in text else text)
+
+
+def _shortened(reference: re.Match[str]) -> str:
+    digits = reference[1].lstrip("0")[:_DIGITS_OF_CHARACTER]
+    return f"&#{digits or 0}"
 
 
 def collapse(text: str) -> str:

@@ -9,13 +9,12 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import unescape
 from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
 from tasks.reading.dates import DATE
-from tasks.reading.markup import collapse, text_of
+from tasks.reading.markup import collapse, resolve_references, text_of
 from tasks.reading.people import elsewhere, person
 
 _MAX_JSON_CHARS = 500_000
@@ -353,7 +352,7 @@ def plain_string(value: Any) -> str:
     """Return a text without markup, with blanks collapsed; empty if `value` is no text."""
     if not isinstance(value, str):
         return ""
-    text = unescape(value)
+    text = resolve_references(value)
     if "<" in text and ">" in text:
         root = LexborHTMLParser(text).body
         text = text_of(root) if root is not None else ""
@@ -372,7 +371,7 @@ def plain_lines(value: Any) -> str:
     """
     if not isinstance(value, str):
         return ""
-    text = unescape(value).replace(_BREAK, " ")
+    text = resolve_references(value).replace(_BREAK, " ")
     if "<" in text and ">" in text:
         if _BLOCK.search(text):
             text = _BLOCK.sub(_BREAK, text)
