@@ -28,7 +28,8 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from tasks.domain.address import authority_of, sendable
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.fetching.guard import address_allowed, check_authority
+from tasks.domain.public_ip import address_allowed
+from tasks.fetching.guard import check_authority
 
 _PIECE_BYTES = 65_536
 _HEADER_BYTES = 65_536

@@ -9,7 +9,7 @@ import pycurl
 
 from tasks.domain.failures import ErrorClass, FetchError, error_class
 from tasks.domain.pages import Response
-from tasks.fetching.patience import asked_wait_s
+from tasks.domain.patience import asked_wait_s
 
 _END = (b"\r\n", b"\n")
 

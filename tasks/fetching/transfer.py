@@ -11,7 +11,7 @@ from ipaddress import ip_address
 import certifi
 import pycurl
 
-from tasks.fetching.guard import address_allowed
+from tasks.domain.public_ip import address_allowed
 
 Outcome = tuple[int, str]
 """libcurl's code (0: a whole answer) and its message."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.domain.breaker import LONGEST_ASKED_S
-from tasks.fetching.patience import asked_wait_s
+from tasks.domain.patience import asked_wait_s
 
 NOW = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=90)

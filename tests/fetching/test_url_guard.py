@@ -9,7 +9,8 @@ from yarl import URL
 
 from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.fetching.guard import address_allowed, check_authority
+from tasks.domain.public_ip import address_allowed
+from tasks.fetching.guard import check_authority
 
 
 @pytest.mark.parametrize(
