@@ -247,6 +247,13 @@ def person() -> str:
     return f"{name}, command line"
 
 
+def database_hint() -> str:
+    """Return the option `--db` as it was given to this command, to be repeated in a suggestion; empty if it was not."""
+    context = click.get_current_context(silent=True)
+    db = context.params.get("db") if context is not None else None
+    return f" --db {db}" if db else ""
+
+
 def settings_of(db: str | None = None, sites: str | None = None, **options: Any) -> Settings:
     """Settings from the environment with a command's options over them, and those before it. Raises InputError."""
     context = click.get_current_context(silent=True)

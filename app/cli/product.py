@@ -27,6 +27,7 @@ from app.cli.import_undo import undo_option
 from app.cli.options import (
     ReadBy,
     chosen_sites,
+    database_hint,
     db_option,
     group_option,
     json_option,
@@ -339,6 +340,5 @@ def _print(result: Added, would: str) -> None:
         f"{len(result.added)} {would}added, {len(result.known)} there already, {len(result.refused)} refused"
     )
     if result.number is not None and result.added:
-        out.print(
-            f"import {result.number}; undo it: reviewloop product import --undo {result.number}", style="dim"
-        )
+        undo = f"reviewloop product import --undo {result.number}{database_hint()}"
+        out.print(f"import {result.number}; undo it: {undo}", style="dim")

@@ -21,6 +21,7 @@ from app.cli.import_options import (
 )
 from app.cli.import_undo import undo_option
 from app.cli.options import (
+    database_hint,
     db_option,
     json_option,
     person,
@@ -192,7 +193,7 @@ def _finish(
     else:
         _print(done, names, dry_run=dry_run)
         if document["number"] is not None and done.added:
-            undo = f"reviewloop review import --undo {document['number']}"
+            undo = f"reviewloop review import --undo {document['number']}{database_hint()}"
             printed().print(f"import {document['number']}; undo it: {undo}", style="dim")
     if refused:
         sys.exit(2)
