@@ -90,7 +90,8 @@ class Attempt:
         self._note = ""
         self._limit_reached = False
         self._lanes = 0  # that may still be opened
-        self._too_long: WaitTooLong | None = None
+        self._too_long: WaitTooLong | None = None  # the shortest
+        self._too_far: set[str] = set()  # hosts that are left to another attempt
         self._interrupted = ""
         self._runner: asyncio.Task[None] | None = None
 
@@ -190,7 +191,8 @@ class Attempt:
         try:
             read = await self._collector.results(target.url)
         except WaitTooLong as wait:
-            self._stop_at(wait)
+            # The hits that are there may be of other hosts.
+            self._leave_host(target.url, wait)
             return False
         except FetchError as error:
             self._failures.result_error = error.error
@@ -255,7 +257,9 @@ class Attempt:
                 self._limit_reached = True
                 return
             target = self._queue.popleft()
-            if not self._failures.stopped(target.url):
+            if self._too_far and self._deps.hosts.name(target.url) in self._too_far:
+                self._counters.left_over += 1
+            elif not self._failures.stopped(target.url):
                 with suppress(HostStopped):
                     await self._collect(target)
                 self._renewal.renew_if_due()
@@ -271,8 +275,8 @@ class Attempt:
             raise
         except WaitTooLong as wait:
             self._counters.tried -= 1
-            self._queue.append(target)
-            self._stop_at(wait)
+            self._counters.left_over += 1
+            self._leave_host(target.url, wait)
             return
         except FetchError as error:
             failure = error
@@ -300,8 +304,12 @@ class Attempt:
         self._tries.left += 1
         await self._tries.failed(target, error)
 
-    def _stop_at(self, wait: WaitTooLong) -> None:
-        self._limit_reached, self._too_long, self._note = True, wait, str(wait)
+    def _leave_host(self, url: str, wait: WaitTooLong) -> None:
+        """Ask no more of a target's host, or of the one that it led to, if that may not be asked soon."""
+        self._too_far |= {self._deps.hosts.name(url), wait.host}
+        if self._too_long is None or wait.wait_s < self._too_long.wait_s:
+            self._too_long = wait
+            self._note = str(wait)
 
     # --- the report -----------------------------------------------------------------------------------------
 
@@ -314,7 +322,8 @@ class Attempt:
             hit_errors=failures.hit_errors,
         )
         given_back = self._interrupted or None
-        if not self._interrupted and reason is not None and self._limit_reached and not failures.any:
+        is_cut_short = self._limit_reached or self._too_long is not None
+        if not self._interrupted and reason is not None and is_cut_short and not failures.any:
             # The permits of the host go to others: that is no failure.
             given_back = self._note or "budget used up"
         report = AttemptReport(

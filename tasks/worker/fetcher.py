@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -47,6 +48,10 @@ class RefusedRedirect(FetchError):
 
 class HostStopped(WaitTooLong):
     """The attempt came to leave the host alone while this request waited for a permit: it was not made."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(host, math.inf)
+        self.args = (f"{host} is left alone by this attempt",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +319,7 @@ class Fetcher:
         with self._timing.waiting:
             async with self._turns[host]:
                 if stopped(url):
-                    raise HostStopped(host, 0.0)
+                    raise HostStopped(host)
                 wait_s = await deps.permits.reserve(host, deps.address, limits)
                 if wait_s > deps.settings.longest_wait_s:
                     raise WaitTooLong(host, wait_s)
@@ -322,5 +327,5 @@ class Fetcher:
                     self._announce_wait(wait_s)
                     await deps.sleep(wait_s)
                     if stopped(url):
-                        raise HostStopped(host, 0.0)
+                        raise HostStopped(host)
         self._timing.requests += 1

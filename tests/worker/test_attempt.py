@@ -504,27 +504,122 @@ def test_hits_of_a_host_that_refused_while_they_waited_are_dropped_and_the_attem
     assert (world.subtask.state, world.subtask.left) == (State.SLEEP, 4)
 
 
-def test_a_result_page_of_a_host_that_refused_meanwhile_ends_the_attempt(sqlite_url):
-    second, link = "http://www.baidu.com/s?wd=a&pn=10", "http://www.baidu.com/link?url=1"
-    world = World(sqlite_url, urls=(SEARCH, second))
+SECOND, LINK = "http://www.baidu.com/s?wd=a&pn=10", "http://www.baidu.com/link?url=1"
+
+
+def world_with_links(url: str) -> World:
+    """Two result pages. The first one lists a link of the engine's own, which the engine refuses to resolve."""
+    world = World(url, urls=(SEARCH, SECOND))
     data = world.catalog.model_dump()
     data["engines"]["baidu"]["redirects"] = (r"^http://www\.baidu\.com/link\?",)
     world.catalog = Catalog.model_validate(data)
     world.web.answers |= {
-        SEARCH: result_page(link, hit(1), more=True),
-        link: FetchError(ErrorClass.FORBIDDEN, "403"),
-        second: result_page(hit(2)),
+        LINK: FetchError(ErrorClass.FORBIDDEN, "403"),
+        SECOND: result_page(hit(2)),
         hit(1): complaint("一"),
     }
+    return world
+
+
+def state_of(world: World, url: str) -> str:
+    (state,) = [target.state for target in world.rows(targets) if target.url == url]
+    return state
+
+
+def test_hits_are_asked_for_though_the_host_of_the_next_result_page_refused_meanwhile(sqlite_url):
+    world = world_with_links(sqlite_url)
+    world.web.answers[SEARCH] = result_page(LINK, hit(1), more=True)
     assert world.run()
-    assert not {second, hit(1)} & set(world.web.asked)
-    assert world.hits()[hit(1)] == ("todo", None, 0)
-    (state,) = [t.state for t in world.rows(targets) if t.url == second]
-    assert state == "todo"
+    assert SECOND not in world.web.asked
+    assert world.hits()[hit(1)] == ("stored", None, 1)
+    assert state_of(world, SECOND) == "todo"
     a = world.attempt
-    assert (a.outcome, a.reason, a.offered, a.tried, a.collected) == ("released", None, 0, 0, 0)
-    assert world.subtask.state == State.WAIT
+    assert (a.outcome, a.collected) == ("succeeded", 1)
+    # The link, and a result page that was not read.
+    assert (world.subtask.state, world.subtask.left) == (State.SLEEP, 1 + leases.HITS_UNREAD)
     assert [(rest.host, rest.cause) for rest in world.rows(host_rests)] == [("www.baidu.com", "forbidden")]
+    world.store.close()
+
+
+def test_a_result_page_of_a_host_that_refused_meanwhile_ends_an_attempt_without_other_hits(sqlite_url):
+    world = world_with_links(sqlite_url)
+    world.web.answers[SEARCH] = result_page(LINK, more=True)
+    assert world.run()
+    assert SECOND not in world.web.asked
+    assert (state_of(world, SECOND), state_of(world, LINK)) == ("todo", "todo")
+    a = world.attempt
+    assert (a.outcome, a.reason, a.tried, a.collected) == ("released", None, 0, 0)
+    assert world.subtask.state == State.WAIT
+    world.store.close()
+
+
+OTHER = "http://other.cn/c/1.html"
+
+
+@pytest.mark.parametrize(
+    ("resting", "from_request", "stored"),
+    [
+        ("www.baidu.com", 3, [hit(1), hit(2), OTHER]),  # behind robots.txt and the first result page
+        (SITE, 2, [OTHER]),
+        (SITE, 3, [hit(1), OTHER]),
+        ("other.cn", 1, [hit(1), hit(2)]),
+        ("other.cn", 2, [hit(1), hit(2)]),
+    ],
+)
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_hits_are_not_held_back_because_another_host_rests(
+    sqlite_url, monkeypatch, resting, from_request, stored, lanes
+):
+    reserve = LocalPermits.reserve
+    reserved: list[str] = []
+
+    async def reserve_or_wait(self, host, address, limits):
+        reserved.append(host)
+        if host == resting and reserved.count(host) >= from_request:
+            return 3600.0
+        return await reserve(self, host, address, limits)
+
+    monkeypatch.setattr(LocalPermits, "reserve", reserve_or_wait)
+    world = World(sqlite_url, urls=(SEARCH, SECOND), lanes=lanes)
+    world.web.answers |= {
+        SEARCH: result_page(hit(1), hit(2), OTHER, more=True),
+        SECOND: result_page(),
+        "http://other.cn/robots.txt": "User-agent: *\nAllow: /",
+        hit(1): complaint("一"),
+        hit(2): complaint("二"),
+        OTHER: complaint("三"),
+    }
+    if resting != "www.baidu.com":
+        world.web.answers[SEARCH] = result_page(hit(1), hit(2), OTHER)
+    assert world.run()
+    hits = world.hits()
+    assert [url for url, (state, _, _) in hits.items() if state == "stored"] == stored
+    assert {hits[url] for url in hits if url not in stored} <= {("todo", None, 0)}
+    a = world.attempt
+    # What waits for its host is left for another attempt, and not offered to this one.
+    assert (a.outcome, a.offered, a.tried, a.collected) == (
+        "succeeded",
+        len(stored),
+        len(stored),
+        len(stored),
+    )
+    assert world.subtask.state == State.SLEEP
+    world.store.close()
+
+
+def test_where_all_hits_wait_for_their_host_the_subtask_does(sqlite_url, monkeypatch):
+    reserve = LocalPermits.reserve
+
+    async def reserve_or_wait(self, host, address, limits):
+        return 3600.0 if host == SITE else await reserve(self, host, address, limits)
+
+    monkeypatch.setattr(LocalPermits, "reserve", reserve_or_wait)
+    world = World(sqlite_url)
+    world.web.answers[SEARCH] = result_page(hit(1), hit(2))
+    assert world.run()
+    a = world.attempt
+    assert (a.outcome, a.offered, a.tried, a.collected) == ("released", 0, 0, 0)
+    assert (world.subtask.state, world.subtask.recalls) == (State.WAIT, 0)
     world.store.close()
 
 
