@@ -61,7 +61,8 @@ def recall(tx: Transaction, context: Context) -> None:
     transitions.move(tx, Transition.RECALL, again)
     transitions.move(tx, Transition.GIVE_UP, given_up)
     if dead:
-        manual.set_aside_unanswered(tx, dead)
+        searches = [site for site, host in dead.items() if host != context.hosts_of(site)[1]]
+        manual.set_aside_unanswered(tx, dead, searches)
 
 
 def _of_dead_hosts(tx: Transaction, context: Context, failed: Collection[str]) -> dict[str, str]:
@@ -77,7 +78,8 @@ def _of_dead_hosts(tx: Transaction, context: Context, failed: Collection[str]) -
     for name in context.catalog.sites:
         kind = context.catalog.kind_of(name)
         able = [node.name for node in live if kind in node.kinds]
-        for host in names.intersection(context.hosts_of(name)):
+        # The site's own host last: what needs the engine's needs it, too.
+        for host in [one for one in context.hosts_of(name) if one in names]:
             times = [unanswered.get((host, node), 0) for node in able]
             if answers_nobody(times, context.settings.recall):
                 dead[name] = host

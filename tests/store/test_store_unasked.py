@@ -15,7 +15,9 @@ from tasks.domain.states import State
 from tasks.scheduling.after_attempt import UnaskedHost
 from tasks.store.queries.queues import list_host_waits
 from tasks.store.queue import hosts, nodes
+from tasks.store.queue.manual import set_aside_unanswered
 from tasks.store.queue.nodes import Node
+from tasks.store.queue.snapshot import list_waiting
 from tasks.store.sql.tables import events, host_rests
 from tasks.store.sql.tables import nodes as node_rows
 
@@ -187,6 +189,34 @@ def test_waits_are_grouped_by_host(two):
     two.pass_s(3)
     (engine,) = waits(two)  # it is probed, and not answered yet
     assert engine.until <= two.now
+
+
+def with_hits_only(world, name="甲"):
+    """A waiting subtask whose result page was read, with two hits to do."""
+    lease, _ = world.found(name, [f"http://{SITE}/1", f"http://{SITE}/2"])
+    world.interrupt(lease, Counters(), "x")
+    return lease.subtask_id
+
+
+def test_hits_do_not_wait_for_the_host_of_their_engine(alone):
+    hits, search = with_hits_only(alone), alone.waiting("乙")
+    alone.rest("n1", no_answer("engine.cn"))
+    (wait,) = waits(alone)
+    assert (wait.host, wait.subtasks) == ("engine.cn", 1)
+    hosts_of = {one.id: one.hosts for one in alone.look(list_waiting, 9, lambda site: ("engine.cn", site))}
+    assert hosts_of == {hits: (SITE,), search: ("engine.cn", SITE)}
+    alone.rest("n1", no_answer())
+    assert {(wait.host, wait.subtasks) for wait in waits(alone)} == {("engine.cn", 1), (SITE, 1)}
+
+
+@pytest.mark.parametrize(
+    ("searches", "states"), [((), {State.MANUAL}), ((SITE,), {State.WAIT, State.MANUAL})]
+)
+def test_hits_are_not_given_to_a_person_because_the_engine_answers_nobody(alone, searches, states):
+    hits, search = with_hits_only(alone), alone.waiting("乙")
+    alone.do(set_aside_unanswered, {SITE: "engine.cn"}, searches)
+    assert {alone.state(hits), alone.state(search)} == states
+    assert alone.state(search) is State.MANUAL
 
 
 def test_what_waits_for_itself_does_not_prolong_the_wait_for_a_host(alone):

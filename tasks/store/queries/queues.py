@@ -128,7 +128,7 @@ class HostQueue:
 
 
 class _Waiting(NamedTuple):
-    """Subtasks in WAIT of one site and kind.
+    """Subtasks in WAIT of one site and kind, all with result pages to read or all without.
 
     Attributes:
         host, cause: as of `HostWait`, if they were released with a time that has not come; else empty.
@@ -140,6 +140,7 @@ class _Waiting(NamedTuple):
     host: str
     cause: str
     until: datetime | None
+    reads_results: bool
     subtasks: int
     left: int
 
@@ -147,8 +148,8 @@ class _Waiting(NamedTuple):
 def list_host_waits(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timedelta) -> list[HostQueue]:
     """Return the hosts that subtasks in WAIT wait for, the one with the most of them first.
 
-    A subtask waits for a host if it was released with a time that has not come, or if the host rests for every live
-    node of its kind.
+    A subtask waits for a host if it was released with a time that has not come, or if a host that it needs rests for
+    every live node of its kind.
 
     Args:
         silent_after: a node without a heartbeat for this time is silent; if all are silent, all registered ones count.
@@ -158,7 +159,8 @@ def list_host_waits(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: t
     found: dict[tuple[str, str], list[tuple[datetime, _Waiting]]] = defaultdict(list)
     for group in tx.records(_Waiting, _HELD, now=tx.now):
         names = [node.name for node in able if group.kind in node.kinds]
-        rest = _find_rest(hosts_of(group.site), names, rests)
+        needed = snapshot.needed_hosts(hosts_of(group.site), group.reads_results)
+        rest = _find_rest(needed, names, rests)
         if wait := group if group.host else rest:
             ends = [one.until for one in (group, rest) if one is not None and one.until is not None]
             found[wait.host, wait.cause].append((max(ends), group))
@@ -185,8 +187,9 @@ _IS_HELD = "not_before > :now AND wait_host IS NOT NULL"
 _HELD = f"""
     SELECT site, kind, CASE WHEN {_IS_HELD} THEN wait_host ELSE '' END AS host,
         CASE WHEN {_IS_HELD} THEN wait_reason ELSE '' END AS cause,
-        min(not_before) FILTER (WHERE {_IS_HELD}) AS until, count(*) AS subtasks, sum("left") AS "left"
-    FROM subtasks WHERE state = '{State.WAIT}' GROUP BY 1, 2, 3, 4
+        min(not_before) FILTER (WHERE {_IS_HELD}) AS until, reads_results, count(*) AS subtasks, sum("left") AS "left"
+    FROM (SELECT *, {snapshot.READS_RESULTS} AS reads_results FROM subtasks WHERE state = '{State.WAIT}') waiting
+    GROUP BY site, kind, 3, 4, reads_results
 """
 
 

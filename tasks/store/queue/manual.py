@@ -7,7 +7,7 @@ no other work: subtasks of a site that left the catalog, or whose host answers n
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -18,6 +18,7 @@ from tasks.domain.errors import IllegalTransition
 from tasks.domain.failures import SUGGESTIONS, FailureReason
 from tasks.domain.states import LEGAL, State, Transition
 from tasks.store.queue import nodes, tasks, transitions
+from tasks.store.queue.snapshot import READS_RESULTS
 from tasks.store.queue.transitions import Move
 from tasks.store.sql.transaction import Transaction
 
@@ -211,13 +212,15 @@ def set_aside(tx: Transaction, reason: FailureReason, whys: Mapping[int, str]) -
         transitions.move(tx, Transition.SET_ASIDE, its, state)
 
 
-def set_aside_unanswered(tx: Transaction, sites: Mapping[str, str]) -> None:
+def set_aside_unanswered(tx: Transaction, sites: Mapping[str, str], searches: Collection[str]) -> None:
     """Set aside the waiting subtasks of sites whose host answers no node.
 
     Args:
         sites: their hosts that don't answer, by site.
+        searches: those of the sites of which only the engine's host does not answer. Subtasks that have only hits left
+            don't need it.
     """
-    waiting = tx.rows(_WAITING, sites=list(sites), most=_AT_ONCE)
+    waiting = tx.rows(_WAITING, sites=list(sites), searches=list(searches), most=_AT_ONCE)
     whys = {
         subtask_id: f"{sites[site]} answers no node, however often it is asked"
         for subtask_id, site in waiting
@@ -225,4 +228,7 @@ def set_aside_unanswered(tx: Transaction, sites: Mapping[str, str]) -> None:
     set_aside(tx, FailureReason.HOST_UNREACHABLE, whys)
 
 
-_WAITING = f"SELECT id, site FROM subtasks WHERE state = '{State.WAIT}' AND site IN :sites LIMIT :most"
+_WAITING = f"""
+    SELECT id, site FROM subtasks
+    WHERE state = '{State.WAIT}' AND site IN :sites AND (site NOT IN :searches OR {READS_RESULTS}) LIMIT :most
+"""

@@ -38,17 +38,27 @@ def list_unstarted(tx: Transaction, hosts_of: HostsOf) -> list[PrefetchedLease]:
 
 
 def _with_hosts(subtasks: Sequence[V], hosts_of: HostsOf) -> list[V]:
-    """Return subtasks with the hosts that they are sure to ask: with a result page to read, also the engine's."""
+    """Return subtasks with the hosts that they are sure to ask."""
     of_site = cache(hosts_of)
-    return [replace(one, hosts=of_site(one.site)[0 if one.reads_results else 1 :]) for one in subtasks]
+    return [replace(one, hosts=needed_hosts(of_site(one.site), one.reads_results)) for one in subtasks]
 
 
-_READS_RESULTS = """
+def needed_hosts(hosts: tuple[str, str], reads_results: bool) -> tuple[str, ...]:
+    """Return the hosts that a subtask of a site is sure to ask: with a result page to read, also the engine's.
+
+    Args:
+        hosts: (engine's host, site's host).
+    """
+    return hosts if reads_results else hosts[1:]
+
+
+READS_RESULTS = """
     EXISTS (SELECT 1 FROM targets WHERE subtask_id = subtasks.id AND targets.state = 'todo' AND targets.kind = 'result')
 """
+"""Condition: a subtask has a result page to read, so that it needs the engine's host."""
 _SUBTASK = f"""
     subtasks.id, subtasks.site, subtasks.kind, subtasks."left", subtasks.priority, subtasks.failed_on,
-        subtasks.assigned_node AS assigned, subtasks.assigned_quota AS quota, {_READS_RESULTS} AS reads_results
+        subtasks.assigned_node AS assigned, subtasks.assigned_quota AS quota, {READS_RESULTS} AS reads_results
 """
 _AHEAD = timedelta(minutes=1)
 _MAY_GO = "(not_before IS NULL OR not_before <= :now OR changed_at > :ahead)"
@@ -73,7 +83,7 @@ def count_crawled(tx: Transaction) -> list[tuple[str, str, bool, int, int]]:
 _CRAWLED = f"""
     SELECT site, node, searches, count(*) AS attempts, count(CASE WHEN under_way THEN 1 END) AS under_way
     FROM (
-        SELECT subtasks.site, subtasks.lease_node AS node, {_READS_RESULTS} OR attempts.found IS NOT NULL AS searches,
+        SELECT subtasks.site, subtasks.lease_node AS node, {READS_RESULTS} OR attempts.found IS NOT NULL AS searches,
             subtasks.lease_started AND subtasks.changed_at <= :before AS under_way
         FROM subtasks JOIN attempts ON attempts.id = subtasks.attempt_id WHERE subtasks.state = '{State.CRAWL}'
     ) running GROUP BY site, node, searches
