@@ -18,14 +18,14 @@ from splitter.normalize import drop_amounts, drop_asides, normalize
 
 
 class Says(StrEnum):
-    """What a word of the table says of a name."""
+    """The meaning of a word of the table in a name."""
 
     GOODS = "goods"  # the kind of goods; the last one decides
     PACKED = "packed"  # the same, of food that is sold in shops, by restaurants' brands too
     PRODUCTS = "products"  # a product or line; the last one decides
     BRANDS = "brands"  # the first one decides
     PLATFORMS = "platforms"  # a shop or portal, which also sells what others make
-    ENDS = "ends"  # a last character that tells the kind of goods
+    ENDS = "ends"  # a last character that names the kind of goods
     SKIP = "skip"  # nothing, though it contains a word that would
 
 

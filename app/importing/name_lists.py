@@ -94,7 +94,7 @@ _SIGNS = {
         r"\|.*\|$|[-=+|:]{3}[-=+|: ]*+$|!?\[[^\]]*+\]\(|\*\*[^*]++\*\*",
     ),
 }
-"""What a line of other texts begins with, by the kind of text; the first kind that is found counts."""
+"""Beginnings of lines of other texts, by the kind of text. The first kind that is found counts."""
 _STARTS = {kind: re.compile(f"^(?:{'|'.join(signs)})") for kind, signs in _SIGNS.items()}
 
 _KEY = re.compile(r"([A-Za-z_][\w.\-/]*+):(?:\s++(.*))?$")

@@ -1,4 +1,4 @@
-"""Which IP addresses are the web's: public unicast ones, by IANA's registries and not by the version of Python."""
+"""Judge whether an IP address is public unicast, by IANA's registries and not by the version of Python."""
 
 from __future__ import annotations
 

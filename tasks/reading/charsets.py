@@ -1,4 +1,4 @@
-"""Which encoding bytes are in: of the pages that are crawled, and of the files that people bring.
+"""Find the encoding of bytes: of pages that are crawled, and of files that people bring.
 
 In this order: byte order mark; UTF-16 by its zero bytes; ISO-2022-JP by its escapes; UTF-8 if the bytes prove it. Else
 each encoding reads a sample of the bytes, and the likeliest reading wins: the one whose characters have the highest
@@ -52,12 +52,12 @@ _TRIED = ("gb18030", "utf-8", "big5hkscs", "cp932", "euc_jp", "cp949", "cp1252")
 
 _HEAD = 1000
 _SAMPLE = 1024
-"""About the number of bytes that are looked at."""
+"""Approximate number of bytes that a guess reads."""
 _WORDS = 200
-"""Maximum number of words that they are taken from."""
+"""Maximum number of words in the sample."""
 _GUESSED_FROM = 65_536
 _HIGH = re.compile(rb"[\x80-\xff][^\x00-\x2f\x3a-\x3f]*+")
-"""From a byte outside ASCII to one that is no trail byte in any encoding: a blank, <, > or a punctuation mark."""
+"""A run that begins with a byte outside ASCII and ends before a byte that is no trail byte in any encoding."""
 
 _BROKEN = -16.0
 """Logarithm of the probability of a character that can't be decoded; below, of other characters."""

@@ -46,7 +46,7 @@ _SHOP = re.compile(
 _OPINION = re.compile(
     r"我|俺|咱|自己|老公|老婆|孩子|宝宝|朋友|同事|买了|买的|喝了|用了|吃了|收到|感觉|觉得|投诉|退货|客服|好喝|难喝|好用|好吃|难吃|失望|满意|推荐|不错"
 )
-# What a line below a headline says besides its title, author and date.
+# Labels in the line below a headline that names author and date.
 _BYLINE = re.compile(
     r"作者|记者|来源|编辑|责编|发布(?:时间|于)?|发表于|文[/／｜|]|(?i:\bby\b|published|posted|source|updated)"
 )

@@ -25,8 +25,8 @@ ImportNumber = Annotated[int, InPath(ge=1, le=MOST_ID)]
 
 
 @router.get("/imports")
-def listed(page: Here, before: int = 0) -> Response:
-    """Imports, the newest first, some at a time."""
+def list_imports(page: Here, before: int = 0) -> Response:
+    """Show a page of imports, the newest first."""
     limit = before if 0 < before <= MOST_ID else None
     with page.context.store.read() as tx:
         rows = numbered_imports.list_imports(tx, before=limit, most=_ROWS + 1)
@@ -34,8 +34,8 @@ def listed(page: Here, before: int = 0) -> Response:
 
 
 @router.get("/imports/{number}")
-def shown(page: Here, number: ImportNumber) -> Response:
-    """One import, and what undoing it would do. Nothing is changed."""
+def show_import(page: Here, number: ImportNumber) -> Response:
+    """Show an import and the effect of undoing it. Nothing is changed."""
     with page.context.store.read() as tx:
         try:
             found = numbered_imports.find(tx, number)
@@ -49,10 +49,10 @@ def shown(page: Here, number: ImportNumber) -> Response:
 def undo(page: Change, number: ImportNumber, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
     """Remove what an import added; a person has to say that they are sure."""
     done = import_actions.undo(page.context.store, number, page.who)
-    return page.redirect_with(f"/imports/{number}", Notice(_said(page, done)))
+    return page.redirect_with(f"/imports/{number}", Notice(_undo_message(page, done)))
 
 
-def _said(page: Page, done: ImportUndo) -> str:
+def _undo_message(page: Page, done: ImportUndo) -> str:
     products = done.products[Fate.DELETED]
     stay = len(done.stays)
     return page.t(

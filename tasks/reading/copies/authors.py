@@ -1,6 +1,6 @@
-"""Tell apart names of authors that identify an account of a site, and names that identify nobody.
+"""Distinguish author names that identify an account of a site from names that many people share.
 
-A name that many people share identifies nobody: none at all, one that the site masks (j***n, 张**), one that it gives
+Shared names identify nobody: none at all, one that the site masks (j***n, 张**), one that it gives
 to whoever has not chosen any (匿名, 用户123, tb8812345, Amazon Customer), or one that is only a title (李女士).
 """
 

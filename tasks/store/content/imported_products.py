@@ -74,17 +74,17 @@ class Need(StrEnum):
 
 
 class Fate(StrEnum):
-    """What becomes of a product."""
+    """The outcome of an undo for a product."""
 
     DELETED = "deleted"
     RESTORED = "restored"  # as it was before the import added it again
-    STOPPED = "stopped"  # it stays with its pages, and is crawled no more
+    STOPPED = "stopped"  # it stays with its pages, and is no longer crawled
     KEPT = "kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """What becomes of a product of an import that is undone.
+    """A product of an import that is undone, and its outcome.
 
     Attributes:
         need: why it stays; None if it does not.

@@ -22,7 +22,7 @@ _LONGEST_FILE = 500
 
 
 class ImportKind(StrEnum):
-    """What an import brings."""
+    """The kind of rows that an import adds."""
 
     PRODUCTS = "products"
     REVIEWS = "reviews"
