@@ -14,6 +14,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser
 
 from tasks.reading.dates import DATE
+from tasks.reading.days import is_in_sentence
 from tasks.reading.markup import collapse, resolve_references, text_of
 from tasks.reading.people import elsewhere, person
 
@@ -71,24 +72,12 @@ _SITE = re.compile(
 _EDIT = re.compile(r"(?:(?<!\s)\s++)?+\[(?:编辑|編輯|edit)\]$", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://|@|^[\w.-]+\.(?:com|cn|net|org)\b", re.I)
 _HAN = re.compile(r"[\u4e00-\u9fff]")
-_BYLINE_CHARS, _DATE_CHARS = 120, 40
+_BYLINE_CHARS, _MOST_DOUBT = 120, 4
 # Day and clock of elements side by side: 10-0812:00.
 _DAY_AND_CLOCK = re.compile(r"(-[0-3]\d)(?=\d\d[:：])")
-_DAY = r"(?<!\d)(?:199\d|20[0-4]\d)\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}\s?日?"
-_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
-_NUMBER = r"\d{1,2}(?:st|nd|rd|th)?"
-_CLOCK = r"\d{1,2}[:：]\d\d(?:[:：]\d\d)?"
-# Most reliable first: a line with day and clock is a byline, a bare day may be anything's.
-_BYLINE_DATES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"{_DAY}\s*{_CLOCK}",
-        rf"{_DAY}|\b(?:{_MONTH}\.? {_NUMBER}|{_NUMBER} {_MONTH}\.?),? 20\d\d\b",
-        rf"(?<!\d)[01]\d-[0-3]\d\s*{_CLOCK}",
-        rf"\d{{1,2}}(?:月\d{{1,2}}日\s*|-\d{{1,2}}\s+){_CLOCK}|(?:今天|昨天|前天)\s*{_CLOCK}|(?:半|\d{{1,3}})\s?\S{{1,3}}前",
-        r"^[01]?\d月[0-3]?\d日$",
-    )
-)
+_YEAR_NAMED = re.compile(r"(?<!\d)(?:199\d|20[0-4]\d)(?!\d)")
+_EARLIER_NAMED = re.compile(r"前$|ago$|^[01]?\d月[0-3]?\d日$")
+_CLOCK_NAMED = re.compile(r"\d[:：]\d\d")
 
 _PUBLISHED = re.compile(r"\b(?:first )?(?:published|posted)\b|发布|发表", re.IGNORECASE)
 
@@ -385,13 +374,27 @@ def plain_lines(value: Any) -> str:
 
 
 def byline_date(lines: tuple[str, ...], changed: str = "") -> str:
-    """Return the date as a line around a text writes it, or an empty text; `changed` before one of a rare form."""
+    """Return the surest date in the lines around a text, or an empty text; `changed` before a bare day without year."""
     short = sorted(
         (line for line in lines if len(line) <= _BYLINE_CHARS), key=lambda line: not _PUBLISHED.search(line)
     )
-    found = (match.group() for pattern in _BYLINE_DATES for line in short if (match := pattern.search(line)))
-    other = (line[match.start() :][:_DATE_CHARS] for line in short if (match := DATE.search(line)))
-    return _DAY_AND_CLOCK.sub(r"\1 ", next(found, "") or changed or next(other, ""))
+    found = [
+        (_doubt(match.group()), match.group())
+        for line in short
+        for match in DATE.finditer(_DAY_AND_CLOCK.sub(r"\1 ", line))
+        if _YEAR_NAMED.search(match.group()) or not is_in_sentence(line)
+    ]
+    doubt, best = min(found, key=lambda one: one[0], default=(_MOST_DOUBT, ""))
+    return changed if changed and doubt == _MOST_DOUBT else best
+
+
+def _doubt(date: str) -> int:
+    """Return a rank of a date in a byline: a day with its year and clock is one, a bare day may be anything's."""
+    if _YEAR_NAMED.search(date):
+        return 0 if _CLOCK_NAMED.search(date) else 1
+    if _CLOCK_NAMED.search(date):
+        return 2
+    return 3 if _EARLIER_NAMED.search(date) else _MOST_DOUBT
 
 
 def is_goods(tree: LexborHTMLParser, *, dated: bool) -> bool:
