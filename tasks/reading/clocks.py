@@ -26,12 +26,13 @@ ZONE = (
 )
 """A pattern of a zone behind a clock."""
 
-_PART = (
+PART = (
     r"(?P<part>上午|下午|晚上|中午|凌晨|早上|傍晚|清晨|早晨|午后|午後|深夜|半夜|夜里|夜裡|夜间|夜間|晚间|晚間|午间|午間|午夜|夜晚|[早晚]"
     r"|[ap]m(?=\s?\d))"
 )
+"""A pattern of a part of a day before a clock."""
 CLOCK = (
-    rf"(?:{_PART}\s?)?{UNTOUCHED}(?:(?<!\d[:.])|(?<=/\d{{4}}:))(?P<hour>\d{{1,2}})"
+    rf"(?:{PART}\s?)?{UNTOUCHED}(?:(?<!\d[:.])|(?<=/\d{{4}}:))(?P<hour>\d{{1,2}})"
     r"(?:\s?[:：时時点點h]\s?(?P<minute>\d\d|\d(?!\d))(?:[:：分]\s?(?P<second>\d\d|\d(?!\d))(?:[.,]\d{1,9})?)?[分秒]?"
     rf"|\.(?P<dotted>\d\d)(?=\s?(?:[ap]\.?m\b|uhr\b|(?-i:{_NAMED})\b))|[时時点點](?P<quarter>半|一刻|三刻)"
     r"|[时時](?![间間尚])|[点點](?![建意要内内心评評赞贊原])|(?=\s?[ap]\.?m\b|\suhr\b))"

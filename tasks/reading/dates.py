@@ -16,7 +16,7 @@ from unicodedata import normalize
 
 from splitter.spans import CHINA
 
-from tasks.reading.clocks import CLOCK, NUMERALS, UNTOUCHED, ZONE, set_clock
+from tasks.reading.clocks import CLOCK, NUMERALS, PART, UNTOUCHED, ZONE, set_clock
 
 _MONTHS = (
     "一月 january jan januar januari janvier enero gennaio janeiro января stycznia ocak",
@@ -66,7 +66,10 @@ _ZONE_BEHIND = re.compile(rf"\s?\(?{ZONE}", re.I)
 _MONTH = rf"(?P<m>{'|'.join(sorted(_MONTH_OF, key=len, reverse=True))})(?![^\W\d_])\.?"
 _ORDINAL = r"(?:st|nd|rd|th)?"
 # What shows that a day is not read whole: a clock that can't be read, or for a weekday any number or month.
-_CLOCK_LEFT = re.compile(rf"[\s,(（·•|@–-]{{0,3}}(?:at\s)?[{NUMERALS}]{{0,3}}\d+[:：]\d", re.I)
+_CLOCK_LEFT = re.compile(
+    rf"[\s,(（·•|@–-]{{0,3}}(?:at\s)?(?:{PART}\s?)?[{NUMERALS}]{{0,3}}\d+(?:[:：]\d|[点时]|\s?[ap]\.?m\b)",
+    re.I,
+)
 _CLOCK_FAR = re.compile(
     rf"\d:\d\d?(?:\s?[ap]\.?m\.?)?(?:\s[A-Z]{{2,4}})?{_BLANKS}(?:{_WEEKDAY}{_BLANKS})?$", re.I
 )
@@ -248,7 +251,7 @@ def _ago(found: _Parts, match: re.Match[str], now: datetime) -> datetime | None:
     months = seconds = 0.0
     parts = _AGO_PARTS_EN if match["ago"].isascii() else _AGO_PARTS
     for part in parts.finditer(match["ago"]):
-        amount = _number(part["number"])
+        amount = _number(part["number"].lstrip("零"))
         unit = part["unit"].lower()
         if "half" in parts.groupindex and (part["half"] or part["after"]):
             amount += 0.5

@@ -54,6 +54,10 @@ _KEPT = frozenset((
 ))  # fmt: skip
 _COUNTED, _LONGEST_COUNTED = re.compile(SHORT_AGO, re.ASCII), 5
 _MOMENT = re.compile(r"(?:19|20)\d\d-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
+# The shape of a date whose month is written in a language that is not known.
+_UNKNOWN_DATE = re.compile(
+    r"(?:[^\W\d_]{2,12}\.?\s\d{1,2}|\d{1,2}\.?\s[^\W\d_]{2,12})[.,]{0,2}\s(?:19|20)\d\d(?:[\s,·|-]{1,3}\d{1,2}:\d\d)?"
+)
 _MAYBE_DATE = re.compile(r"\d|[刚剛昨前]|ago|now|yesterday", re.IGNORECASE)
 
 _PORTRAIT = re.compile(
@@ -310,7 +314,9 @@ def _sum_up(page: Outline) -> None:
         if not dated and length <= _LONGEST_DATED and searched < _MOST_DATE_TEXTS:
             maybe = _MAYBE_DATE.search(one.text) is not None
             searched += maybe
-            dated = maybe and DATE.search(one.text) is not None
+            dated = maybe and (
+                DATE.search(one.text) is not None or _UNKNOWN_DATE.fullmatch(one.text.strip()) is not None
+            )
         page.dates.append(dated)
     linked = (length if one.linked else 0 for one, length in zip(page.texts, page.lengths, strict=True))
     page._chars = [0, *accumulate(page.lengths)]
