@@ -81,7 +81,7 @@ PACKAGES = {
     "app/sites": (930, ""),
     "app/views": (234, ""),
     "app/web": (2_323, ""),
-    "splitter": (2_222, ""),
+    "splitter": (2_222, "Guesses categories from whole names, and keeps names whole."),
     "tasks": (0, ""),
     "tasks/domain": (
         1_028,
@@ -89,7 +89,10 @@ PACKAGES = {
     ),
     "tasks/fetching": (2_266, ""),
     "tasks/jobs": (1_596, ""),
-    "tasks/reading": (4_859, ""),
+    "tasks/reading": (
+        4_859,
+        "Reads written dates whole: numerals, two units, clocks, zones; decides which texts are copies.",
+    ),
     "tasks/scheduling": (3_380, ""),
     "tasks/signin": (686, ""),
     "tasks/store": (5_670, "Notes what each import added, and removes it; verify proves more."),
