@@ -7,18 +7,21 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
-from typing import TextIO
+from typing import BinaryIO
 
 import click
 
+from app.cli.import_options import rereadable
 from app.cli.options import group_option, in_groups, json_option, keyword_list, sites_option
 from app.cli.output import printed, table
+from app.files.text_files import opened_text, read_lines
 from app.run.settings import load_settings
 from splitter.catalog.names import Category
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
 from splitter.keywords import ProductQuery, product_query
 from splitter.split import SearchScope, SearchUrl, urls_of
+from tasks.reading.file_encoding import encoding_of
 
 _MOST_LISTED = 12
 """Search URLs of a name up to which each is printed."""
@@ -26,9 +29,7 @@ _MOST_LISTED = 12
 
 @click.command()
 @click.argument("names", metavar="NAME...", nargs=-1)
-@click.option(
-    "--file", "source", type=click.File("r", encoding="utf-8"), help="Read names from FILE, one a line."
-)
+@click.option("--file", "source", type=click.File("rb"), help="Read names from FILE, one a line.")
 @click.option("--keywords", metavar="W,W", help="AND keywords to use instead of those found (with one NAME).")
 @click.option(
     "--alias", "aliases", metavar="NAME", multiple=True, help="Another name of the product (with one NAME)."
@@ -54,7 +55,7 @@ _MOST_LISTED = 12
 @json_option
 def split(
     names: tuple[str, ...],
-    source: TextIO | None,
+    source: BinaryIO | None,
     keywords: str | None,
     aliases: tuple[str, ...],
     category: str | None,
@@ -110,9 +111,9 @@ def split(
         sys.exit(2)
 
 
-def _names(names: Sequence[str], source: TextIO | None) -> Iterator[str]:
+def _names(names: Sequence[str], source: BinaryIO | None) -> Iterator[str]:
     for name in names:
-        yield from _lines(sys.stdin) if name == "-" else [name]
+        yield from _lines(sys.stdin.buffer) if name == "-" else [name]
     if source is not None:
         yield from _lines(source)
     if not names and source is None:
@@ -121,14 +122,16 @@ def _names(names: Sequence[str], source: TextIO | None) -> Iterator[str]:
         )
 
 
-def _lines(source: TextIO) -> Iterator[str]:
-    """The names in a text; blank lines hold none."""
-    try:
-        for line in source:
-            if name := line.removeprefix("\ufeff").strip():
-                yield name
-    except UnicodeDecodeError as error:
-        raise InputError(f"{source.name}: not UTF-8; save the file as UTF-8") from error
+def _lines(source: BinaryIO) -> Iterator[str]:
+    """Yield the names in a text; blank lines hold none."""
+    with rereadable(source) as file:
+        encoding = encoding_of(file, source.name)
+        with opened_text(file, encoding) as text:
+            for number, line, too_long in read_lines(text):
+                if why := too_long or encoding.find_fault(line):
+                    raise InputError(f"{source.name}, line {number}: {why}")
+                if name := line.strip():
+                    yield name
 
 
 def _print_urls(query: ProductQuery, urls: Sequence[SearchUrl], as_json: bool) -> None:

@@ -6,26 +6,24 @@ workbook are in memory.
 
 from __future__ import annotations
 
-import codecs
 import csv
-import io
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, TextIO
 
+from app.files.text_files import LONGEST_LINE, head_of, opened_text, read_lines
 from app.files.visible_text import strip_unseen
-from app.files.xlsx_reader import MOST_UNPACKED, Sheet, Workbook
+from app.files.xlsx_reader import MOST_COLUMNS, MOST_UNPACKED, Sheet, Workbook
 from splitter.errors import InputError
+from tasks.reading.file_encoding import Encoding, encoding_of
 
 _DELIMITERS = ",;\t，；"
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-_HEAD = 1000
-"""Bytes at the beginning of a file that tell what it is."""
-_CHUNK = 1 << 18
 _SAMPLE = 1 << 16
 """Number of characters that are enough to find the delimiter of a text."""
+_MOST_READ_AGAIN = 50_000_000
+"""Maximum number of characters that are read again because quotes are never closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +55,6 @@ class BadRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoding:
-    """How a file is encoded.
-
-    Attributes:
-        name: for Python.
-        is_broken: some bytes can't be decoded.
-    """
-
-    name: str
-    is_broken: bool = False
-
-    def find_fault(self, text: str) -> str:
-        """Return why a line that was read by `opened_text` can't be taken; empty if it can."""
-        is_faulty = self.is_broken and "\ufffd" in text
-        return f"holds bytes that are no {self.name.removesuffix('-sig').upper()}" if is_faulty else ""
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
     """A text file of rows, or a sheet of a workbook.
 
@@ -93,8 +73,8 @@ class Table:
 def open_tables(file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED) -> list[Table]:
     """Return the tables of a file that can be read from its beginning again.
 
-    UTF-8 and UTF-16 (with or without mark), GB18030 (GBK, GB2312) and xlsx are read. Cells have no blanks around them,
-    and rows without a filled cell are left out.
+    Texts in all encodings that `tasks.reading.charsets` finds, and xlsx are read. Cells have no blanks around them, and
+    rows without a filled cell are left out.
 
     Args:
         file: stays open as long as rows are read.
@@ -131,74 +111,9 @@ def _strip_rows(rows: Iterable[tuple[int, list[str]] | BadRow]) -> Iterator[Tabl
             yield TableRow(line, stripped)
 
 
-def head_of(file: BinaryIO) -> bytes:
-    """Return the first bytes of a file, and go back to its beginning."""
-    file.seek(0)
-    head = file.read(_HEAD)
-    file.seek(0)
-    return head
-
-
 def is_workbook(data: bytes) -> bool:
     """Return True if a file that begins with these bytes is an xlsx."""
     return data.startswith(_ZIP)
-
-
-def encoding_of(file: BinaryIO, origin: str) -> Encoding:
-    """Read a file to its end, and return the encoding of all of it, else that of its longest beginning.
-
-    Raises:
-        InputError: it is no text.
-    """
-    head = head_of(file)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return Encoding("utf-16", _broken(file, "utf-16") is not None)
-    if b"\0" in head:
-        # Without a mark: which byte of a pair is zero tells the order; text of Chinese alone has hardly any.
-        zeros = Counter(place % 2 for place, byte in enumerate(head) if not byte)
-        name = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
-        odd = file.seek(0, io.SEEK_END) % 2
-        at = _broken(file, name)
-        in_head = at is not None and at < len(head)
-        if odd or in_head or abs(zeros[0] - zeros[1]) < sum(zeros.values()) / 2:
-            raise InputError(f"{origin}: is no text; give a CSV file, an xlsx, or one name a line")
-        return Encoding(name, at is not None)
-    ends: dict[str, int] = {}
-    for name in ("utf-8-sig", "gb18030"):
-        at = _broken(file, name)
-        if at is None:
-            return Encoding(name)
-        ends[name] = at
-    return Encoding(max(ends, key=lambda name: ends[name]), is_broken=True)
-
-
-def _broken(file: BinaryIO, encoding: str) -> int | None:
-    """Return the position of the first bytes that can't be decoded, or None."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    file.seek(0)
-    at = 0
-    while True:
-        chunk = file.read(_CHUNK)
-        held = len(decoder.getstate()[0])
-        try:
-            decoder.decode(chunk, final=not chunk)
-        except UnicodeDecodeError as error:
-            return max(0, at - held + error.start)
-        if not chunk:
-            return None
-        at += len(chunk)
-
-
-@contextmanager
-def opened_text(file: BinaryIO, encoding: Encoding) -> Iterator[TextIO]:
-    """Give the text of a file from its beginning, with U+FFFD for undecodable bytes. The file stays open."""
-    file.seek(0)
-    text = io.TextIOWrapper(file, encoding.name, "replace", newline="")
-    try:
-        yield text
-    finally:
-        with suppress(ValueError):  # its owner may have closed the file before the last row was read
-            text.detach()
 
 
 def delimiter_of(sample: str) -> str:
@@ -222,15 +137,75 @@ def delimiter_of(sample: str) -> str:
 def _lines(file: BinaryIO, encoding: Encoding) -> Iterator[tuple[int, list[str]] | BadRow]:
     with opened_text(file, encoding) as text:
         delimiter = delimiter_of(text.read(_SAMPLE))
-        text.seek(0)
-        reader = csv.reader(text, delimiter=delimiter)
+    with opened_text(file, encoding) as text:
+        feed = _Feed(text)
+        reader = csv.reader(feed, delimiter=delimiter)
         while True:
+            feed.begin_record()
             try:
                 row = next(reader, None)
             except csv.Error as error:
-                yield BadRow(reader.line_num, f"is no CSV ({error}): is a quote opened and never closed?")
+                yield feed.refuse(str(error))
                 continue
             if row is None:
                 return
+            if feed.is_ended:
+                yield feed.refuse("unexpected end of data")
+                continue
             why = encoding.find_fault("".join(row))
-            yield BadRow(reader.line_num, why) if why else (reader.line_num, row)
+            if len(row) > MOST_COLUMNS:
+                why = f"has more than {MOST_COLUMNS:,} cells"
+            yield BadRow(feed.line, why) if why else (feed.line, row)
+
+
+class _Feed:
+    """Gives lines to a csv reader, and a second time those that a quote has swallowed that is never closed.
+
+    Attributes:
+        line: number of the last line.
+        is_ended: the text ended within the record.
+    """
+
+    def __init__(self, text: TextIO) -> None:
+        self._lines = read_lines(text)
+        self._again: deque[tuple[int, str, str]] = deque()
+        self._record: list[tuple[int, str, str]] = []
+        self._length = 0
+        self._left = _MOST_READ_AGAIN
+        self.line = 0
+        self.is_ended = False
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        entry = self._again.popleft() if self._again else next(self._lines, None)
+        if entry is None:
+            self.is_ended = bool(self._record)
+            raise StopIteration
+        self._record.append(entry)
+        self.line, line, why = entry
+        self._length += len(line)
+        if why:
+            raise csv.Error(why)
+        if self._length > LONGEST_LINE:
+            raise csv.Error(f"has more than {LONGEST_LINE:,} characters")
+        return line
+
+    def begin_record(self) -> None:
+        """Forget the lines of the record before."""
+        self._record.clear()
+        self._length = 0
+        self.is_ended = False
+
+    def refuse(self, why: str) -> BadRow:
+        """Refuse the line that the record begins with, and give the lines below it again."""
+        [(first, _, _), *others] = self._record
+        if others or self.is_ended:
+            why = f"{why}: a quote is opened and never closed"
+        if self._length <= self._left:
+            self._left -= self._length
+            self._again.extendleft(reversed(others))
+        elif others:
+            why = f"{why}; the rows to line {self.line} are lost"
+        return BadRow(first, f"is no CSV ({why})")

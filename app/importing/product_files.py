@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
-from app.files.table_files import BadRow, encoding_of, opened_text
+from app.files.table_files import BadRow
+from app.files.text_files import opened_text, read_lines
 from app.files.xlsx_reader import MOST_UNPACKED
 from app.importing.columns import (
     ColumnChoice,
@@ -20,6 +21,7 @@ from app.importing.columns import (
 from app.importing.name_lists import LOOKED_AT, are_numbered, read_names, refuse_other_text
 from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table, is_foot
 from splitter.errors import InputError
+from tasks.reading.file_encoding import encoding_of
 
 FIELDS = ("name", "keywords", "aliases", "priority", "pages", "recrawl", "category", "sites")
 
@@ -168,7 +170,14 @@ def _list_head(file: BinaryIO, origin: str) -> list[tuple[int, str]]:
 
 def _lines(file: BinaryIO, origin: str) -> Iterator[tuple[int, str]]:
     with opened_text(file, encoding_of(file, origin)) as text:
-        yield from _number_lines(text)
+        yield from _number_lines(_short_lines(text, origin))
+
+
+def _short_lines(text: TextIO, origin: str) -> Iterator[str]:
+    for number, line, too_long in read_lines(text):
+        if too_long:
+            raise InputError(f"{origin}, line {number}: {too_long}")
+        yield line
 
 
 def _number_lines(text: Iterable[str]) -> Iterator[tuple[int, str]]:

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, BinaryIO
 
-from app.files.table_files import BadRow, encoding_of, head_of, is_workbook, opened_text
+from app.files.table_files import BadRow, is_workbook
+from app.files.text_files import head_of, opened_text, read_lines
 from app.files.visible_text import strip_unseen, visible
 from app.importing.columns import ColumnChoice, column_key
 from app.importing.name_lists import refuse_other_text
 from app.importing.review_columns import NEEDED, review_fields
 from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table
 from splitter.errors import InputError
+from tasks.reading.file_encoding import encoding_of
 
-_LONGEST_LINE = 10_000_000
-"""Characters of a line of JSON; more is no review."""
 _DEEPEST = 3
 """Objects within objects whose values are columns of their own."""
 _LOOKED_AT = 100
@@ -69,7 +69,7 @@ def open_review_file(
         return _table(file, origin, choice, columns)
     encoding = encoding_of(file, origin)
     with opened_text(file, encoding) as text:
-        begin = text.read(1000).lstrip("\ufeff \t\r\n")[:1]
+        begin = text.read(1000).lstrip()[:1]
     if begin == "[":
         raise InputError(
             f"{origin}: is one JSON list; write one object a line: jq -c '.[]' {origin} > reviews.jsonl"
@@ -121,14 +121,8 @@ def _rows(found: FoundTable) -> Iterator[Record | BadRow]:
 def _objects(file: BinaryIO, origin: str) -> Iterator[Record | BadRow]:
     encoding = encoding_of(file, origin)
     with opened_text(file, encoding) as text:
-        number = 0
-        while line := text.readline(_LONGEST_LINE):
-            number += 1
-            if len(line) == _LONGEST_LINE:
-                while (rest := text.readline(_LONGEST_LINE)) and not rest.endswith("\n"):
-                    pass
-                yield BadRow(number, f"is longer than {_LONGEST_LINE:,} characters")
-            elif why := encoding.find_fault(line):
+        for number, line, too_long in read_lines(text):
+            if why := too_long or encoding.find_fault(line):
                 yield BadRow(number, why)
             elif line.strip():
                 yield _record(number, line)

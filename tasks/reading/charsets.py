@@ -29,6 +29,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
     (b"\x84\x31\x95\x33", "gb18030"),
 )
+_LONG_SEQUENCE = re.compile(rb"[\xe0-\xf4]")
+"""Leads a sequence of three or four bytes: one in valid UTF-8 is a proof, two-byte sequences alone are not."""
 _ESCAPE = re.compile(rb"\x1b\$[@B]")
 """Begins two-byte characters in ISO-2022-JP (RFC 1468)."""
 ESCAPED = "iso2022_jp_ext"
@@ -121,7 +123,7 @@ def find_utf16(head: bytes) -> str:
     best = ""
     likelihood = _WIDE
     for name in ("utf-16-le", "utf-16-be"):
-        counts = Counter(head[: len(head) // 2 * 2].decode(name, "replace"))
+        counts = Counter(head.decode(name, "replace"))
         mean = max(_score(counts, language) for language in _FILES) / max(1, counts.total())
         if mean > likelihood:
             best = name
@@ -132,6 +134,16 @@ def find_utf16(head: bytes) -> str:
 def has_escapes(body: bytes) -> bool:
     """Return True if bytes hold characters of ISO-2022-JP, which look like ASCII."""
     return b"\x1b" in body and _ESCAPE.search(body) is not None
+
+
+def has_long_sequence(body: bytes) -> bool:
+    """Return True if bytes that are valid UTF-8 can't be so by chance, as 联通 in GBK is."""
+    return _LONG_SEQUENCE.search(body) is not None
+
+
+def find_words(body: bytes, most: int) -> list[bytes]:
+    """Return the first words from their first byte outside ASCII on, at most `most`."""
+    return [match[0] for match in islice(_HIGH.finditer(body), most)]
 
 
 def find_reading(body: bytes, declared: Iterable[str] = (), others: Sequence[str] = _TRIED) -> Reading:
@@ -169,7 +181,7 @@ def find_reading(body: bytes, declared: Iterable[str] = (), others: Sequence[str
 
 def _sample(body: bytes) -> bytes:
     """Return the first words that hold bytes outside ASCII; of long ones, some at equal distances."""
-    words = [match[0] for match in islice(_HIGH.finditer(body), _WORDS)]
+    words = find_words(body, _WORDS)
     step = sum(map(len, words)) // _SAMPLE + 1
     return b" ".join(words[::step])[: _SAMPLE * 2]
 

@@ -20,11 +20,9 @@ from tasks.reading.charsets import (
     find_reading,
     find_utf16,
     has_escapes,
+    has_long_sequence,
 )
 
-# Lead byte of a sequence of three or four bytes: one in valid UTF-8 is a proof. Two-byte sequences alone are not: 联通
-# in GBK is valid UTF-8 by chance.
-_LONG_SEQUENCE = re.compile(rb"[\xe0-\xf4]")
 _NOT_TEXT = (
     "image/",
     "audio/",
@@ -121,7 +119,7 @@ def decode(body: bytes, headers: Mapping[str, str], hint: str = "") -> Decoded:
         if has_escapes(body):
             return Decoded(body.decode(ESCAPED, "replace"), ESCAPED, "escapes of ISO-2022-JP")
         return Decoded(text, "utf-8", "ASCII only")
-    if _LONG_SEQUENCE.search(body) is None:  # UTF-8 perhaps by chance
+    if not has_long_sequence(body):  # UTF-8 perhaps by chance
         declared = declarations(body, content_type, hint)
         name = find_reading(body, declared, ("utf-8",)).encoding
         if name != "utf-8":

@@ -1,0 +1,48 @@
+"""Texts that people have, read as a stream, line by line within a limit."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, TextIO
+
+from tasks.reading.file_encoding import Encoding
+
+LONGEST_LINE = 10_000_000
+"""Maximum number of characters of a line."""
+_HEAD = 1000
+"""Bytes at the beginning of a file that tell what it is."""
+
+
+def head_of(file: BinaryIO) -> bytes:
+    """Return the first bytes of a file, and go back to its beginning."""
+    file.seek(0)
+    head = file.read(_HEAD)
+    file.seek(0)
+    return head
+
+
+@contextmanager
+def opened_text(file: BinaryIO, encoding: Encoding) -> Iterator[TextIO]:
+    """Give the text of a file from its beginning, with U+FFFD for undecodable bytes. The file stays open."""
+    file.seek(encoding.mark)
+    text = io.TextIOWrapper(file, encoding.name, "replace", newline="")
+    try:
+        yield text
+    finally:
+        with suppress(ValueError):  # its owner may have closed the file before the last row was read
+            text.detach()
+
+
+def read_lines(text: TextIO) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of each line from 1, the line, and why it can't be taken; then the line is empty."""
+    number = 0
+    while line := text.readline(LONGEST_LINE):
+        number += 1
+        if len(line) < LONGEST_LINE or line.endswith(("\n", "\r")):
+            yield number, line, ""
+            continue
+        while (rest := text.readline(LONGEST_LINE)) and not rest.endswith(("\n", "\r")):
+            pass
+        yield number, "", f"is longer than {LONGEST_LINE:,} characters"
