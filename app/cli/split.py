@@ -113,23 +113,23 @@ def split(
 
 def _names(names: Sequence[str], source: BinaryIO | None) -> Iterator[str]:
     for name in names:
-        yield from _lines(sys.stdin.buffer) if name == "-" else [name]
+        yield from _lines(sys.stdin.buffer, "standard input") if name == "-" else [name]
     if source is not None:
-        yield from _lines(source)
+        yield from _lines(source, source.name)
     if not names and source is None:
         raise InputError(
             "no product name; write reviewloop split NAME, or - to read names from standard input"
         )
 
 
-def _lines(source: BinaryIO) -> Iterator[str]:
+def _lines(source: BinaryIO, origin: str) -> Iterator[str]:
     """Yield the names in a text; blank lines hold none."""
     with rereadable(source) as file:
-        encoding = encoding_of(file, source.name)
+        encoding = encoding_of(file, origin)
         with opened_text(file, encoding) as text:
             for number, line, too_long in read_lines(text):
                 if why := too_long or encoding.find_fault(line):
-                    raise InputError(f"{source.name}, line {number}: {why}")
+                    raise InputError(f"{origin}, line {number}: {why}")
                 if name := line.strip():
                     yield name
 
