@@ -18,7 +18,9 @@ _ROWS_A_SHEET = 1_048_576
 _TEXT_MOST = 32_767
 _EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet's times have no zone
 _FIRST_DAY = datetime(1900, 3, 1)  # noqa: DTZ001 - before it Excel counts a day that never was
-_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_UNWRITABLE = re.compile("[\ud800-\udfff\ufffe\uffff]")
+_ESCAPED = re.compile("[\x00-\x08\x0b-\x1f]|_(?=x[0-9A-Fa-f]{4}_)")
+"""Characters that XML can't hold or changes, and what would be read as an escape of one (22.9.2.19)."""
 _ROWS_AT_ONCE = 500
 _QUICK = 2
 """Level of compression."""
@@ -94,7 +96,9 @@ def _cell(value: Cell) -> str:
 def _text(value: str, style: str = "") -> str:
     if len(value) > _TEXT_MOST:
         value = f"{value[: _TEXT_MOST - 1]}…"
-    text = escape(_UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", value), quote=False)
+    value = _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+    value = _ESCAPED.sub(lambda match: f"_x{ord(match[0]):04X}_", value)
+    text = escape(value, quote=False)
     return f'<c{style} t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
 
 

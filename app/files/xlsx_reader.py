@@ -11,21 +11,34 @@ import re
 import zipfile
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, product
 from string import ascii_uppercase
 from typing import BinaryIO
+from urllib.parse import unquote
 from xml.parsers import expat
 
 from app.files.harmless import one_line
+from app.files.number_formats import BUILT_IN, LONGEST_FORMAT, sections, show_number
 from splitter.errors import InputError
 
 MOST_UNPACKED = 500_000_000
 """Maximum number of bytes that a workbook may unpack to, and of characters that the rows of a sheet may hold."""
-MOST_ROWS, MOST_COLUMNS, MOST_CELLS, MOST_CHARACTERS = 1_048_576, 1_024, 5_000_000, 32_767
+MOST_ROWS = 1_048_576
+MOST_COLUMNS = 1_024
+MOST_CELLS = 5_000_000
+MOST_CHARACTERS = 32_767
+MOST_SHEETS = 255
+MOST_PLACES = 50_000_000
+"""Maximum number of cells of a workbook, with the empty ones before and between them."""
+MOST_ELEMENTS = 80_000_000
+"""Maximum number of beginnings and ends of elements in a workbook; 5,000,000 cells have a quarter of it."""
+MOST_STYLES = 65_490
+MOST_PARTS = 10_000
 MOST_SHARED = 50_000_000
 """Maximum number of bytes that the shared texts of a workbook may take in memory."""
 MOST_EMPTY_ROWS = 1_000
@@ -39,14 +52,22 @@ _MOST_OF_A_PART = 20_000_000
 _MOST_NAMES, _LONGEST_TAG, _DEEPEST = 10_000, 1 << 17, 100
 """Limits on what expat stores: different names of elements, bytes of a tag, elements within elements."""
 _CHUNK = 1 << 16
-_LONGEST_FORMAT = 255
+_BOOK_ELEMENTS = frozenset({"Relationship", "sheet", "workbookPr", "numFmt", "cellXfs", "xf"})
+_SHEET_ELEMENTS = frozenset({"sheetData", "row", "c", "f", "v", "t", "si", "rPh"})
+_ELEMENTS = _BOOK_ELEMENTS | _SHEET_ELEMENTS
+"""Elements that are read; all others are passed over."""
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+_LONGEST_ESCAPE = len("_x000D_")
+_MOST_EMPTY_COLUMNS = 16_384
+_FORMULAS = "formulas"
+_LONGEST_ERROR = 20
+_NOTED = 30
+"""Number of rows that a note lists."""
+_PICTURE = "=DISPIMG("
+"""What the text of a cell begins with in which WPS shows a picture."""
 _FIRST_DAY, _FIRST_DAY_1904 = datetime(1899, 12, 31), datetime(1904, 1, 1)  # noqa: DTZ001 - a sheet's times have no zone
 _DAY_THAT_NEVER_WAS = 60
 """Excel counts a 29 February 1900."""
-_DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
-"""Numbers of the built-in formats of dates and times, with those of Chinese Excel (18.8.30)."""
-_LITERAL = re.compile(r'"[^"]*"|\[[^\[\]]*\]|[\\_*].')
-_DATE_LETTERS = frozenset("ymdhsYMDHS")
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, expat.ExpatError),
     *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, ValueError),
@@ -75,60 +96,85 @@ class Workbook:
     """
 
     def __init__(self, file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED) -> None:
-        self._origin, self._place = origin, ("", 0)
+        self._origin = origin
+        self._place = ("", 0)
         self._most_unpacked = most_unpacked
-        self._unpacked: dict[str, int] = {}
-        self._texts, self._ends = bytearray(), array("Q", [0])
-        self._dates: set[str] = set()
+        self._meter = _Meter(most_unpacked)
+        self._texts = bytearray()
+        self._ends = array("Q", [0])
+        self._formats: dict[str, str] = {}
         self._first_day = _FIRST_DAY
         self.sheets: list[Sheet] = []
         with self._readable():
             self._archive = zipfile.ZipFile(file)
-            [book] = self._find_parts("", "officeDocument").values()
-            worksheets = self._find_parts(book, "worksheet")
-            for name, given in self._elements(book):
-                if name == "sheet":
-                    path = worksheets.get(next((given[key] for key in given if key.endswith(":id")), ""))
-                    if path is not None:  # a chart's sheet has no rows
-                        is_hidden = given.get("state", "visible") != "visible"
-                        self.sheets.append(Sheet(one_line(given["name"]), path, is_hidden))
-                elif name == "workbookPr" and given.get("date1904") in ("1", "true"):
-                    self._first_day = _FIRST_DAY_1904
-            for path in self._find_parts(book, "styles").values():
-                self._read_styles(path)
-            for path in self._find_parts(book, "sharedStrings").values():
-                self._read_shared(path)
+            parts = self._archive.namelist()
+            _check(len(parts), MOST_PARTS, "parts")
+            self._parts = {_key(part): part for part in parts}
+            self._read_book()
 
-    def _find_parts(self, part: str, kind: str) -> dict[str, str]:
-        """Return the paths of the parts of a kind that a part refers to, by their ids."""
+    def _read_book(self) -> None:
+        if _key("_rels/.rels") not in self._parts:
+            raise InputError("is no Excel workbook, but a file of another program; save it as xlsx or CSV")
+        book = next((part for kind, part in self._relations("").values() if kind == "officeDocument"), "")
+        if book.endswith(".bin"):
+            raise InputError("is a binary workbook (xlsb); save it as xlsx or CSV")
+        related = self._relations(book)
+        for name, given in self._elements(book):
+            if name == "sheet":
+                id_ = next((given[key] for key in given if key.endswith(":id")), "")
+                self._add_sheet(given, *related.get(id_, ("", "")))
+            elif name == "workbookPr" and given.get("date1904") in ("1", "true"):
+                self._first_day = _FIRST_DAY_1904
+        if not self.sheets:
+            raise InputError("has no sheet with cells; is it another kind of document?")
+        parts = dict(reversed(related.values()))  # of a kind the first
+        if (styles := parts.get("styles", "")) and _key(styles) in self._parts:
+            self._read_styles(styles)
+        if (shared := parts.get("sharedStrings", "")) and _key(shared) in self._parts:
+            self._read_shared(shared)
+
+    def _add_sheet(self, given: Mapping[str, str], kind: str, path: str) -> None:
+        if kind != "worksheet":  # a chart's sheet has no rows
+            return
+        _check(len(self.sheets) + 1, MOST_SHEETS, "sheets")
+        name = one_line(given["name"])
+        if any(_key(sheet.path) == _key(path) for sheet in self.sheets):
+            raise InputError(f"has two sheets in one part, {path}; the second is {name[:_NOTED]}")
+        self.sheets.append(Sheet(name, path, given.get("state", "visible") != "visible"))
+
+    def _relations(self, part: str) -> dict[str, tuple[str, str]]:
+        """Return the kind and the path of each part that a part refers to, by their ids."""
         folder, name = posixpath.split(part)
-        elements = self._elements(posixpath.join(folder, "_rels", f"{name}.rels"))
-        return {
-            given["Id"]: posixpath.normpath(posixpath.join("/", folder, given["Target"]))[1:]
-            for name, given in elements
-            if name == "Relationship" and given["Type"].endswith(f"/{kind}")
-        }
+        found = {}
+        for element, given in self._elements(posixpath.join(folder, "_rels", f"{name}.rels")):
+            if element == "Relationship" and given.get("TargetMode") != "External":
+                target = given["Target"].replace("\\", "/")
+                path = posixpath.normpath(posixpath.join("/", folder, target))[1:]
+                found[given["Id"]] = (given["Type"].rpartition("/")[2], path)
+        _check(len(found), MOST_PARTS, "relationships")
+        return found
 
     def _read_styles(self, path: str) -> None:
-        dates, styles = set(_DATE_FORMATS), 0
+        codes = dict(BUILT_IN)
+        styles = 0
         for name, given in self._elements(path):
             if name == "numFmt":
-                code = _LITERAL.sub("", given["formatCode"][:_LONGEST_FORMAT])
-                if not _DATE_LETTERS.isdisjoint(code):
-                    dates.add(int(given["numFmtId"]))
+                codes.setdefault(int(given["numFmtId"]), given["formatCode"][:LONGEST_FORMAT])
+                _check(len(codes), MOST_STYLES, "formats")
             elif name == "cellXfs":  # the ones before are no styles of cells
                 styles = 0
-                self._dates.clear()
+                self._formats.clear()
             elif name == "xf":
-                if int(given.get("numFmtId", 0)) in dates:
-                    self._dates.add(str(styles))
+                if code := codes.get(int(given.get("numFmtId", 0))):
+                    self._formats[str(styles)] = code
                 styles += 1
+                _check(styles, MOST_STYLES, "styles")
 
     def _read_shared(self, path: str) -> None:
         """Store the shared texts in one piece: each takes its bytes and 8 more."""
         for name, _, text in self._cells(path):
             if name == "si":
-                self._texts += text.encode()
+                self._texts += (text or "").encode()
                 self._ends.append(len(self._texts))
                 _check(len(self._texts) + 8 * len(self._ends), MOST_SHARED, "bytes of shared texts")
 
@@ -141,60 +187,91 @@ class Workbook:
         """Yield the number and the cells of each row that is not empty.
 
         Args:
-            notes: gets a sentence if the sheet was not read to its end.
+            notes: gets sentences on what was not read, when the last row was read.
 
         Raises:
             InputError: a limit is exceeded, or the sheet can't be read.
         """
+        notes.clear()
+        unread: dict[str, dict[int, None]] = {}
         number = last = column = count = characters = 0
         row: list[str] = []
         with self._readable():
-            self._place = sheet.name, 0
+            self._place = (sheet.name, 0)
             for name, given, text in self._cells(sheet.path):
                 if name == "row":
-                    before, number = number, int(given.get("r", number + 1))
-                    self._place = sheet.name, number
-                    column, row = 0, []
+                    before = number
+                    number = int(given.get("r", number + 1))
+                    self._place = (sheet.name, number)
                     _check(number, MOST_ROWS, "rows")
                     if number <= before:
                         raise InputError(f"comes after row {before:,}")
                     if number - last > MOST_EMPTY_ROWS:
-                        notes[:] = [f"{MOST_EMPTY_ROWS:,} rows below row {last:,} are empty: it ends there"]
-                        return
+                        notes.append(f"{MOST_EMPTY_ROWS:,} rows below row {last:,} are empty: it ends there")
+                        break
+                    row = []
+                    column = count = 0
                 elif name == "c":
                     count += 1
-                    _check(count, MOST_CELLS, "cells in the sheet")
                     column = COLUMNS[given["r"].rstrip("0123456789")] if "r" in given else column + 1
-                    if text:
-                        _check(column, MOST_COLUMNS, "columns")
+                    _check(column, MOST_COLUMNS if text else _MOST_EMPTY_COLUMNS, "columns")
+                    if text is None:
+                        unread.setdefault(_FORMULAS, {})[number] = None
+                    elif text and given.get("t") == "e":
+                        unread.setdefault(text[:_LONGEST_ERROR], {})[number] = None
+                    elif text:
                         row.extend([""] * (column - len(row)))
-                        row[column - 1] = text = self._value(given.get("t", "n"), given.get("s", ""), text)
-                        characters += len(text)
-                        _check(characters, self._most_unpacked, "characters in the sheet")
-                elif row:
-                    yield number, row
-                    last = number
+                        shown = self._value(given.get("t", "n"), given.get("s", ""), text)
+                        row[column - 1] = shown
+                        characters += len(shown)
+                        if characters > _CHUNK:
+                            self._meter.spend(sheet.path, {"characters": characters})
+                            characters = 0
+                else:
+                    costs = {
+                        "cells": count,
+                        "cells (with empty ones between)": len(row),
+                        "characters": characters,
+                    }
+                    self._meter.spend(sheet.path, costs)
+                    characters = 0
+                    if any(row):
+                        yield number, row
+                        last = number
+        notes += [_note(what, list(rows)) for what, rows in unread.items()]
 
-    def _cells(self, path: str) -> Iterator[tuple[str, Mapping[str, str], str]]:
-        """Yield each cell and shared text with its attributes and text, and each row at its start and its end."""
+    def _cells(self, path: str) -> Iterator[tuple[str, Mapping[str, str], str | None]]:
+        """Yield each cell and shared text with its attributes and text, and each row at its start and its end.
+
+        The text is None if the value of a formula was not stored.
+        """
         given: Mapping[str, str] = {}
         text: list[str] = []
-        length, is_text, is_phonetic = 0, False, False
+        length = 0
+        is_text = is_phonetic = is_formula = False
         for name, attributes, characters in self._events(path, self._most_unpacked):
             if characters:
                 if is_text:
                     length += len(characters)
-                    _check(length, MOST_CHARACTERS, "characters in a cell")
+                    _check(length // _LONGEST_ESCAPE, MOST_CHARACTERS, "characters in a cell")
                     text.append(characters)
                 continue
             is_text = attributes is not None and name in ("v", "t") and not is_phonetic
             if name == "rPh":
                 is_phonetic = attributes is not None
+            elif name == "f":
+                is_formula = True
             elif name in ("c", "si"):
                 if attributes is None:
-                    yield name, given, "".join(text)
+                    whole = _unescape("".join(text))
+                    _check(len(whole), MOST_CHARACTERS, "characters in a cell")
+                    is_unknown = is_formula and not whole and given.get("t", "n") == "n"
+                    yield name, given, None if is_unknown else whole
                 else:
-                    given, text, length = attributes, [], 0
+                    given = attributes
+                    text = []
+                    length = 0
+                    is_formula = False
             elif name == "row":
                 yield ("row", attributes, "") if attributes is not None else ("end", {}, "")
             elif name == "sheetData" and attributes is None:
@@ -206,15 +283,19 @@ class Workbook:
         Args:
             most: bytes of the part.
         """
-        if self._archive.getinfo(path).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        info = self._archive.getinfo(self._parts[_key(path)])
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError("is packed by another method than deflate; save it again")
         events: list[tuple[str, dict[str, str] | None, str]] = []
-        done = depth = 0
+        done = depth = elements = 0
 
         def add(name: str, given: dict[str, str] | None = None) -> None:
-            nonlocal depth
+            nonlocal depth, elements
             depth += -1 if given is None else 1
-            events.append((name[name.find(":") + 1 :], given, ""))
+            elements += 1
+            name = name[name.find(":") + 1 :]
+            if name in _ELEMENTS:
+                events.append((name, given, ""))
 
         def refuse(*_: object) -> None:
             raise InputError(f"{path} declares a document type (DTD), which no workbook needs")
@@ -224,15 +305,16 @@ class Workbook:
         parser.StartElementHandler = parser.EndElementHandler = add
         parser.CharacterDataHandler = lambda text: events.append(("", None, text))
         parser.StartDoctypeDeclHandler = refuse
-        with self._archive.open(path) as part:
+        self._meter.begin(path)
+        with self._archive.open(info) as part:
             chunk = b"begin"
             while chunk:
                 chunk = part.read(_CHUNK)
                 done += len(chunk)
-                self._unpacked[path] = max(done, self._unpacked.get(path, 0))
                 _check(done, most, f"bytes unpacked in {path}")
-                _check(sum(self._unpacked.values()), self._most_unpacked, "bytes unpacked")
                 parser.Parse(chunk, not chunk)
+                self._meter.spend(path, {"bytes unpacked": len(chunk), "elements": elements})
+                elements = 0
                 _check(done - parser.CurrentByteIndex, _LONGEST_TAG, "bytes in a tag or comment")
                 _check(len(parser.intern), _MOST_NAMES, "names of elements")
                 _check(depth, _DEEPEST, "elements in each other")
@@ -244,16 +326,28 @@ class Workbook:
         if kind == "s":
             number = int(text)
             return self._texts[self._ends[number] : self._ends[number + 1]].decode()
-        if kind == "n" and (style in self._dates or not text.isdigit()):
-            value = float(text)
-            with suppress(OverflowError):
-                if style in self._dates:
-                    return self._date(value)
-                if value.is_integer():
-                    return str(int(value))
-        return "" if kind == "e" else text
+        if kind == "b":
+            return "TRUE" if text in ("1", "true") else "FALSE"
+        if kind == "d":
+            return text.removesuffix("Z").removesuffix(".000").replace("T", " ").removesuffix(" 00:00:00")
+        if kind != "n":
+            return "" if text.startswith(_PICTURE) else text
+        code = self._formats.get(style, "")
+        if text.isdigit() and not code:
+            return text
+        value = float(text)
+        if not sections(code)[0].is_date:
+            return show_number(value, code)
+        try:
+            return self._date(value, is_duration=sections(code)[0].is_duration)
+        except (OverflowError, ValueError):
+            return text
 
-    def _date(self, days: float) -> str:
+    def _date(self, days: float, *, is_duration: bool) -> str:
+        if is_duration:
+            minutes, seconds = divmod(round(days * 86_400), 60)
+            hours, minutes = divmod(minutes, 60)
+            return f"{hours}:{minutes:02}:{seconds:02}"
         if self._first_day == _FIRST_DAY and days >= _DAY_THAT_NEVER_WAS:
             days -= 1
         moment = self._first_day + timedelta(seconds=round(days * 86_400))
@@ -274,3 +368,56 @@ class Workbook:
 def _check(number: int, most: int, what: str) -> None:
     if number > most:
         raise InputError(f"has more than {most:,} {what}")
+
+
+class _Meter:
+    """Counts what the parts of a workbook cost; a part that is read again counts with what it costs then.
+
+    Args:
+        most_unpacked: see `MOST_UNPACKED`.
+    """
+
+    def __init__(self, most_unpacked: int) -> None:
+        self._limits = {
+            "bytes unpacked": most_unpacked,
+            "characters": most_unpacked,
+            "cells": MOST_CELLS,
+            "cells (with empty ones between)": MOST_PLACES,
+            "elements": MOST_ELEMENTS,
+        }
+        self._parts: dict[str, Counter[str]] = {}
+        self._total: Counter[str] = Counter()
+
+    def begin(self, path: str) -> None:
+        """Begin to read a part."""
+        self._total -= self._parts.get(path, Counter())
+        self._parts[path] = Counter()
+
+    def spend(self, path: str, costs: Mapping[str, int]) -> None:
+        """Count what was read of a part. Raises InputError beyond a limit of the workbook."""
+        part = self._parts[path]
+        for what, number in costs.items():
+            part[what] += number
+            self._total[what] += number
+            _check(self._total[what], self._limits[what], f"{what} in the workbook")
+
+
+def _key(path: str) -> str:
+    """Return what names of a part have in common: programs differ in case, slashes and percent signs."""
+    return unquote(path).replace("\\", "/").lstrip("/").casefold()
+
+
+def _unescape(text: str) -> str:
+    """Return a text without escapes of characters that XML can't hold (ECMA-376, part 1, 22.9.2.19)."""
+    if "_x" not in text:
+        return text
+    plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _note(what: str, rows: list[int]) -> str:
+    shown = ", ".join(map(str, rows[:_NOTED]))
+    more = f" and {len(rows) - _NOTED} more" if len(rows) > _NOTED else ""
+    if what == _FORMULAS:
+        return f"formulas without a stored value in rows {shown}{more}: open the file in Excel and save it"
+    return f"cells with the error {one_line(what)} in rows {shown}{more}: they count as empty"

@@ -8,9 +8,12 @@ import zipfile
 from datetime import date, datetime, time
 
 import pytest
-from workbooks import packed, text, workbook
+from hypothesis import example, given
+from hypothesis import strategies as st
+from workbooks import book, packed, parts_of, relation, relations, sheet, text, workbook, zipped
 
 from app.files import xlsx_reader
+from app.files.xlsx import write_workbook
 from app.files.xlsx_reader import Workbook
 from splitter.errors import InputError
 
@@ -31,6 +34,17 @@ def rows(data, **options):
     return [row for sheet in book.sheets for row in book.rows(sheet, notes)], notes
 
 
+def many_sheets(number: int, lines: str) -> bytes:
+    """Return a workbook of sheets, each in a part of its own."""
+    ids = [f"s{n}" for n in range(number)]
+    parts = parts_of("") | {f"xl/{id_}.xml": sheet(lines) for id_ in ids}
+    parts["xl/workbook.xml"] = book(*ids)
+    parts["xl/_rels/workbook.xml.rels"] = relations(
+        *(relation("worksheet", f"{id_}.xml", id_) for id_ in ids)
+    )
+    return zipped(parts)
+
+
 HOSTILE = {
     "a row far away": (
         lambda: f'{HEAD}<row r="2000000000">{CELL}</row>',
@@ -45,6 +59,61 @@ HOSTILE = {
     "a large cell": (
         lambda: f"{HEAD}<row>{text('x' * LARGE)}</row>",
         "清单, row 3: .* 32,767 characters",
+    ),
+    "sheets that name one part": (
+        lambda: zipped(parts_of(HEAD) | {"xl/workbook.xml": book(*["worksheet"] * 600)}),
+        "two sheets in one part, xl/worksheets/sheet1.xml",
+    ),
+    "sheets that name one part in other letters": (
+        lambda: zipped(
+            parts_of(HEAD)
+            | {
+                "xl/workbook.xml": book("a", "b"),
+                "xl/_rels/workbook.xml.rels": relations(
+                    relation("worksheet", "worksheets/sheet1.xml", "a"),
+                    relation("worksheet", "../XL/worksheets%2Fsheet1.xml", "b"),
+                ),
+            }
+        ),
+        "two sheets in one part",
+    ),
+    "many sheets": (lambda: many_sheets(300, HEAD), "more than 255 sheets"),
+    "many cells in many sheets": (
+        lambda: many_sheets(20, f"<row>{CELL * 900}</row>"),
+        "清单5, row 1: .* 5,000 cells",
+    ),
+    "many empty cells": (lambda: f"<row>{'<c/>' * 900}</row>" * 9, "清单, row 6: .* 5,000 cells"),
+    "an endless row of empty cells": (lambda: f"<row>{'<c/>' * 300_000}</row>", "row 1: .* 16,384 columns"),
+    "cells far away": (
+        lambda: "".join(f"<row>{text('x', f'AMJ{n}')}</row>" for n in range(1, 3000)),
+        "清单, row 98: .* 100,000 cells .with empty ones between.",
+    ),
+    "other elements": (lambda: HEAD + "<x/>" * 200_000, "200,000 elements"),
+    "many parts": (
+        lambda: zipped(parts_of(HEAD) | {f"p{n}": "" for n in range(10_000)}, zipfile.ZIP_STORED),
+        "more than 10,000 parts",
+    ),
+    "many relationships": (
+        lambda: zipped(
+            parts_of(HEAD)
+            | {
+                "xl/_rels/workbook.xml.rels": relations(
+                    *(relation("styles", "s.xml", f"r{n}") for n in range(10_001))
+                )
+            }
+        ),
+        "more than 10,000 relationships",
+    ),
+    "many styles": (
+        lambda: packed(HEAD, styles=f"<styleSheet><cellXfs>{'<xf/>' * 1000}</cellXfs></styleSheet>"),
+        "more than 500 styles",
+    ),
+    "many formats": (
+        lambda: packed(
+            HEAD,
+            styles="<a>" + "".join(f"<numFmt numFmtId='{n}' formatCode='0'/>" for n in range(1000)) + "</a>",
+        ),
+        "more than 500 formats",
     ),
     "many cells": (lambda: f"<row>{CELL * 900}</row>" * 9, "清单, row 6: .* 5,000 cells"),
     "many characters": (
@@ -91,6 +160,9 @@ def test_a_hostile_workbook_is_refused_in_one_line_at_little_cost(made, said, mo
     data = packed(made) if isinstance(made, str) else made
     monkeypatch.setattr(xlsx_reader, "MOST_CELLS", 5_000)
     monkeypatch.setattr(xlsx_reader, "MOST_SHARED", 150_000)
+    monkeypatch.setattr(xlsx_reader, "MOST_PLACES", 100_000)
+    monkeypatch.setattr(xlsx_reader, "MOST_STYLES", 500)
+    monkeypatch.setattr(xlsx_reader, "MOST_ELEMENTS", 200_000)
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match=rf"^x\.xlsx: .*{said}.*$") as refused:
@@ -136,10 +208,11 @@ def test_cells_as_a_person_sees_them():
             "a&b<c",
         ],
     )
-    [(_, cells)], _ = rows(data)
+    [(_, cells)], notes = rows(data)
     assert cells == [
-        "文字", "17", "17", "4.5", "1", "", "2026-05-01 12:30:00", "2026-05-01", "08:30:00", "", "a&b<c",
+        "文字", "17", "17", "4.5", "TRUE", "", "2026-05-01 12:30:00", "2026-05-01", "08:30:00", "", "a&b<c",
     ]  # fmt: skip
+    assert [("formulas" in note, "rows 1:" in note) for note in notes] == [(True, True)]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +224,7 @@ def test_cells_as_a_person_sees_them():
             "2026-05-01",
         ),
         ('formatCode="[$-804]aaaa;@" numFmtId="200"', "46143", "46143"),
-        ('formatCode="0.00&quot;day&quot;" numFmtId="200"', "46143", "46143"),
+        ('formatCode="0.00&quot;day&quot;" numFmtId="200"', "46143", "46143.00day"),
         ('formatCode="" numFmtId="31"', "59", "1900-02-28"),
         ('formatCode="" numFmtId="14"', "1e300", "1e300"),
     ],
@@ -170,3 +243,169 @@ def test_the_reading_of_a_shared_text_is_left_out():
     texts = "<sst><si><r><t>特</t></r><r><t>仑苏</t></r><rPh><t>telunsu</t></rPh></si></sst>"
     data = packed('<row><c t="s"><v>0</v></c></row>', sharedStrings=texts)
     assert rows(data) == ([(1, ["特仑苏"])], [])
+
+
+def test_a_part_is_read_once_however_often_it_is_named():
+    """Two relationships of a kind: the first counts."""
+    shared = "<sst><si><t>{}</t></si></sst>"
+    parts = parts_of(f"<row>{SHARED}</row>", sharedStrings=shared.format("特仑苏")) | {
+        "xl/other.xml": shared.format("x")
+    }
+    many = [relation("sharedStrings", "other.xml", f"r{n}") for n in range(50)]
+    parts["xl/_rels/workbook.xml.rels"] = parts["xl/_rels/workbook.xml.rels"].replace(
+        "</Relationships>", f"{''.join(many)}</Relationships>"
+    )
+    assert rows(zipped(parts)) == ([(1, ["特仑苏"])], [])
+
+
+def test_a_sheet_may_be_read_again_within_its_limits(monkeypatch):
+    monkeypatch.setattr(xlsx_reader, "MOST_CELLS", 5)
+    workbook = Workbook(io.BytesIO(packed(HEAD)), "x.xlsx")
+    assert [list(workbook.rows(workbook.sheets[0], [])) for _ in range(5)] == [rows(packed(HEAD))[0]] * 5
+
+
+ENTRY = f"<row>{text('特仑苏')}</row>"
+OTHER_PROGRAMS = {
+    "paths with backslashes": lambda: {
+        path.replace("/", "\\"): xml.replace("worksheets/sheet1", "worksheets\\sheet1")
+        for path, xml in parts_of(ENTRY).items()
+    },
+    "paths in other letters": lambda: {
+        path.replace("sheet1", "Sheet1"): xml for path, xml in parts_of(ENTRY).items()
+    },
+    "paths with percent signs": lambda: {
+        path.replace("sheet1", "清单 1"): xml.replace("sheet1", "%E6%B8%85%E5%8D%95%201")
+        for path, xml in parts_of(ENTRY).items()
+    },
+    "paths from the root": lambda: {
+        path: xml.replace("worksheets/sheet1", "/xl/worksheets/sheet1") for path, xml in parts_of(ENTRY).items()
+    },
+    "prefixes of elements": lambda: parts_of("")
+    | {
+        "xl/worksheets/sheet1.xml": '<x:worksheet xmlns:x="y"><x:sheetData><x:row><x:c t="str"><x:v>特仑苏</x:v></x:c>'
+        "</x:row></x:sheetData></x:worksheet>"
+    },
+    "ISO 29500 Strict": lambda: {
+        path: xml.replace("http://schemas.openxmlformats.org/officeDocument/2006", "http://purl.oclc.org/ooxml/officeDocument")
+        for path, xml in parts_of(ENTRY).items()
+    },
+    "UTF-16": lambda: parts_of("")
+    | {"xl/worksheets/sheet1.xml": sheet(ENTRY).encode("utf-16")},
+    "a text as a value": lambda: parts_of('<row><c t="inlineStr"><v>特仑苏</v></c></row>'),
+    "no cell numbers, but rows": lambda: parts_of('<row r="1"><c t="str"><v>特仑苏</v></c></row>'),
+    "a part that is not there": lambda: parts_of(ENTRY)
+    | {
+        "xl/_rels/workbook.xml.rels": relations(
+            relation("worksheet", "worksheets/sheet1.xml"), relation("styles", "styles.xml"),
+            relation("sharedStrings", "sharedStrings.xml"),
+        )
+    },
+    "an address outside": lambda: parts_of(ENTRY)
+    | {
+        "xl/_rels/workbook.xml.rels": relations(
+            relation("worksheet", "worksheets/sheet1.xml"),
+            relation("hyperlink", "file:///etc/passwd", "h").replace("/>", ' TargetMode="External"/>'),
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", OTHER_PROGRAMS.values(), ids=OTHER_PROGRAMS)
+def test_workbooks_of_other_programs_are_read(parts):
+    assert rows(zipped(parts())) == ([(1, ["特仑苏"])], [])
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": ""}, "save it as xlsx"),
+        ({"Index/Document.iwa": "", "Metadata/Properties.plist": ""}, "save it as xlsx"),
+        ({"_rels/.rels": relations(relation("officeDocument", "word/document.xml")), "word/document.xml": "<a/>",
+          "word/_rels/document.xml.rels": relations()}, "has no sheet"),
+        ({"_rels/.rels": relations(relation("officeDocument", "xl/workbook.bin"))}, "xlsb"),
+    ],
+)  # fmt: skip
+def test_files_of_other_kinds_are_refused_with_what_is_right(parts, said):
+    with pytest.raises(InputError, match=said):
+        rows(zipped(parts))
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "shown"),
+    [
+        ("0%", "0.9", "90%"),
+        ("0.0%", "0.125", "12.5%"),
+        ("00000", "7", "00007"),
+        ("0", "4.5", "5"),
+        ("0.0", "4.55", "4.6"),
+        ("0.###", "3", "3"),
+        ("#,##0.00", "1234567.891", "1,234,567.89"),
+        ("[$¥-804]#,##0", "1234", "¥1,234"),
+        ('0"星"', "5", "5星"),
+        ('General"级"', "5", "5级"),
+        ('"P"0', "1", "P1"),
+        ("0_ ;[Red]\\-0\\ ", "-5", "-5"),
+        ('0;-0;"无"', "0", "无"),
+        (";;;", "5", ""),
+        ('0.0,,"M"', "1500000", "1.5M"),
+        ("000\\-0000\\-0000", "13800138000", "138-0013-8000"),
+        ("General", "0.30000000000000004", "0.3"),
+        ("General", "6901234567892", "6901234567892"),
+        ("# ?/?", "3.5", "3.5"),
+        ("@", "12", "12"),
+        ("[h]:mm:ss", "1.5", "36:00:00"),
+        ("yyyy\\-mm\\-dd", "46143.5", "2026-05-01 12:00:00"),
+        ("0." + "0" * 200 + "%" * 40, "1e14", None),
+    ],
+)
+def test_a_number_is_shown_by_its_format(code, value, shown):
+    code = code.replace('"', "&quot;")
+    styles = (
+        f'<a><numFmt numFmtId="200" formatCode="{code}"/><cellXfs><xf/><xf numFmtId="200"/></cellXfs></a>'
+    )
+    [(_, cells)], notes = rows(
+        packed(f'<row><c s="1"><v>{value}</v></c><c t="str"><v>x</v></c></row>', styles=styles)
+    )
+    assert notes == []
+    assert shown is None or cells == [shown, "x"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown", "note"),
+    [
+        ('<c t="b"><v>0</v></c>', "FALSE", ""),
+        ('<c t="d"><v>2026-05-01T00:00:00Z</v></c>', "2026-05-01", ""),
+        ('<c t="d"><v>2026-05-01T08:30:00.000</v></c>', "2026-05-01 08:30:00", ""),
+        ("<c><f>A1</f></c>", "", "formulas without a stored value in rows 1:"),
+        ("<c><f>A1</f><v></v></c>", "", "formulas without a stored value in rows 1:"),
+        ("<c><f>A1</f><v>3</v></c>", "3", ""),
+        ('<c t="str"><f>A1</f><v></v></c>', "", ""),
+        ('<c t="e"><v>#N/A</v></c>', "", "error #N/A in rows 1:"),
+        ('<c t="e"><f>A1</f><v>#REF!</v></c>', "", "error #REF! in rows 1:"),
+        ('<c t="str"><f>x</f><v>=DISPIMG("ID_1",1)</v></c>', "", ""),
+        ('<c t="str"><v>a_x000D_\nb</v></c>', "a\r\nb", ""),
+        ('<c t="inlineStr"><is><t>_x005F_x000D_ _x4e2d__x6587_</t></is></c>', "_x000D_ 中文", ""),
+        ('<c t="str"><v>_xD83D__xDE00_ _xD83D_</v></c>', "😀 \ufffd", ""),
+    ],
+)
+def test_a_cell_is_taken_as_a_person_sees_it_and_what_is_missing_is_noted(cell, shown, note):
+    [(_, cells)], notes = rows(packed(f"<row>{cell}<c><v>1</v></c></row>"))
+    assert cells == [shown, "1"]
+    assert [note in one for one in notes] == [True] * bool(note)
+
+
+def test_a_note_lists_some_rows_of_many():
+    data = packed('<row><c><v>1</v></c><c t="e"><v>#N/A</v></c></row>' * 100)
+    _, [note] = rows(data)
+    assert "28, 29, 30 and 70 more" in note
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufffe\uffff"), max_size=50))
+@example("_x000D_")
+@example("_x0041_x0042__x005F_")
+@example("a\r\nb\r\x00\x1f")
+def test_a_text_is_read_as_it_was_written(value):
+    file = io.BytesIO()
+    write_workbook(file, "清单", ["x"], [[value, "end"]])
+    [_, (_, cells)], _ = rows(file.getvalue())
+    assert cells == [value, "end"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openpyxl import Workbook
@@ -42,21 +42,51 @@ def packed(rows: str, before: str = "", method: int = zipfile.ZIP_DEFLATED, **pa
         before: the sheet's element.
         parts: XML of sharedStrings and styles.
     """
-    related = {"worksheet": "worksheets/sheet1", **{name: name for name in parts}}
-    relations = [
-        f'<Relationship Id="{name}" Type="{_OFFICE}/{name}" Target="{path}.xml"/>'
-        for name, path in related.items()
+    files = parts_of(rows, before, **parts)
+    return zipped(files, method)
+
+
+def relation(kind: str, target: str, id_: str = "") -> str:
+    """Return the XML of a relationship to a part."""
+    return f'<Relationship Id="{id_ or kind}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
+
+
+def relations(*many: str) -> str:
+    """Return the XML of a part of relationships."""
+    return _RELATIONS.format("".join(many))
+
+
+def book(*sheets: str) -> str:
+    """Return the XML of a workbook with the sheets that are in the parts of these relationships."""
+    listed = "".join(
+        f'<sheet name="清单{number or ""}" sheetId="{number + 1}" r:id="{id_}"/>'
+        for number, id_ in enumerate(sheets)
+    )
+    return f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>'
+
+
+def sheet(rows: str) -> str:
+    """Return the XML of a sheet."""
+    return f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>'
+
+
+def parts_of(rows: str, before: str = "", **parts: str) -> dict[str, str]:
+    """Return the parts of a workbook by their paths; the arguments are those of `packed`."""
+    related = [
+        relation("worksheet", "worksheets/sheet1.xml"),
+        *(relation(name, f"{name}.xml") for name in parts),
     ]
-    files = {
-        "_rels/.rels": _RELATIONS.format(
-            f'<Relationship Id="r" Type="{_OFFICE}/officeDocument" Target="/xl/workbook.xml"/>'
-        ),
-        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets><sheet name="清单" sheetId="1" '
-        'r:id="worksheet"/></sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": _RELATIONS.format("".join(relations)),
-        "xl/worksheets/sheet1.xml": f'{before}<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>',
+    return {
+        "_rels/.rels": relations(relation("officeDocument", "/xl/workbook.xml")),
+        "xl/workbook.xml": book("worksheet"),
+        "xl/_rels/workbook.xml.rels": relations(*related),
+        "xl/worksheets/sheet1.xml": before + sheet(rows),
         **{f"xl/{name}.xml": xml for name, xml in parts.items()},
     }
+
+
+def zipped(files: Mapping[str, str], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Return an archive of parts."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method, compresslevel=1) as archive:
         for path, xml in files.items():
