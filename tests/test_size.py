@@ -69,7 +69,7 @@ PACKAGES = {
     "app": (39, ""),
     "app/actions": (411, "Undoes imports by their number, in many transactions."),
     "app/cli": (4_893, ""),
-    "app/files": (656, ""),
+    "app/files": (656, "Shows cells as a person sees them, and limits what a whole workbook may hold."),
     "app/importing": (
         794,
         "Reads the optional columns of both imports as people write them, and tells lists of names from other texts.",

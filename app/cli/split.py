@@ -128,9 +128,11 @@ def _lines(source: BinaryIO, origin: str) -> Iterator[str]:
         encoding = encoding_of(file, origin)
         with opened_text(file, encoding) as text:
             for number, line, too_long in read_lines(text):
-                if why := too_long or encoding.find_fault(line):
+                why = too_long or encoding.find_fault(line)
+                if why:
                     raise InputError(f"{origin}, line {number}: {why}")
-                if name := line.strip():
+                name = line.strip()
+                if name:
                     yield name
 
 

@@ -26,7 +26,7 @@ BUILT_IN = {
 """Formats by their numbers, with the dates of Chinese Excel. All others show a number as it is."""
 LONGEST_FORMAT = 255
 _TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[(?P<brackets>[^\]]*)\]|[_*].|General|(?P<sign>.)',
+    r'"(?P<quoted>[^"]*+)"?|\\(?P<escaped>.)|\[(?P<brackets>[^\]]*+)\]?|[_*].|General|(?P<sign>.)',
     re.DOTALL | re.IGNORECASE,
 )
 _GENERAL = "General"

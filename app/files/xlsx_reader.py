@@ -128,9 +128,11 @@ class Workbook:
         if not self.sheets:
             raise InputError("has no sheet with cells; is it another kind of document?")
         parts = dict(reversed(related.values()))  # of a kind the first
-        if (styles := parts.get("styles", "")) and _key(styles) in self._parts:
+        styles = parts.get("styles", "")
+        if styles and _key(styles) in self._parts:
             self._read_styles(styles)
-        if (shared := parts.get("sharedStrings", "")) and _key(shared) in self._parts:
+        shared = parts.get("sharedStrings", "")
+        if shared and _key(shared) in self._parts:
             self._read_shared(shared)
 
     def _add_sheet(self, given: Mapping[str, str], kind: str, path: str) -> None:
@@ -165,7 +167,8 @@ class Workbook:
                 styles = 0
                 self._formats.clear()
             elif name == "xf":
-                if code := codes.get(int(given.get("numFmtId", 0))):
+                code = codes.get(int(given.get("numFmtId", 0)))
+                if code:
                     self._formats[str(styles)] = code
                 styles += 1
                 _check(styles, MOST_STYLES, "styles")
