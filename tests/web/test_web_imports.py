@@ -46,6 +46,8 @@ def test_a_product_that_stays_is_named(served: Served, language: str) -> None:
     assert ("三元牛奶" in page, "君乐宝酸奶" in page, "x.csv" in page) == (True, False, True)
     headers = {"X-CSRF-Token": served.get("/api/csrf").json()["token"]}
     undone = served.post(f"/api/imports/{added.number}/undo", headers=headers).json()
+    assert served.post(f"/api/imports/{added.number}/undo", headers=headers).status_code == 409
+    assert served.post("/api/imports/99/undo", headers=headers).status_code == 404
     assert (undone["products_removed"], [(one["name"], one["need"]) for one in undone["stays"]]) == (
         1,
         [("三元牛奶", "correction")],

@@ -14,8 +14,10 @@ from app.actions.products import named_products
 from app.web.api.reading import PROBLEMS, Id
 from app.web.base.context import Here
 from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of
+from app.web.pages.imports import import_of
 from app.web.pages.products import name_of
 from splitter.catalog.names import Category
+from splitter.errors import InputError
 from tasks.store.content.imported_products import Fate, Undone
 from tasks.store.content.products import ProductEdit
 
@@ -250,7 +252,11 @@ class ImportUndone(BaseModel):
 @router.post("/imports/{number}/undo", responses=PROBLEMS, dependencies=_CHANGE)
 def undo_import(page: Here, number: Id) -> ImportUndone:
     """Remove what an import added, and nothing else."""
-    done = import_actions.undo(page.context.store, number, page.who)
+    import_of(page, number)
+    try:
+        done = import_actions.undo(page.context.store, number, page.who)
+    except InputError as error:  # it is undone already
+        raise HTTPException(409, str(error)) from None
     page.context.cached.clear()
     return ImportUndone(
         reviews_removed=done.reviews,

@@ -16,6 +16,7 @@ from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
 from tasks.store.content import numbered_imports
 from tasks.store.content.imported_products import Fate
+from tasks.store.content.numbered_imports import NumberedImport
 
 router = APIRouter()
 
@@ -33,14 +34,19 @@ def list_imports(page: Here, before: int = 0) -> Response:
     return page.html("imports.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)
 
 
+def import_of(page: Page, number: int) -> NumberedImport:
+    """Return an import. Raises HTTPException(404) if there is none of that number."""
+    with page.context.store.read() as tx:
+        try:
+            return numbered_imports.find(tx, number)
+        except InputError as error:
+            raise HTTPException(404, str(error)) from None
+
+
 @router.get("/imports/{number}")
 def show_import(page: Here, number: ImportNumber) -> Response:
     """Show an import and the effect of undoing it. Nothing is changed."""
-    with page.context.store.read() as tx:
-        try:
-            found = numbered_imports.find(tx, number)
-        except InputError as error:
-            raise HTTPException(404, str(error)) from None
+    found = import_of(page, number)
     undo = import_actions.preview(page.context.store, number) if found.undone_at is None else None
     return page.html("import.html", row=found, undo=undo, most=_SHOWN)
 
