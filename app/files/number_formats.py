@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -34,7 +34,8 @@ _DIGITS = "0#?"
 _OTHER_FORMS = "/Ee@"
 """Signs of fractions, powers of ten and texts."""
 _DATE_SIGNS = frozenset("ymdhsYMDHS")
-_MOST_DECIMALS = 8
+_MOST_DECIMALS = 30
+_PRECISE = Context(prec=60)
 _MOST_PERCENTS = 2
 _EXACT = 1e15
 """Excel stores 15 digits."""
@@ -129,9 +130,8 @@ def _fill(tokens: tuple[str, ...], number: Decimal) -> Iterator[str]:
     scale = len(before) - len(whole) + len(after) - len(decimal_places)
     decimal_places = decimal_places[:_MOST_DECIMALS]
     number = number * 100 ** min(signs.count("%"), _MOST_PERCENTS) / 1000**scale
-    digits, _, decimals = (
-        f"{number.quantize(Decimal(1).scaleb(-len(decimal_places)), ROUND_HALF_UP):f}".partition(".")
-    )
+    rounded = number.quantize(Decimal(1).scaleb(-len(decimal_places)), ROUND_HALF_UP, _PRECISE)
+    digits, _, decimals = f"{rounded:f}".partition(".")
     while decimals.endswith("0") and decimal_places[len(decimals) - 1] == "#":
         decimals = decimals[:-1]
     digits = digits.lstrip("0").rjust(whole.count("0"), "0")

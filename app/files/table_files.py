@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, TextIO
 
-from app.files.text_files import LONGEST_LINE, head_of, opened_text, read_lines
+from app.files.text_files import LONGEST_LINE, opened_text, read_lines
 from app.files.visible_text import strip_unseen
 from app.files.xlsx_reader import MOST_COLUMNS, MOST_UNPACKED, Sheet, Workbook
 from splitter.errors import InputError
-from tasks.reading.file_encoding import Encoding, encoding_of
+from tasks.reading.file_encoding import Encoding, encoding_of, head_of
 
 _DELIMITERS = ",;\t，；"
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"

@@ -11,16 +11,6 @@ from tasks.reading.file_encoding import Encoding
 
 LONGEST_LINE = 10_000_000
 """Maximum number of characters of a line."""
-_HEAD = 1000
-"""Bytes at the beginning of a file that tell what it is."""
-
-
-def head_of(file: BinaryIO) -> bytes:
-    """Return the first bytes of a file, and go back to its beginning."""
-    file.seek(0)
-    head = file.read(_HEAD)
-    file.seek(0)
-    return head
 
 
 @contextmanager
@@ -43,6 +33,6 @@ def read_lines(text: TextIO) -> Iterator[tuple[int, str, str]]:
         if len(line) < LONGEST_LINE or line.endswith(("\n", "\r")):
             yield number, line, ""
             continue
-        while (rest := text.readline(LONGEST_LINE)) and not rest.endswith(("\n", "\r")):
-            pass
+        while line and not line.endswith(("\n", "\r")):
+            line = text.readline(LONGEST_LINE)
         yield number, "", f"is longer than {LONGEST_LINE:,} characters"

@@ -161,7 +161,8 @@ class Workbook:
         styles = 0
         for name, given in self._elements(path):
             if name == "numFmt":
-                codes.setdefault(int(given["numFmtId"]), given["formatCode"][:LONGEST_FORMAT])
+                if given["formatCode"]:
+                    codes[int(given["numFmtId"])] = given["formatCode"][:LONGEST_FORMAT]
                 _check(len(codes), MOST_STYLES, "formats")
             elif name == "cellXfs":  # the ones before are no styles of cells
                 styles = 0
@@ -249,7 +250,9 @@ class Workbook:
         The text is None if the value of a formula was not stored.
         """
         given: Mapping[str, str] = {}
-        text: list[str] = []
+        values: list[str] = []
+        texts: list[str] = []
+        part = texts
         length = 0
         is_text = is_phonetic = is_formula = False
         for name, attributes, characters in self._events(path, self._most_unpacked):
@@ -257,8 +260,9 @@ class Workbook:
                 if is_text:
                     length += len(characters)
                     _check(length // _LONGEST_ESCAPE, MOST_CHARACTERS, "characters in a cell")
-                    text.append(characters)
+                    part.append(characters)
                 continue
+            part = values if name == "v" else texts
             is_text = attributes is not None and name in ("v", "t") and not is_phonetic
             if name == "rPh":
                 is_phonetic = attributes is not None
@@ -266,13 +270,15 @@ class Workbook:
                 is_formula = True
             elif name in ("c", "si"):
                 if attributes is None:
-                    whole = _unescape("".join(text))
+                    found = texts if given.get("t") == "inlineStr" else values  # some programs store both
+                    whole = _unescape("".join(found or values or texts))
                     _check(len(whole), MOST_CHARACTERS, "characters in a cell")
                     is_unknown = is_formula and not whole and given.get("t", "n") == "n"
                     yield name, given, None if is_unknown else whole
                 else:
                     given = attributes
-                    text = []
+                    values = []
+                    texts = []
                     length = 0
                     is_formula = False
             elif name == "row":

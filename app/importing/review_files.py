@@ -9,14 +9,14 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from app.files.table_files import BadRow, is_workbook
-from app.files.text_files import head_of, opened_text, read_lines
+from app.files.text_files import opened_text, read_lines
 from app.files.visible_text import strip_unseen, visible
 from app.importing.columns import ColumnChoice, column_key
 from app.importing.name_lists import refuse_other_text
 from app.importing.review_columns import NEEDED, review_fields
 from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table
 from splitter.errors import InputError
-from tasks.reading.file_encoding import encoding_of
+from tasks.reading.file_encoding import encoding_of, head_of
 
 _DEEPEST = 3
 """Objects within objects whose values are columns of their own."""

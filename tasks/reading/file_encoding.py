@@ -59,14 +59,19 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
+def head_of(file: BinaryIO) -> bytes:
+    """Return the first bytes of a file, which tell what it is."""
+    file.seek(0)
+    return file.read(_HEAD)
+
+
 def encoding_of(file: BinaryIO, origin: str) -> Encoding:
     """Read a file to its end, and return the encoding of all of it, else that of most of its lines.
 
     Raises:
         InputError: it is no text.
     """
-    file.seek(0)
-    head = file.read(_HEAD)
+    head = head_of(file)
     mark, name = find_mark(head)
     if not mark:
         name = find_utf16(head)
