@@ -64,7 +64,7 @@ _LONGEST_ERROR = 20
 _NOTED = 30
 """Number of rows that a note lists."""
 _PICTURE = "=DISPIMG("
-"""What the text of a cell begins with in which WPS shows a picture."""
+"""Beginning of the text of a cell that WPS shows as a picture."""
 _FIRST_DAY, _FIRST_DAY_1904 = datetime(1899, 12, 31), datetime(1904, 1, 1)  # noqa: DTZ001 - a sheet's times have no zone
 _DAY_THAT_NEVER_WAS = 60
 """Excel counts a 29 February 1900."""
@@ -380,7 +380,7 @@ def _check(number: int, most: int, what: str) -> None:
 
 
 class _Meter:
-    """Counts what the parts of a workbook cost; a part that is read again counts with what it costs then.
+    """Counts the cost of reading the parts of a workbook. A part that is read again counts again.
 
     Args:
         most_unpacked: see `MOST_UNPACKED`.

@@ -29,7 +29,7 @@ _WORDS = column_words("products")
 
 _NAME_TABLE = "Name sheet, header row (0: none) and column: --sheet, --header-row, --column"
 _NUMBER_AND_NAME = 2
-"""Number of cells of a line of a numbered list, where a delimiter stands behind the number."""
+"""Number of cells in a line of a numbered list that has a delimiter behind the number."""
 _RIGHT = (
     "Give one name a line, or a table with a column 商品名称 or name. "
     "--as-list, or its box in the browser, takes each line as a name"

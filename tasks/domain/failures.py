@@ -223,8 +223,8 @@ class FetchError(Exception):
 
     Attributes:
         error: its class.
-        detail: one line for people: what came instead.
-        retry_after_s: what the host asked to wait, if it did.
+        detail: the answer that came instead, in one line.
+        retry_after_s: seconds that the host asked to wait, if it did.
         response: the answer, where there was a whole one (for `failed show`).
     """
 

@@ -123,7 +123,7 @@ class RobotsRules:
 
 @dataclass(frozen=True, slots=True)
 class _StarCost:
-    """What the rules with stars cost at most: their pieces between stars are looked for one after the other.
+    """Maximum cost of the rules with stars, whose pieces between stars are searched one after the other.
 
     Attributes:
         pieces: of all rules.

@@ -1,4 +1,4 @@
-"""Which encoding a file is in that is read as a stream. `charsets` answers it, as it does for pages."""
+"""Find the encoding of a file that is read as a stream, by the rules of `charsets`, as for pages."""
 
 from __future__ import annotations
 
