@@ -26,7 +26,7 @@ RUN python -m compileall -q app tasks splitter migrations
 RUN pip uninstall --quiet --yes setuptools wheel uv pip
 
 FROM ${PYTHON}
-ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 XDG_CACHE_HOME=/tmp
+ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 # What is kept from one container to the next: a volume takes its owner from this folder.
 RUN useradd --system --no-create-home --uid 10001 reviewloop \
  && install --directory --owner reviewloop --mode 0700 /var/lib/reviewloop

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from app.run.cluster.celery_app import make_app
 from app.run.process import collect_seldom
-from app.run.settings import cache_folder, load_settings
-from splitter.words import keep_cache_in
+from app.run.settings import load_settings
 
 collect_seldom()
-keep_cache_in(cache_folder())
 app = make_app(load_settings())

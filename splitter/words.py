@@ -1,7 +1,7 @@
 """The words of a name: jieba's cut with our dictionary; Latin letters, numbers and other scripts are kept whole.
 
-jieba's dictionary takes about half a second to read. A process that was given a folder (`keep_cache_in`) keeps it there
-in parts, and reads those that its texts need (`dictionary.py`).
+jieba looks up nothing but pieces of the text itself, so a process reads the parts of its dictionary that its texts need
+(`dictionary.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import warnings
 from functools import cache
 from itertools import groupby
 from math import log
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -25,7 +24,6 @@ _ENDS = "+#&.%'-"
 _DOTTED = re.compile(r"(?:[a-z]\.){2,}", re.IGNORECASE)  # i.d., A.P.C.
 _ENDS_WITH_PLUS = re.compile(r"(?:pro|max|ultra|[a-z]{1,2}\d{0,3})\+", re.IGNORECASE)  # Pro+, S25+, A+
 _LOADING = Lock()
-_cache_folder: Path | None = None
 
 
 def words_of(text: str) -> list[str]:
@@ -67,49 +65,36 @@ def _has_chinese(word: str) -> bool:
 
 def rarity(word: str) -> float | None:
     """The negative log probability of a word by jieba's dictionary and ours; None for a word of neither."""
-    frequency = tokenizer().of(word).FREQ.get(word)  # 0: it only begins a word
-    return greatest_rarity() - log(frequency) if frequency else None
+    ours = user_words().get(word)
+    count = ours[0] if ours else dictionary.frequency(word)
+    return greatest_rarity() - log(count) if count else None
 
 
 def greatest_rarity() -> float:
     """Jieba's rarity of a character that is no word."""
-    return log(tokenizer().total)
+    return log(_total())
 
 
-def keep_cache_in(folder: Path | None) -> None:
-    """Sets the folder jieba's dictionary is kept in, before the first cut; it need neither exist nor be writable.
-
-    Args:
-        folder: of this user alone; None: nothing is kept.
-    """
-    global _cache_folder
-    _cache_folder = folder
+@cache
+def _total() -> int:
+    """Return the sum of the frequencies of all words: jieba's and ours."""
+    return dictionary.TOTAL + sum(count for count, _ in user_words().values())
 
 
 class Tokenizer:
-    """jieba's, with our words; of both it has what begins with a character of the texts so far. Threads may share it.
+    """jieba's tokenizer with our words. It has read what begins with a character of the texts so far.
 
-    Args:
-        cache_folder: folder for jieba's dictionary; `None` stores none.
-
-    Attributes:
-        total: sum of the frequencies of all words.
+    Threads may share it.
     """
 
-    def __init__(self, cache_folder: Path | None) -> None:
-        jieba = _import_jieba()
+    def __init__(self) -> None:
         self._lock = Lock()
         self._read: set[str] = set()
-        path = cache_folder / f"jieba-{jieba.__version__}.parts" if cache_folder else None
-        self._kept = dictionary.read(path) if path else None
-        self._jieba = jieba.Tokenizer() if self._kept else jieba_tokenizer()
-        if path and not self._kept:
-            dictionary.write(path, self._jieba.FREQ, self._jieba.total)
         self._ours: dict[str, list[tuple[str, int]]] = {}
-        for word, (frequency, _) in user_words().items():
-            self._ours.setdefault(word[:1], []).append((word, frequency))
-        self.total = (self._kept or self._jieba).total + sum(n for n, _ in user_words().values())
-        self._jieba.total = self.total
+        for word, (count, _) in user_words().items():
+            self._ours.setdefault(word[:1], []).append((word, count))
+        self._jieba = _import_jieba().Tokenizer()
+        self._jieba.total = _total()
         # Else jieba would read all, and keep a cache in the folder for temporary files, which all users share.
         self._jieba.initialized = True
 
@@ -124,12 +109,11 @@ class Tokenizer:
 
     def _add(self, first: str) -> None:
         """Add what begins with a character: jieba's words, then ours, as its `add_word` does."""
-        frequencies = self._kept.part(first) if self._kept else {}
-        for word, frequency in self._ours.get(first, ()):
-            frequencies[word] = frequency
+        frequencies = dictionary.part(first)
+        for word, count in self._ours.get(first, ()):
+            frequencies[word] = count
             for end in range(1, len(word)):
-                begin = word[:end]
-                frequencies.setdefault(begin, self._jieba.FREQ.get(begin, 0))
+                frequencies.setdefault(word[:end], 0)
         self._jieba.FREQ.update(frequencies)
 
 
@@ -141,7 +125,7 @@ def tokenizer() -> Tokenizer:
 
 @cache
 def _tokenizer() -> Tokenizer:
-    return Tokenizer(_cache_folder)
+    return Tokenizer()
 
 
 def jieba_tokenizer() -> Any:

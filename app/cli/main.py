@@ -120,12 +120,10 @@ def cli(verbose: bool, log_format: str | None) -> None:
     Every command takes --json. Exit status: 0 done, 1 the work failed, 2 the input was wrong.
     """
     from app.cli.output import set_up_logging
-    from app.run.settings import cache_folder, logging_wanted
-    from splitter.words import keep_cache_in
+    from app.run.settings import logging_wanted
 
     level, form = logging_wanted()
     set_up_logging(verbose or level == "info", as_json=(log_format or form) == "json")
-    keep_cache_in(cache_folder())
 
 
 def main() -> None:

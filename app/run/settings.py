@@ -83,16 +83,6 @@ def as_environment(settings: Settings) -> dict[str, str]:
     return environment | logins() | {name: text for name, text in values.items() if text}
 
 
-def cache_folder() -> Path | None:
-    """Return the user's cache folder (XDG base directories), or `None` if the user has no home."""
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    try:
-        base = given if given.is_absolute() else Path.home() / ".cache"
-    except RuntimeError:
-        return None
-    return base / "reviewloop"
-
-
 def logins() -> dict[str, str]:
     """Return names, passwords and clients of sites, by variable (see tasks.signin.credentials)."""
     return {name: text for name, text in _environment().items() if name.startswith(LOGIN_PREFIX)}

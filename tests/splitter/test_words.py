@@ -1,12 +1,12 @@
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from splitter import dictionary
-from splitter.words import Tokenizer, rarity, words_of
+from splitter.lexicon import user_words
+from splitter.words import Tokenizer, jieba_tokenizer, rarity, words_of
 
 
 @pytest.mark.parametrize(
@@ -33,37 +33,38 @@ def test_common_words_are_less_rare():
     assert rarity("龘靐齉") is None
 
 
-def cut(folder, text):
-    return Tokenizer(folder).of(text).lcut(text)
-
-
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    """A folder that holds jieba's dictionary."""
-    folder = tmp_path_factory.mktemp("home") / "deep" / "reviewloop"
-    Tokenizer(folder)
-    return folder
+def whole():
+    """jieba's own dictionary, read as a whole."""
+    return jieba_tokenizer()
 
 
-def test_the_dictionary_is_kept_where_nobody_else_may_write(cache):
-    (file,) = cache.iterdir()
-    assert (cache.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
-    written = file.stat().st_mtime_ns
-    assert cut(cache, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
-    assert file.stat().st_mtime_ns == written
+@pytest.mark.parametrize(
+    "first",
+    ["A", "c", "γ", "4", "江", "小", "阿", "一", "吉", "高", "龢", "𠮷", "牛", "\ud83d", "%"],
+)
+def test_a_part_of_the_dictionary_has_what_jieba_reads(whole, first):
+    expected = {word: count for word, count in whole.FREQ.items() if word[0] == first}
+    assert dictionary.part(first) == expected
+    assert {word: dictionary.frequency(word) for word in expected} == expected
+    assert dictionary.frequency(f"{first} 217830") == 0
 
 
-def test_in_parts_it_says_the_same_as_whole(cache):
-    parts, whole = Tokenizer(cache), Tokenizer(None)
-    assert parts.total == whole.total
-    for text in (*names(), "杭研大厦", "T恤", "农夫山泉茶π", "𠮷野家"):
-        assert parts.of(text).lcut(text) == whole.of(text).lcut(text)
-    kept = parts.of("牛光").FREQ
-    assert kept
-    everything = whole.of("".join(kept)).FREQ
-    assert all(everything[word] == frequency for word, frequency in kept.items())
-    assert len(kept) < len(everything)
-    assert {word for word in everything if word[:1] == "牛"} == {word for word in kept if word[:1] == "牛"}
+def test_the_total_is_that_of_jieba(whole):
+    assert whole.total == dictionary.TOTAL
+
+
+@pytest.mark.slow
+def test_every_word_has_the_frequency_that_jieba_reads(whole):
+    assert dictionary.part("") == whole.FREQ
+    assert [word for word, count in whole.FREQ.items() if dictionary.frequency(word) != count] == []
+
+
+def test_names_are_cut_as_with_all_of_the_dictionary(whole):
+    for word, (count, _) in user_words().items():
+        whole.add_word(word, count)
+    for text in (*names(), "光明高钙牛奶", "杭研大厦", "T恤", "农夫山泉茶π", "𠮷野家"):
+        assert Tokenizer().of(text).lcut(text) == whole.lcut(text)
 
 
 def names():
@@ -71,49 +72,23 @@ def names():
     return lines[:300]
 
 
-@pytest.mark.parametrize("content", [b"", b"not marshal", b"\xfb", b"\x03" + bytes(7) + b"abc"])
-def test_a_broken_cache_is_made_anew(cache, content):
-    (file,) = cache.iterdir()
-    size = file.stat().st_size
-    file.write_bytes(content)
-    assert cut(cache, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
-    assert [(file.stat().st_size) for file in cache.iterdir()] == [size]
-
-
-def test_half_of_a_cache_is_made_anew(cache):
-    (file,) = cache.iterdir()
-    content = file.read_bytes()
-    file.write_bytes(content[: len(content) // 2])
-    assert cut(cache, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
-    assert file.read_bytes() == content
-
-
-def test_a_cache_that_others_may_write_is_not_read(tmp_path):
-    file = tmp_path / f"jieba-{version('jieba')}.parts"
-    dictionary.write(file, {"光": 0, "光明": 0, "光明高": 10**9}, 10**9)
-    assert cut(tmp_path, "光明高钙牛奶") == ["光明高", "钙", "牛奶"]
-    file.chmod(0o666)
-    assert cut(tmp_path, "光明高钙牛奶") == ["光明", "高钙", "牛奶"]
-
-
 _THREADS = """
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from splitter.words import keep_cache_in, words_of
-keep_cache_in(Path(sys.argv[1]))
+from splitter.words import words_of
 with ThreadPoolExecutor(8) as pool:
     for words in pool.map(words_of, ["光明高钙牛奶"] * 8):
         print(*words)
 """
 
 
-def test_the_first_use_is_quiet_and_safe_for_threads_without_a_folder_to_write(tmp_path):
-    (tmp_path / "file").write_text("in the way")
+def test_the_first_use_is_quiet_and_safe_for_threads():
     done = subprocess.run(
-        [sys.executable, "-W", "default", "-c", _THREADS, tmp_path / "file" / "cache"],
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
+        [sys.executable, "-W", "default", "-c", _THREADS], capture_output=True, encoding="utf-8", check=True
     )
     assert (done.stdout, done.stderr) == ("光明 高钙 牛奶\n" * 8, "")
+
+
+def test_how_rare_words_are_is_known_without_jieba():
+    code = "import sys; from splitter.words import rarity; rarity('手机'); print('jieba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout == "False\n"
