@@ -9,13 +9,14 @@ weakened by its share of links, holds the main text. Method after Readability (A
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from tasks.reading.outline import INLINE, Outline
-from tasks.reading.roles import is_caption, is_noise
+from tasks.reading.roles import is_caption, is_layout, is_noise
 
 _PUNCTUATION = re.compile(r"[，。！？；：、,.!?;:“”…]")
 # Limits of the work on a page made to cost much; ordinary ones have some hundred blocks, twenty deep.
@@ -40,6 +41,10 @@ _DAY = re.compile(r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}")
 _HEADLINE_CHARS = 8
 # Elements with this share of a page's sentences are no noise, whatever their names.
 _MOST_NOISE = 0.8
+_PART = 0.3
+"""An element with a smaller share of a page's sentences is only a part of its text."""
+_FRAMED = 400
+"""Minimum number of characters in an element that is taken for a layout by its name alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +117,7 @@ class _Density:
         every = every or [one for one in self._blocks if not one.links and one.chars >= _HEADLINE_CHARS]
         if not every:
             return None
-        noise = self._are_called(is_noise)
+        noise = self._are_called(is_noise, self._find_frames(every))
         described = [one for one in self._find_described(description) if not noise[one.element]]
         sentences = [block for block in every if not noise[block.element]]
         if _chars(sentences) < (1 - _MOST_NOISE) * _chars(every):
@@ -120,6 +125,9 @@ class _Density:
             sentences = [one for one in every if not noise[one.element]]
             sentences = [*sentences, *(one for one in described if not one.sentence)] or every
         best = self._text_element(sentences)
+        if _chars(self._inner(best, sentences)) < _PART * _chars(sentences):
+            around = next((one for one, _ in self._around_most(sentences)), best)
+            best = best if self._is_apart(around, sentences) else around
         lead: list[_Block] = []
         if described and not self._inner(best, described) and self._is_apart(best, sentences):
             best = self._text_element(described)
@@ -208,13 +216,43 @@ class _Density:
             and 2 * sum(map(str.isalpha, text)) >= _SENTENCE_CHARS,
         )
 
-    def _are_called(self, is_called: Callable[[str, str], bool]) -> list[bool]:
-        """Return for each element whether it, or one around it, is called so."""
+    def _are_called(
+        self, is_called: Callable[[str, str], bool], frames: frozenset[int] = frozenset()
+    ) -> list[bool]:
+        """Return for each element whether it, or one around it, is called so; `frames` are called nothing."""
         page = self._page
         named: list[bool] = []
-        for tag, called, parent in zip(page.tags, page.called, page.parents, strict=True):
-            named.append((parent >= 0 and named[parent]) or (tag not in INLINE and is_called(tag, called)))
+        for element, (tag, called, parent) in enumerate(
+            zip(page.tags, page.called, page.parents, strict=True)
+        ):
+            own = tag not in INLINE and element not in frames and is_called(tag, called)
+            named.append(own or (parent >= 0 and named[parent]))
         return named
+
+    def _find_frames(self, sentences: list[_Block]) -> frozenset[int]:
+        """Return the elements around most of a page's sentences that have its heading, or a layout's name."""
+        page = self._page
+        heading = next((one for one, tag in enumerate(page.tags) if tag == "h1" and page.chars(one)), -1)
+        return frozenset(
+            one
+            for one, chars in self._around_most(sentences, _LEAST_SHARE)
+            if one <= heading < page.ends[one]
+            or (chars >= max(_FRAMED, _MOST_NOISE * _chars(sentences)) and is_layout(page.called[one]))
+        )
+
+    def _around_most(self, sentences: list[_Block], share: float = _MOST_NOISE) -> Iterator[tuple[int, int]]:
+        """Yield the elements that hold a share of the sentences, over a half, with the characters of these.
+
+        The innermost element is the first.
+        """
+        page = self._page
+        starts = [block.first for block in sentences]
+        before = [0, *accumulate(block.chars for block in sentences)]
+        middle = bisect_left(before, before[-1] / 2) - 1
+        for one in self._ancestors(sentences[max(0, middle)].element):
+            first, last = (bisect_left(starts, place[one]) for place in (page.first_text, page.last_text))
+            if before[last] - before[first] >= share * before[-1]:
+                yield one, before[last] - before[first]
 
     def _outer(self, element: int) -> int:
         """Return the element around another; -1 around the outermost."""

@@ -71,11 +71,11 @@ _PATTERNS: dict[Role, str] = {
     r"|justify|font|overflow|relative|absolute|position|css|dark|hover|sm|md|lg|xl|center|top|bottom|space|gap|min"
     r"|max|leading|tracking|fs|fw|u)(?:$|[-:_])",
     "caption": _CAPTIONS,
-    "noise": r"comment|footer|copyright|side-?bar|recommend|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|\bmodal\b"
-    r"|pop-?over|tool-?tip|cookie|consent|onetrust|gdpr|qr-?code|pagination|disclaimer|guess-?you"
+    "noise": r"comment|footer|copyright|(?<!has-)(?<!with-)(?<!no-)side-?bar(?!-(?:enabled|layout|wrap))|recommend"
+    r"|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|\bmodal\b|pop-?over|tool-?tip|cookie|consent|onetrust|gdpr|qr-?code|pagination|disclaimer|guess-?you"
     rf"|hot-?(?:news|list|rank|word)|share-?(?:bar|box|to|btn|tool)|{_CAPTIONS}",
     "perhaps noise": r"reply|\bfoot|\bside|share|crumb|\bnav|navi|menu|tool-?bar|rank|\bads?\b|promo|dialog|login"
-    r"|tag-?s?list|\btags?\b|pager|statement|hidden|subscribe|download|rel-?news",
+    r"|tag-?s?list|\btags?\b|pager|statement|(?<!label-)hidden|subscribe|download|rel-?news",
     "textual": r"article|content|main|body|text|post|detail|entry|story|txt",
 }
 _COMPILED = [(role, re.compile(pattern)) for role, pattern in _PATTERNS.items()]
@@ -131,3 +131,8 @@ def is_noise(tag: str, called: str) -> bool:
     found = _roles_in(called)
     named = "noise" in found or ("perhaps noise" in found and "textual" not in found)
     return named or tag in ("nav", "footer", "aside", "figcaption")
+
+
+def is_layout(called: str) -> bool:
+    """Return True if class names and an id that may mean noise may as well be a layout's (side-by-side, nav-layout)."""
+    return "foot" not in called and _roles_in(called).isdisjoint(("noise", "reply"))
