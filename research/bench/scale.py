@@ -25,8 +25,8 @@ from random import Random
 from typing import Any
 
 from research.tools.scale_store import SERVERS, measure_turns
+from tasks.domain.facts import NodeFacts, SubtaskFacts
 from tasks.domain.pair_stats import PairStats
-from tasks.domain.views import NodeView, SubtaskView
 from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -127,13 +127,13 @@ class _Steady:
         self._rng = Random(1)
         self._nodes = names
         self._strategy = ALLOCATION["feedback"](AllocationSettings())
-        self._ready = ReadyQueue([NodeView(name, frozenset({"meta"}), 0, SLOTS) for name in names])
+        self._ready = ReadyQueue([NodeFacts(name, frozenset({"meta"}), 0, SLOTS) for name in names])
         self._knowledge = knowledge
         for number in range(waiting):
             place = number % len(sites)
             hosts = (f"engine{place % 8}", sites[place])
             self._ready.put(
-                SubtaskView(
+                SubtaskFacts(
                     id=number,
                     site=sites[place],
                     kind="meta",

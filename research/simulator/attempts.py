@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from research.simulator.world import Course
-from tasks.domain.views import SubtaskView
+from tasks.domain.facts import SubtaskFacts
 from tasks.store.queue.leases import HITS_UNREAD
 
 
@@ -79,7 +79,7 @@ class Subtask:
         """Whether nothing of it is left to be done."""
         return not self.vain and not any(self.todo)
 
-    def view(self, site: str, kind: str, hosts: tuple[str, ...], hits_per_result_page: int) -> SubtaskView:
+    def view(self, site: str, kind: str, hosts: tuple[str, ...], hits_per_result_page: int) -> SubtaskFacts:
         """As strategies see it; its site has this name and kind, and these hosts (the engine's, the site's).
 
         Nobody knows how many hits a result page lists before it is read: it counts as much as production's.
@@ -87,7 +87,7 @@ class Subtask:
         left = max(1, sum(self.todo))
         if len(hosts) > 1 and not self.listed:
             left = HITS_UNREAD * -(-left // hits_per_result_page)
-        return SubtaskView(
+        return SubtaskFacts(
             id=self.id,
             site=site,
             kind=kind,

@@ -17,10 +17,10 @@ from research.simulator.outcome import Figures, Options
 from research.simulator.paged import Crawl, PagedAttempt
 from research.simulator.slots import NodeState
 from research.simulator.world import World
+from tasks.domain.facts import NodeFacts, SubtaskFacts
 from tasks.domain.failures import ErrorClass, FailureReason
 from tasks.domain.page_floor import PageFloor
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
-from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.modification import Modification
 from tasks.scheduling.ready_queue import ReadyQueue
 from tasks.scheduling.recall import Recall, RecallSettings, after_failure
@@ -110,7 +110,7 @@ class Execution:
         self.open += 1
         self._put(Subtask(self._ids, site, pages, self._world.scenario.work.tries_per_page, vain))
 
-    def lease(self, subtask: SubtaskView, node: str, limits: Modification, floor: PageFloor) -> None:
+    def lease(self, subtask: SubtaskFacts, node: str, limits: Modification, floor: PageFloor) -> None:
         """Give a waiting subtask to a node, within a quota and a budget; below the floor it ends early."""
         number = self._number[node]
         taken = self._waiting.pop(subtask.id)
@@ -151,7 +151,7 @@ class Execution:
         state.alive = state.shown = True
         spec = state.node.spec
         self.changed = True
-        self._ready.set_node(NodeView(state.node.name, spec.all_kinds, self._free(number), spec.slots))
+        self._ready.set_node(NodeFacts(state.node.name, spec.all_kinds, self._free(number), spec.slots))
         for attempt in [one for one in self._running if one.node == number and not one.begun]:
             self._begin(attempt)  # leases it was given while it was away
 

@@ -15,8 +15,8 @@ from random import Random
 from research.simulator.world import Block, World
 from splitter.catalog.model import Limits
 from tasks.domain.breaker import rest_s
+from tasks.domain.facts import HostFacts
 from tasks.domain.failures import ErrorClass
-from tasks.domain.views import HostView
 from tasks.fetching.pace import AnswerSample
 from tasks.fetching.permits import PermitBook
 from tasks.scheduling.capacity import Crawled, host_views
@@ -192,7 +192,7 @@ class Hosts:
         if key[0] in self._of_site:
             where[key] = where.get(key, 0) + by
 
-    def views(self, sites: Collection[str], knowledge: Knowledge, now_s: float) -> list[HostView]:
+    def views(self, sites: Collection[str], knowledge: Knowledge, now_s: float) -> list[HostFacts]:
         """As strategies see them.
 
         Args:
@@ -222,7 +222,7 @@ class Hosts:
         )
         return [self._known_limits(view) for view in found.values()]
 
-    def _known_limits(self, view: HostView) -> HostView:
+    def _known_limits(self, view: HostFacts) -> HostFacts:
         """The view with no limit that a catalog would not have."""
         if not self.limited(view.host):
             return replace(view, address_limit=None, pages_per_s=math.inf, address_pages_per_s=math.inf)

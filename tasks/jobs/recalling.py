@@ -86,7 +86,7 @@ def _of_dead_hosts(tx: Transaction, context: Context, failed: Collection[str]) -
     return dead
 
 
-def _recalled(now: datetime, view: snapshot.FailedView, decision: Recall) -> Move:
+def _recalled(now: datetime, view: snapshot.FailedFacts, decision: Recall) -> Move:
     detail = {
         "recall": view.recalls + 1,
         "delay_s": decision.not_before_delay_s,
@@ -100,7 +100,7 @@ def _recalled(now: datetime, view: snapshot.FailedView, decision: Recall) -> Mov
     return Move(view.id, values, node=view.node, reason=view.reason, detail=detail)
 
 
-def _given_up(view: snapshot.FailedView, decision: ToManual) -> Move:
+def _given_up(view: snapshot.FailedFacts, decision: ToManual) -> Move:
     return Move(view.id, node=view.node, reason=view.reason, detail=asdict(decision))
 
 

@@ -13,10 +13,10 @@ from splitter.catalog.model import Site
 
 from tasks.domain.backoff import backoff_s
 from tasks.domain.batches import LANES
+from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 from tasks.domain.failures import FailureReason
 from tasks.domain.grants import Grants
 from tasks.domain.states import State, Transition
-from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.context import Context
 from tasks.jobs.measurements import load_of
 from tasks.jobs.partitioning import refine, search_urls
@@ -72,13 +72,13 @@ def open_nodes(tx: Transaction, context: Context) -> list[NodeLoad]:
     ]
 
 
-def allocate_to(tx: Transaction, context: Context, open_nodes: Sequence[NodeView]) -> list[Lease]:
+def allocate_to(tx: Transaction, context: Context, open_nodes: Sequence[NodeFacts]) -> list[Lease]:
     """Give what waits to these nodes; returns the leases given."""
     return _grant_leases(tx, context, _allocation(tx, context, open_nodes))
 
 
 def _allocation(
-    tx: Transaction, context: Context, open_nodes: Sequence[NodeView], *, keep: bool = False
+    tx: Transaction, context: Context, open_nodes: Sequence[NodeFacts], *, keep: bool = False
 ) -> list[Assignment]:
     state = context.state
     state.measure(tx)
@@ -153,8 +153,8 @@ def _decide(
     context: Context,
     ready: ReadyQueue,
     strategy: AllocationStrategy,
-    open_nodes: Sequence[NodeView],
-    returned: Sequence[SubtaskView] = (),
+    open_nodes: Sequence[NodeFacts],
+    returned: Sequence[SubtaskFacts] = (),
     *,
     keep: bool = False,
 ) -> list[Assignment]:
@@ -198,7 +198,7 @@ def _set_aside_unknown_sites(tx: Transaction, context: Context, gone: Mapping[in
 
 
 def _bring_up_to_date(
-    ready: ReadyQueue, open_nodes: Sequence[NodeView], hosts: Mapping[str, HostView]
+    ready: ReadyQueue, open_nodes: Sequence[NodeFacts], hosts: Mapping[str, HostFacts]
 ) -> None:
     """Put nodes and hosts as they are now into the ready queue."""
     for name in ready.nodes.keys() - {node.name for node in open_nodes}:
@@ -211,7 +211,7 @@ def _bring_up_to_date(
         ready.set_host(view)
 
 
-def _hosts(tx: Transaction, context: Context, sites: Collection[str]) -> dict[str, HostView]:
+def _hosts(tx: Transaction, context: Context, sites: Collection[str]) -> dict[str, HostFacts]:
     limits, state = context.hosts.limits, context.state
     crawled = load_crawled(tx, sites, state.grants)
     return capacity.host_views(crawled, context.hosts_of, limits, state.request_s, LANES, HITS_UNREAD)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from tasks.domain.facts import NodeFacts
 from tasks.domain.grants import LONGEST_QUEUE_S, AddressGrants, Grants
-from tasks.domain.views import NodeView
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.context import Context
 from tasks.jobs.scheduler_state import EmptyDecision
@@ -52,7 +52,7 @@ def _allocated(tx: Transaction, context: Context, there: Todo) -> list[Lease]:
     return given
 
 
-def _facts(there: Todo, open_nodes: Sequence[NodeView], grants: Grants) -> Hashable:
+def _facts(there: Todo, open_nodes: Sequence[NodeFacts], grants: Grants) -> Hashable:
     """Facts that a decision depends on and that change often; what is delayed comes with the time it is due."""
     hosts = frozenset(
         (

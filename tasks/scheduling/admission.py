@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from tasks.domain.views import Entrant
+from tasks.domain.facts import Entrant
 
 LEAST = 4
 """The narrowest window: a site's next subtasks are there before the sweep after the next."""

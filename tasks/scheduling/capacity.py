@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tasks.domain.facts import HostFacts, SubtaskFacts
 from tasks.domain.grants import LONGEST_QUEUE_S, AddressGrants, Grants, HostGrants
-from tasks.domain.views import HostView, SubtaskView
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +100,7 @@ def host_views(
     request_s: Mapping[str, float],
     lanes: int,
     hits_per_result_page: int,
-) -> dict[str, HostView]:
+) -> dict[str, HostFacts]:
     """The hosts of these sites, and every other that is crawled or refuses somebody.
 
     An attempt sends requests to its site's host as fast as one address may and its lanes can. To its engine's host it
@@ -158,7 +158,7 @@ def host_views(
         idle = begun.get(host, False) and grants.next_s < IDLE_S
         room = attempts_in_all(total_per_s, per_s, load.get(host, 0.0))
         addresses = {node: crawled.grant(host, node) for node in crawled.addresses}
-        views[host] = HostView(
+        views[host] = HostFacts(
             host=host,
             room=0 if grants.next_s > LONGEST_QUEUE_S else max(room, int(idle)),
             resting=frozenset(resting),
@@ -190,20 +190,20 @@ class HostCapacity:
         views: by host, as it was set last; what was given away since is not taken off.
     """
 
-    def __init__(self, views: Iterable[HostView] = ()) -> None:
-        self.views: dict[str, HostView] = {}
+    def __init__(self, views: Iterable[HostFacts] = ()) -> None:
+        self.views: dict[str, HostFacts] = {}
         self._left: dict[str, int] = {}
         self._held: dict[str, dict[str, int]] = {}
         for view in views:
             self.set(view)
 
-    def set(self, view: HostView) -> None:
+    def set(self, view: HostFacts) -> None:
         """Replace what is known of a host."""
         self.views[view.host] = view
         self._left[view.host] = max(0, view.room)
         self._held[view.host] = dict(view.held)
 
-    def drop(self, host: str) -> HostView:
+    def drop(self, host: str) -> HostFacts:
         """Forget a host that was set."""
         del self._left[host], self._held[host]
         return self.views.pop(host)
@@ -248,7 +248,7 @@ class HostCapacity:
         return left
 
 
-def _of_address(view: HostView, node: str) -> int | None:
+def _of_address(view: HostFacts, node: str) -> int | None:
     """Attempts that use up what a host grants a node's address now; None: any."""
     if view.address_limit is None:
         return None
@@ -256,7 +256,7 @@ def _of_address(view: HostView, node: str) -> int | None:
 
 
 def total_pages(
-    examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]
+    examples: Sequence[SubtaskFacts], hosts: Mapping[str, HostFacts]
 ) -> list[tuple[list[int], float]]:
     """Of every host with a limit: places of its sites, and pages a second that may be requested by all addresses.
 
@@ -269,7 +269,7 @@ def total_pages(
 
 
 def address_pages(
-    examples: Sequence[SubtaskView], nodes: Sequence[str], hosts: Mapping[str, HostView], pages_per_s: Array
+    examples: Sequence[SubtaskFacts], nodes: Sequence[str], hosts: Mapping[str, HostFacts], pages_per_s: Array
 ) -> Array:
     """Attempts at once that use up what an address may request; below 1, one attempt waits for the rest of its time.
 
@@ -291,13 +291,13 @@ def address_pages(
     return most
 
 
-def tightest(names: Iterable[str], hosts: Mapping[str, HostView]) -> HostView | None:
+def tightest(names: Iterable[str], hosts: Mapping[str, HostFacts]) -> HostFacts | None:
     """The host that grants the fewest pages a second to all addresses; None where none of these has a limit."""
     views = (hosts[name] for name in names if name in hosts and math.isfinite(hosts[name].pages_per_s))
     return min(views, key=lambda one: one.pages_per_s, default=None)
 
 
-def _sites_of_hosts(examples: Sequence[SubtaskView], hosts: Mapping[str, HostView]) -> dict[str, list[int]]:
+def _sites_of_hosts(examples: Sequence[SubtaskFacts], hosts: Mapping[str, HostFacts]) -> dict[str, list[int]]:
     places: dict[str, list[int]] = {}
     for place, one in enumerate(examples):
         for view in _views(one, hosts):
@@ -305,5 +305,5 @@ def _sites_of_hosts(examples: Sequence[SubtaskView], hosts: Mapping[str, HostVie
     return places
 
 
-def _views(subtask: SubtaskView, hosts: Mapping[str, HostView]) -> list[HostView]:
+def _views(subtask: SubtaskFacts, hosts: Mapping[str, HostFacts]) -> list[HostFacts]:
     return [hosts[name] for name in dict.fromkeys(subtask.hosts) if name in hosts]

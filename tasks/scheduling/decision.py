@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.domain.facts import SubtaskFacts
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
-from tasks.domain.views import SubtaskView
 from tasks.scheduling import eligibility
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.ready_queue import Group, ReadyQueue
@@ -122,7 +122,7 @@ class Assignment:
         candidates: nodes it was compared with, the best `MOST_CANDIDATES` of them; empty without ``explain``.
     """
 
-    subtask: SubtaskView
+    subtask: SubtaskFacts
     node: str
     score: float | None = None
     forgiven: str | None = None
@@ -248,7 +248,7 @@ def why_busy(ready: ReadyQueue, group: Group, node: str) -> str:
     return _why_limited(ready, group.first, node) or "busy: no free slot"
 
 
-def _why_limited(ready: ReadyQueue, wanted: SubtaskView, node: str) -> str | None:
+def _why_limited(ready: ReadyQueue, wanted: SubtaskFacts, node: str) -> str | None:
     """Why a host's limit for one address keeps a node with a free slot from the subtask; None where none does."""
     if node not in ready.free or ready.capacity.left_for(wanted.hosts, node) >= 1:
         return None
@@ -256,7 +256,7 @@ def _why_limited(ready: ReadyQueue, wanted: SubtaskView, node: str) -> str | Non
     return f"probes {probed[0]} after a rest" if probed else "already asks there as often as its address may"
 
 
-def _why_no_node(ready: ReadyQueue, wanted: SubtaskView) -> str:
+def _why_no_node(ready: ReadyQueue, wanted: SubtaskFacts) -> str:
     if wanted.assigned is not None and wanted.assigned not in ready.nodes:
         return f"{wanted.assigned}, which a person asked for, is not alive or is drained"
     if not any(wanted.kind in node.kinds for node in ready.nodes.values()):

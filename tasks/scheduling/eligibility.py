@@ -18,20 +18,20 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Nodes = Mapping[str, NodeView]
+Nodes = Mapping[str, NodeFacts]
 """Nodes that are alive and not drained, by name."""
 
-Hosts = Mapping[str, HostView]
+Hosts = Mapping[str, HostFacts]
 """Hosts by name; one that is missing refuses nobody."""
 
 
-def may_take(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> bool:
+def may_take(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> bool:
     """Whether the node may take the subtask, now or once it has a free slot."""
     if _excluded(subtask, node, nodes, hosts) is not None:
         return False
@@ -40,7 +40,7 @@ def may_take(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> boo
     return forgiven(subtask, nodes, hosts) == node
 
 
-def why_not(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> str | None:
+def why_not(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> str | None:
     """Why the node may not take the subtask, for people; None where it may."""
     excluded = _excluded(subtask, node, nodes, hosts)
     if excluded is not None or may_take(subtask, node, nodes, hosts):
@@ -48,7 +48,7 @@ def why_not(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> str 
     return "failed this subtask before"
 
 
-def forgiven(subtask: SubtaskView, nodes: Nodes, hosts: Hosts) -> str | None:
+def forgiven(subtask: SubtaskFacts, nodes: Nodes, hosts: Hosts) -> str | None:
     """The node whose failure is forgiven (rule 4); None where no failure is."""
     failed_on = subtask.failed_on
     if not failed_on:
@@ -60,7 +60,7 @@ def forgiven(subtask: SubtaskView, nodes: Nodes, hosts: Hosts) -> str | None:
     return next((name for name in failed_on if _excluded(subtask, name, nodes, hosts) is None), None)
 
 
-def rest_s(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> float | None:
+def rest_s(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> float | None:
     """Seconds until the node may take the subtask as far as rests are concerned: 0 = now; None where it may not for
     another reason."""
     if may_take(subtask, node, nodes, hosts):
@@ -71,12 +71,12 @@ def rest_s(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> float
     return max((view.rests_s.get(node, math.inf) for view in views), default=None)
 
 
-def eligible(subtask: SubtaskView, nodes: Nodes, hosts: Hosts) -> list[str]:
+def eligible(subtask: SubtaskFacts, nodes: Nodes, hosts: Hosts) -> list[str]:
     """Nodes that may take the subtask, busy ones too, in the order of `nodes`."""
     return [name for name in nodes if may_take(subtask, name, nodes, hosts)]
 
 
-def eligible_for_sites(examples: Sequence[SubtaskView], nodes: Nodes, hosts: Hosts) -> NDArray[np.bool_]:
+def eligible_for_sites(examples: Sequence[SubtaskFacts], nodes: Nodes, hosts: Hosts) -> NDArray[np.bool_]:
     """Nodes that may take work of each site by rules 1 and 3, which hold for all subtasks of a site.
 
     Args:
@@ -104,7 +104,7 @@ def eligible_for_sites(examples: Sequence[SubtaskView], nodes: Nodes, hosts: Hos
     return allowed
 
 
-def _excluded(subtask: SubtaskView, node: str, nodes: Nodes, hosts: Hosts) -> str | None:
+def _excluded(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> str | None:
     """Why rules 1 to 3 exclude the node; None where they don't."""
     view = nodes.get(node)
     if view is None:

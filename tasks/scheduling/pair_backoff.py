@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.domain.views import SubtaskView
+from tasks.domain.facts import SubtaskFacts
 from tasks.scheduling.ready_queue import ReadyQueue
 
 RECOVERY_S = 1800.0
@@ -85,7 +85,7 @@ class PairBackoff:
         return min((self._one(host, node, now_s) for host in hosts), default=math.inf)
 
     def shares(
-        self, examples: Sequence[SubtaskView], nodes: Sequence[str], now_s: float
+        self, examples: Sequence[SubtaskFacts], nodes: Sequence[str], now_s: float
     ) -> NDArray[np.float64]:
         """Attempts at once that each node may have at each site, of which one subtask is given. (sites, nodes)"""
         most = np.full((len(examples), len(nodes)), np.inf)

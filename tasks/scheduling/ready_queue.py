@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 from tasks.scheduling import eligibility
 from tasks.scheduling.capacity import HostCapacity
 
@@ -36,8 +36,8 @@ class Group:
         queue: in queue order.
     """
 
-    first: SubtaskView
-    queue: deque[SubtaskView] = field(default_factory=deque)
+    first: SubtaskFacts
+    queue: deque[SubtaskFacts] = field(default_factory=deque)
 
     @property
     def pages(self) -> int:
@@ -94,14 +94,14 @@ class ReadyQueue:
         changes: grows with everything that may let a node start what it could not start before.
     """
 
-    def __init__(self, nodes: Iterable[NodeView] = (), hosts: Mapping[str, HostView] | None = None) -> None:
-        self.nodes: dict[str, NodeView] = {}
+    def __init__(self, nodes: Iterable[NodeFacts] = (), hosts: Mapping[str, HostFacts] | None = None) -> None:
+        self.nodes: dict[str, NodeFacts] = {}
         self.free: dict[str, int] = {}
         self.capacity = HostCapacity((hosts or {}).values())
-        self.hosts: Mapping[str, HostView] = self.capacity.views
+        self.hosts: Mapping[str, HostFacts] = self.capacity.views
         self.backlog: dict[str, Backlog] = {}
         self.pending: Mapping[str, Backlog] = {}
-        self.sites: dict[str, SubtaskView] = {}
+        self.sites: dict[str, SubtaskFacts] = {}
         self.waiting = 0
         self.version = 0
         self.changes = 0
@@ -112,7 +112,7 @@ class ReadyQueue:
         for node in nodes:
             self.set_node(node)
 
-    def put(self, subtask: SubtaskView) -> None:
+    def put(self, subtask: SubtaskFacts) -> None:
         """A subtask waits from now on, behind those of its priority that wait already."""
         key = _key(subtask)
         group = self._groups.get(key)
@@ -144,7 +144,7 @@ class ReadyQueue:
         """Note the work of each site that has still to be admitted, as it was counted last."""
         self.pending = pending
 
-    def set_node(self, node: NodeView) -> None:
+    def set_node(self, node: NodeFacts) -> None:
         """A node appears, or its kinds, catalog or free slots changed."""
         known = self.nodes.get(node.name)
         if known is None or (known.kinds, known.lacks) != (node.kinds, node.lacks):
@@ -167,7 +167,7 @@ class ReadyQueue:
         else:
             self.free.pop(name, None)
 
-    def set_host(self, view: HostView) -> None:
+    def set_host(self, view: HostFacts) -> None:
         """A host as it is now."""
         known = self.hosts.get(view.host)
         if (known.resting if known is not None else frozenset()) != view.resting:
@@ -244,7 +244,7 @@ class ReadyQueue:
         """Whether the node may take the group's subtasks, now or once it has a free slot."""
         return eligibility.may_take(group.first, node, self.nodes, self.hosts)
 
-    def take(self, group: Group, node: str, place: int = 0) -> SubtaskView:
+    def take(self, group: Group, node: str, place: int = 0) -> SubtaskFacts:
         """Give the node a subtask of the group: the next one, or the one at this place."""
         subtask = group.queue[place]
         del group.queue[place]
@@ -277,7 +277,7 @@ class ReadyQueue:
             self._priorities = sorted(self._levels, reverse=True)
         return level
 
-    def _drop(self, last: SubtaskView) -> None:
+    def _drop(self, last: SubtaskFacts) -> None:
         """Forget the group whose last subtask was taken, and what was only there for it."""
         group = self._groups.pop(_key(last))
         level = self._levels[last.priority]
@@ -302,6 +302,6 @@ def size_class(left: int) -> int:
     return min(max(1, left).bit_length(), _LARGEST_CLASS)
 
 
-def _key(one: SubtaskView) -> tuple[object, ...]:
+def _key(one: SubtaskFacts) -> tuple[object, ...]:
     size = size_class(one.left)
     return one.priority, one.site, one.kind, one.hosts, size, one.failed_on, one.assigned

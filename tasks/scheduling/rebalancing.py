@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from tasks.domain.views import HostView, NodeView, PrefetchedLease, SubtaskView
+from tasks.domain.facts import HostFacts, NodeFacts, PrefetchedLease, SubtaskFacts
 from tasks.scheduling import eligibility
 from tasks.scheduling.capacity import HostCapacity
 
@@ -82,7 +82,7 @@ def start_rate(slots: int, working: int, attempts_per_s: float, waited_s: float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLoad(NodeView):
+class NodeLoad(NodeFacts):
     """A node that is alive and not drained, with its prefetched leases.
 
     Attributes:
@@ -172,7 +172,7 @@ def unbalanced(nodes: Sequence[NodeLoad]) -> bool:
 def rebalance(
     nodes: Sequence[NodeLoad],
     leases: Iterable[PrefetchedLease],
-    hosts: Mapping[str, HostView],
+    hosts: Mapping[str, HostFacts],
     now: datetime,
 ) -> Rebalancing:
     """Decide which leases go back so that expected waits become alike.
@@ -213,7 +213,7 @@ class _Waits:
         takes: by node, leases it is given.
     """
 
-    def __init__(self, nodes: Sequence[NodeLoad], hosts: Mapping[str, HostView]) -> None:
+    def __init__(self, nodes: Sequence[NodeLoad], hosts: Mapping[str, HostFacts]) -> None:
         self._loads = {one.name: one for one in nodes}
         self._hosts = hosts
         self._capacity = HostCapacity(hosts.values())
@@ -251,7 +251,7 @@ class _Waits:
     def _open(self, name: str) -> bool:
         return self.takes.get(name, 0) < self._loads[name].free
 
-    def _can_take(self, name: str, subtask: SubtaskView) -> bool:
+    def _can_take(self, name: str, subtask: SubtaskFacts) -> bool:
         return (
             self._open(name)
             and eligibility.may_take(subtask, name, self._loads, self._hosts)

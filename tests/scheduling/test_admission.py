@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.views import Entrant
+from tasks.domain.facts import Entrant
 from tasks.scheduling.admission import LEAST, admitted, bound, openings
 
 queues = st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 2)), max_size=60)

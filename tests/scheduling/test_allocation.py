@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 from tasks.domain.pair_stats import PairStats
-from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, Assignment, still_waiting
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -18,11 +18,11 @@ every_strategy = pytest.mark.parametrize("strategy", ["feedback", "random"])
 
 
 def node(name, free=1, kinds=BOTH, slots=2):
-    return NodeView(name, frozenset(kinds), free, slots)
+    return NodeFacts(name, frozenset(kinds), free, slots)
 
 
 def subtask(number, site="a", *, kind="meta", left=20, priority=0, hosts=None, **more):
-    return SubtaskView(
+    return SubtaskFacts(
         id=number,
         site=site,
         kind=kind,
@@ -111,7 +111,7 @@ def test_nobody_alive_is_said(strategy):
 
 @every_strategy
 def test_a_node_whose_address_a_host_refuses_is_left_out(strategy):
-    hosts = [HostView(host="engine", room=9), HostView(host="a", room=9, resting=frozenset({"n1"}))]
+    hosts = [HostFacts(host="engine", room=9), HostFacts(host="a", room=9, resting=frozenset({"n1"}))]
     waiting = subtask(1, hosts=("engine", "a"))
     assert given_to(decide(strategy, [waiting], [node("n1"), node("n2")], hosts)) == {1: "n2"}
     assert why_waiting(decide(strategy, [waiting], [node("n1")], hosts)) == {
@@ -145,7 +145,7 @@ def test_a_forgiven_node_that_is_busy_is_waited_for(strategy):
 
 @every_strategy
 def test_a_failed_node_that_a_host_refuses_is_not_forgiven(strategy):
-    hosts = [HostView(host="a", room=9, resting=frozenset({"n2"}))]
+    hosts = [HostFacts(host="a", room=9, resting=frozenset({"n2"}))]
     decided = decide(strategy, [subtask(1, failed_on=("n2", "n1"))], [node("n1"), node("n2")], hosts)
     assert decided.assignments[0].forgiven == "n1"
 
@@ -163,7 +163,7 @@ def test_a_node_a_person_asked_for_is_the_only_one(strategy):
 
 @every_strategy
 def test_an_attempt_takes_room_of_each_of_its_hosts(strategy):
-    hosts = [HostView(host="engine", room=2), HostView(host="a", room=5), HostView(host="b", room=5)]
+    hosts = [HostFacts(host="engine", room=2), HostFacts(host="a", room=5), HostFacts(host="b", room=5)]
     waiting = [subtask(number, site, hosts=("engine", site)) for number, site in enumerate("aabb")]
     decided = decide(strategy, waiting, [node("n1", free=4)], hosts)
     assert len(decided.assignments) == 2
@@ -175,7 +175,9 @@ def test_an_attempt_takes_room_of_each_of_its_hosts(strategy):
 @every_strategy
 def test_a_host_that_is_engine_and_site_counts_an_attempt_once(strategy):
     waiting = [subtask(number, hosts=("a", "a")) for number in range(2)]
-    assert len(decide(strategy, waiting, [node("n1", free=2)], [HostView(host="a", room=2)]).assignments) == 2
+    assert (
+        len(decide(strategy, waiting, [node("n1", free=2)], [HostFacts(host="a", room=2)]).assignments) == 2
+    )
 
 
 @every_strategy
@@ -272,7 +274,7 @@ a_node = st.builds(
     st.sampled_from([{"meta"}, {"microblog"}, {"meta", "microblog"}]),
 )
 a_host = st.builds(
-    HostView,
+    HostFacts,
     host=st.sampled_from("abc"),
     room=st.integers(0, 4),
     resting=st.frozensets(st.sampled_from(NAMES)),
@@ -399,7 +401,7 @@ def test_a_thousand_waiting_on_ten_nodes_fill_every_slot():
 @every_strategy
 def test_an_address_gets_no_more_attempts_than_use_up_what_it_may_ask(strategy):
     nodes = [node(name, 4, slots=4) for name in ("n1", "n2")]
-    host = HostView(host="a.cn", room=9, address_limit=2, held={"n1": 1})
+    host = HostFacts(host="a.cn", room=9, address_limit=2, held={"n1": 1})
     decided = decide(strategy, [subtask(number, "a.cn", left=9) for number in range(6)], nodes, [host])
     assert sorted(given_to(decided).values()) == ["n1", "n2", "n2"]
     assert set(why_waiting(decided).values()) == {"already asks there as often as its address may (n1, n2)"}
@@ -411,8 +413,8 @@ def test_a_node_probes_a_host_that_refused_it_with_one_attempt_at_a_time(strateg
     waiting = [subtask(number, "a.cn", hosts=("engine.cn", "a.cn"), left=9) for number in range(8)]
 
     def given(held):
-        engine = HostView(host="engine.cn", room=20, probing=frozenset({"n1"}), held=held)
-        hosts = [engine, HostView(host="a.cn", room=20, address_limit=3)]
+        engine = HostFacts(host="engine.cn", room=20, probing=frozenset({"n1"}), held=held)
+        hosts = [engine, HostFacts(host="a.cn", room=20, address_limit=3)]
         return sorted(given_to(decide(strategy, waiting, nodes, hosts)).values())
 
     assert given({}) == ["n1", "n2", "n2", "n2"]
@@ -426,7 +428,7 @@ def test_a_slower_address_helps_where_the_best_one_may_ask_seldom():
     waiting = [subtask(number, "a", left=10) for number in range(12)]
 
     def given(**limits):
-        host = HostView(host="a", room=99, **limits)
+        host = HostFacts(host="a", room=99, **limits)
         return sorted(given_to(decide("feedback", waiting, nodes, [host], stats)).values())
 
     assert given() == ["fast"]  # which is done in seconds
@@ -495,13 +497,13 @@ def test_a_node_that_loses_a_kind_is_given_no_more_of_it(strategy):
 @every_strategy
 def test_a_host_that_rests_while_a_plan_is_in_force_and_answers_again(strategy):
     going = Round(
-        strategy, [subtask(number) for number in range(9)], [node("n1")], [HostView(host="a", room=9)]
+        strategy, [subtask(number) for number in range(9)], [node("n1")], [HostFacts(host="a", room=9)]
     )
     going.decide()
     going.ready.set_free("n1", 1)
-    going.ready.set_host(HostView(host="a", room=8, resting=frozenset({"n1"})))
+    going.ready.set_host(HostFacts(host="a", room=8, resting=frozenset({"n1"})))
     assert not going.decide(0.1).assignments
-    going.ready.set_host(HostView(host="a", room=8))
+    going.ready.set_host(HostFacts(host="a", room=8))
     assert len(going.decide(0.2).assignments) == 1
 
 
@@ -523,7 +525,7 @@ def test_a_host_that_feeds_nobody_does_not_spoil_the_plan_of_the_others():
     }
     stats = [known(*pair, pages_per_s=rate, attempts=50_000) for pair, rate in rates.items()]
     waiting = [subtask(number, "aabc"[number % 4]) for number in range(80)]
-    decided = decide("feedback", waiting, [node("n1"), node("n2")], [HostView(host="c", room=0)], stats)
+    decided = decide("feedback", waiting, [node("n1"), node("n2")], [HostFacts(host="c", room=0)], stats)
     assert {(one.node, one.subtask.site) for one in decided.assignments} == {("n1", "b"), ("n2", "a")}
 
 

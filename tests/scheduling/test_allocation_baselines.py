@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 from tasks.domain.pair_stats import HALF_LIFE_S, PairStats
-from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.balance.curves import linear
 from tasks.scheduling.baselines.consistent_hash import ConsistentHash
@@ -47,11 +47,11 @@ every_strategy = pytest.mark.parametrize("case", sorted(CASES))
 
 
 def node(name, free=1, kinds=BOTH, slots=None):
-    return NodeView(name, frozenset(kinds), free, slots or max(1, free))
+    return NodeFacts(name, frozenset(kinds), free, slots or max(1, free))
 
 
 def subtask(number, site="a", *, kind="meta", left=20, priority=0, hosts=None, **more):
-    return SubtaskView(
+    return SubtaskFacts(
         id=number,
         site=site,
         kind=kind,
@@ -115,7 +115,7 @@ a_node = st.builds(
     st.sampled_from([frozenset({"meta"}), frozenset({"microblog"}), BOTH]),
 )
 a_host = st.builds(
-    HostView,
+    HostFacts,
     host=st.sampled_from(["e", "a", "b", "c"]),
     room=st.integers(0, 4),
     resting=st.frozensets(st.sampled_from(NAMES), max_size=2),
@@ -157,7 +157,7 @@ some_stats = st.lists(a_pair, unique_by=lambda one: one[:2])
 
 def numbered(work, begin=0):
     return [
-        SubtaskView(
+        SubtaskFacts(
             id=begin + n,
             site=o.site,
             kind=o.kind,
@@ -484,7 +484,7 @@ def test_a_subtask_waits_for_its_owner_while_others_are_idle():
 def test_where_the_owner_failed_it_or_is_refused_the_next_on_the_ring_takes_it():
     moved = owners(NAMES[1:])
     assert owners(NAMES, failed_on=("n1",)) == moved
-    refusing = [HostView(host=host, room=9999, resting=frozenset({"n1"})) for host in "abc"]
+    refusing = [HostFacts(host=host, room=9999, resting=frozenset({"n1"})) for host in "abc"]
     assert owners(NAMES, hosts=refusing) == moved
 
 
@@ -494,10 +494,10 @@ def test_a_rest_that_begins_or_ends_moves_what_waits():
     wanted = owners(NAMES, range(0, 180, 3))
     assert wanted  # the same sites and numbers as below
     play.decide()
-    play.ready.set_host(HostView(host="a", room=9999, resting=frozenset({"n1", "n2", "n3"})))
+    play.ready.set_host(HostFacts(host="a", room=9999, resting=frozenset({"n1", "n2", "n3"})))
     play.ready.set_free("n4", 20)
     assert set(play.given().values()) == {"n4"}
-    play.ready.set_host(HostView(host="a", room=9999))
+    play.ready.set_host(HostFacts(host="a", room=9999))
     for name in NAMES:
         play.ready.set_free(name, 99)
     fresh = ConsistentHash(AllocationSettings())
@@ -560,7 +560,7 @@ def test_the_next_nearest_takes_the_place_of_one_that_may_not():
 
 def test_it_waits_for_the_node_drawn():
     play = Play("proximity", [node("n1"), node("n2", 0), node("n3")], distances=FAR, nearest=1)
-    play.ready.set_host(HostView(host="a", room=9, resting=frozenset({"n1"})))
+    play.ready.set_host(HostFacts(host="a", room=9, resting=frozenset({"n1"})))
     assert play.put(subtask(1)).given() == {}
     assert play.why()[1].startswith("waits for n2 (20 ms)")
 

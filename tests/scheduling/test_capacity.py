@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from splitter.catalog.model import Limits
+from tasks.domain.facts import HostFacts
 from tasks.domain.grants import AddressGrants, HostGrants
-from tasks.domain.views import HostView
 from tasks.scheduling.capacity import Crawled, HostCapacity, host_views
 
 SITE = "a.cn"
@@ -51,7 +51,7 @@ def test_one_site_that_answers_at_once_holds_back_no_other_of_its_engine() -> No
     crawled = CRAWLED(sites=[SITE, *(f"slow{n}.cn" for n in range(9))], grants={})
     limits = Limits(per_address_per_s=1000, total_per_s=10_000)
 
-    def of_engine(request_s: dict[str, float]) -> HostView:
+    def of_engine(request_s: dict[str, float]) -> HostFacts:
         views = host_views(crawled, lambda site: ("engine.cn", site), lambda _: limits, request_s, 4, 10)
         return views["engine.cn"]
 

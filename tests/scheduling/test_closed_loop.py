@@ -8,9 +8,9 @@ from statistics import median
 
 import pytest
 
+from tasks.domain.facts import NodeFacts, SubtaskFacts
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
-from tasks.domain.views import NodeView, SubtaskView
 from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.posterior import posterior
@@ -80,7 +80,7 @@ class Loop:
         self.chance, self.rng = Random(seed), Random(seed + 1)
         self.knowledge = Knowledge(half_life_s)
         self.ready = ReadyQueue(
-            [NodeView(f"node{number}", frozenset({"meta"}), 2, 2) for number in range(1, 5)],
+            [NodeFacts(f"node{number}", frozenset({"meta"}), 2, 2) for number in range(1, 5)],
         )
         self.free = dict.fromkeys(self.ready.nodes, 2)
         for number, site in enumerate(work):
@@ -99,7 +99,7 @@ class Loop:
 
     def wait(self, number, site, failed_on=()):
         self.ready.put(
-            SubtaskView(
+            SubtaskFacts(
                 id=number, site=site, kind="meta", hosts=(site,), left=PAGES, priority=0, failed_on=failed_on
             )
         )

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 from tasks.scheduling import eligibility
 
 NAMES = ("n1", "n2", "n3")
@@ -11,11 +11,11 @@ some_names = st.frozensets(st.sampled_from(NAMES))
 
 
 def nodes_of(kinds):
-    return {name: NodeView(name, of, 0, 1) for name, of in kinds.items()}
+    return {name: NodeFacts(name, of, 0, 1) for name, of in kinds.items()}
 
 
 def subtask(**more):
-    return SubtaskView(id=1, site="a", kind="meta", hosts=("engine", "a"), left=20, priority=0, **more)
+    return SubtaskFacts(id=1, site="a", kind="meta", hosts=("engine", "a"), left=20, priority=0, **more)
 
 
 @given(
@@ -27,7 +27,7 @@ def subtask(**more):
 def test_the_rules(failed_on, resting, kinds, assigned):
     nodes, hosts = (
         nodes_of(kinds),
-        {host: HostView(host=host, room=0, resting=names) for host, names in resting.items()},
+        {host: HostFacts(host=host, room=0, resting=names) for host, names in resting.items()},
     )
     one = subtask(failed_on=failed_on, assigned=assigned)
     allowed = [
@@ -68,5 +68,5 @@ def test_no_sites_and_no_nodes():
 )
 def test_why_not(name, more, why):
     nodes = nodes_of({"n1": META, "n2": MICROBLOG, "n3": META, "n4": META})
-    hosts = {"engine": HostView(host="engine", room=9, resting=frozenset({"n3"}))}
+    hosts = {"engine": HostFacts(host="engine", room=9, resting=frozenset({"n3"}))}
     assert eligibility.why_not(subtask(**more), name, nodes, hosts) == why

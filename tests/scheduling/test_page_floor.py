@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pair_stats import PairStats
-from tasks.domain.views import HostView, NodeView, SubtaskView
 from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, Prices, Ruling, as_detail
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -29,11 +29,11 @@ def decide(*, total_per_s: float, address_per_s: float, free: dict[str, int], se
             attempts=40, offered=tried, tried=tried, collected=chance * tried, active_s=0.3 * tried
         )
         knowledge.put("site", name, seen, 0.0)
-    host = HostView(host="site", room=9, pages_per_s=total_per_s, address_pages_per_s=address_per_s)
-    nodes = [NodeView(name, frozenset({"meta"}), free.get(name, 0), 4) for name in NODES]
+    host = HostFacts(host="site", room=9, pages_per_s=total_per_s, address_pages_per_s=address_per_s)
+    nodes = [NodeFacts(name, frozenset({"meta"}), free.get(name, 0), 4) for name in NODES]
     ready = ReadyQueue(nodes, {"site": host})
     for number in range(30):
-        ready.put(SubtaskView(id=number, site="site", kind="meta", hosts=("site",), left=20, priority=0))
+        ready.put(SubtaskFacts(id=number, site="site", kind="meta", hosts=("site",), left=20, priority=0))
     strategy = ALLOCATION["feedback"](AllocationSettings())
     return strategy.decide(ready, knowledge, 0.0, Random(seed), explain=explain)
 
@@ -55,10 +55,10 @@ def test_a_better_node_that_is_too_slow_to_take_the_work_keeps_nobody_from_it(se
     for name, chance, seconds in (("slow", 0.97, 0.9), ("fast", 0.6, 0.05)):
         seen = PairStats(attempts=40, offered=400, tried=400, collected=chance * 400, active_s=seconds * 400)
         knowledge.put("site", name, seen, 0.0)
-    host = HostView(host="site", room=9, pages_per_s=2.0, address_pages_per_s=2.0)
-    nodes = [NodeView(name, frozenset({"meta"}), 4, 4) for name in ("slow", "fast")]
+    host = HostFacts(host="site", room=9, pages_per_s=2.0, address_pages_per_s=2.0)
+    nodes = [NodeFacts(name, frozenset({"meta"}), 4, 4) for name in ("slow", "fast")]
     ready = ReadyQueue(nodes, {"site": host})
-    ready.put(SubtaskView(id=1, site="site", kind="meta", hosts=("site",), left=2, priority=0))
+    ready.put(SubtaskFacts(id=1, site="site", kind="meta", hosts=("site",), left=2, priority=0))
     strategy, given = ALLOCATION["feedback"](AllocationSettings()), []
     for turn in range(3):
         given += strategy.decide(ready, knowledge, float(turn), Random(seed))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, still_waiting
 from tasks.scheduling.pair_backoff import RECOVERY_S, PairBackoff
@@ -19,11 +19,11 @@ DOUBLES_S = 1000.0
 
 
 def node(name, slots=8, free=None):
-    return NodeView(name, META, slots if free is None else free, slots)
+    return NodeFacts(name, META, slots if free is None else free, slots)
 
 
 def subtask(number, site="a", hosts=("a",)):
-    return SubtaskView(id=number, site=site, kind="meta", hosts=hosts, left=20, priority=0)
+    return SubtaskFacts(id=number, site=site, kind="meta", hosts=hosts, left=20, priority=0)
 
 
 class Watched:
@@ -36,15 +36,15 @@ class Watched:
     def refuse(self, now_s, host="a", name="n"):
         """The host refuses the node, and lets it in again before long."""
         self.rest(now_s, host, name)
-        self.ready.set_host(HostView(host=host, room=99))
+        self.ready.set_host(HostFacts(host=host, room=99))
         self.backoff.update(self.ready, now_s)
 
     def rest(self, now_s, host="a", name="n"):
-        self.ready.set_host(HostView(host=host, room=99, resting=frozenset({name})))
+        self.ready.set_host(HostFacts(host=host, room=99, resting=frozenset({name})))
         self.backoff.update(self.ready, now_s)
 
     def hold(self, count, host="a", name="n"):
-        self.ready.set_host(HostView(host=host, room=99, held={name: count}))
+        self.ready.set_host(HostFacts(host=host, room=99, held={name: count}))
 
     def share(self, now_s, *hosts, name="n"):
         return self.backoff.share(hosts or ("a",), name, now_s)
@@ -56,7 +56,7 @@ class Watched:
 def test_an_address_whose_permits_are_kept_back_is_not_held_back_besides():
     watched = Watched()
     resting = frozenset({"n", "m"})
-    watched.ready.set_host(HostView(host="a", room=99, resting=resting, shares={"n": 0.3}))
+    watched.ready.set_host(HostFacts(host="a", room=99, resting=resting, shares={"n": 0.3}))
     watched.backoff.update(watched.ready, 0.0)
     assert watched.share(0.0) == inf
     assert watched.share(0.0, name="m") == 4.0
@@ -65,7 +65,7 @@ def test_an_address_whose_permits_are_kept_back_is_not_held_back_besides():
 def test_a_host_that_does_not_answer_refuses_nobody():
     watched = Watched()
     silent = frozenset({"n"})
-    watched.ready.set_host(HostView(host="a", room=99, resting=silent, unanswered=silent))
+    watched.ready.set_host(HostFacts(host="a", room=99, resting=silent, unanswered=silent))
     watched.backoff.update(watched.ready, 0.0)
     assert watched.share(0.0) == inf
     assert not watched.backoff.active()
@@ -111,8 +111,8 @@ def test_one_refusal_counts_once_however_often_it_is_looked_at():
 def test_a_refusal_of_another_node_or_host_meanwhile_does_not_count_for_who_rests_already():
     watched = Watched()
     watched.rest(0.0)
-    watched.ready.set_host(HostView(host="a", room=99, resting=frozenset({"n", "m"})))
-    watched.ready.set_host(HostView(host="b", room=99, resting=frozenset({"m"})))
+    watched.ready.set_host(HostFacts(host="a", room=99, resting=frozenset({"n", "m"})))
+    watched.ready.set_host(HostFacts(host="b", room=99, resting=frozenset({"m"})))
     watched.backoff.update(watched.ready, 0.0)
     assert [watched.share(0.0, host, name=name) for host in "ab" for name in "nm"] == [4.0, 4.0, inf, 4.0]
 
@@ -241,7 +241,7 @@ class Going:
 
     def decide(self, now_s, *, resting=(), held=()):
         """What each node is given at the site."""
-        self.ready.set_host(HostView(host="a", room=99, resting=frozenset(resting), held=dict(held)))
+        self.ready.set_host(HostFacts(host="a", room=99, resting=frozenset(resting), held=dict(held)))
         given = self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, explain=True)
         return Counter(one.node for one in given)
 

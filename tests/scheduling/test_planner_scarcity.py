@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from tasks.domain.facts import NodeFacts, SubtaskFacts
 from tasks.domain.pair_stats import AttemptOutcome, AttemptResult
-from tasks.domain.views import NodeView, SubtaskView
 from tasks.scheduling.decision import AllocationSettings
 from tasks.scheduling.pair_backoff import PairBackoff
 from tasks.scheduling.planner import Planner, scarcity
@@ -23,8 +23,8 @@ def test_it_counts_less_the_longer_the_backlog_lasts(drain_s, counts):
 
 @pytest.mark.parametrize(("pending", "counts"), [(0, 0.7), (1_000_000, 0.3)])
 def test_a_subtask_is_less_scarce_where_many_have_still_to_be_admitted(pending, counts):
-    ready = ReadyQueue([NodeView(name, frozenset({"meta"}), 1, 1) for name in ("fast", "slow")])
-    ready.put(SubtaskView(id=1, site="s", kind="meta", hosts=("s",), left=20, priority=0))
+    ready = ReadyQueue([NodeFacts(name, frozenset({"meta"}), 1, 1) for name in ("fast", "slow")])
+    ready.put(SubtaskFacts(id=1, site="s", kind="meta", hosts=("s",), left=20, priority=0))
     ready.set_pending({"s": Backlog(pending // 20, pending)})
     knowledge = Knowledge()
     for node, seconds in (("fast", 5.0), ("slow", 20.0)):

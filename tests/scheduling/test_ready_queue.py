@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tasks.domain.views import HostView, NodeView, SubtaskView
+from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 from tasks.scheduling.ready_queue import ReadyQueue, size_class
 
 META = frozenset({"meta"})
@@ -15,11 +15,11 @@ HOSTS = ("a", "b", "engine")
 
 
 def node(name, free=1, kinds=META):
-    return NodeView(name, kinds, free, 4)
+    return NodeFacts(name, kinds, free, 4)
 
 
 def subtask(number, site="a", *, left=20, priority=0, hosts=None, **more):
-    return SubtaskView(
+    return SubtaskFacts(
         id=number,
         site=site,
         kind="meta",
@@ -134,7 +134,7 @@ def test_the_order_survives_being_kept_in_little_room_while_it_is_read():
 
 
 def test_a_host_set_anew_forgets_what_was_taken_before():
-    ready = ReadyQueue([node("n1", 9)], {"a": HostView(host="a", room=9, address_limit=2)})
+    ready = ReadyQueue([node("n1", 9)], {"a": HostFacts(host="a", room=9, address_limit=2)})
     for number in range(5):
         ready.put(subtask(number))
     group = groups_of(ready)[0]
@@ -142,20 +142,20 @@ def test_a_host_set_anew_forgets_what_was_taken_before():
         ready.take(group, "n1")
     assert not ready.can_take(group, "n1")
     assert (ready.capacity.left(group.first.hosts), ready.capacity.held("a", "n1")) == (7, 2)
-    ready.set_host(HostView(host="a", room=8, address_limit=2))  # both have ended meanwhile
+    ready.set_host(HostFacts(host="a", room=8, address_limit=2))  # both have ended meanwhile
     assert ready.can_take(group, "n1")
     assert (ready.capacity.left(group.first.hosts), ready.capacity.held("a", "n1")) == (8, 0)
 
 
 def test_a_host_counts_an_attempt_once_that_it_is_engine_and_site_of():
-    ready = ReadyQueue([node("n1", 9)], {"a": HostView(host="a", room=2)})
+    ready = ReadyQueue([node("n1", 9)], {"a": HostFacts(host="a", room=2)})
     ready.put(subtask(1, hosts=("a", "a")))
     ready.take(groups_of(ready)[0], "n1")
     assert (ready.capacity.left("a"), ready.capacity.held("a", "n1")) == (1, 1)
 
 
 def test_an_address_is_given_as_many_attempts_as_use_up_what_it_is_granted():
-    view = HostView(host="a", room=9, address_limit=6, shares={"n1": 0.3, "n2": 0.01})
+    view = HostFacts(host="a", room=9, address_limit=6, shares={"n1": 0.3, "n2": 0.01})
     ready = ReadyQueue([node("n1"), node("n2"), node("n3")], {"a": view})
     assert [ready.capacity.left_for("a", name) for name in ("n1", "n2", "n3")] == [2, 1, 6]
 
@@ -176,7 +176,7 @@ def test_a_node_that_is_gone_is_not_free_whatever_ends_on_it():
 
 
 def test_the_version_grows_with_sites_nodes_kinds_and_rests_only():
-    ready = ReadyQueue([node("n1")], {"a": HostView(host="a", room=9)})
+    ready = ReadyQueue([node("n1")], {"a": HostFacts(host="a", room=9)})
     ready.put(subtask(1))
 
     def grown(act):
@@ -186,12 +186,12 @@ def test_the_version_grows_with_sites_nodes_kinds_and_rests_only():
 
     assert not grown(lambda: ready.put(subtask(2)))
     assert not grown(lambda: ready.set_node(node("n1", 3)))
-    assert not grown(lambda: ready.set_host(HostView(host="a", room=3)))
+    assert not grown(lambda: ready.set_host(HostFacts(host="a", room=3)))
     assert not grown(lambda: ready.drop_node("nobody"))
     assert grown(lambda: ready.put(subtask(3, "b")))
     assert grown(lambda: ready.set_node(node("n2")))
     assert grown(lambda: ready.set_node(node("n1", 3, frozenset({"microblog"}))))
-    assert grown(lambda: ready.set_host(HostView(host="a", room=3, resting=frozenset({"n1"}))))
+    assert grown(lambda: ready.set_host(HostFacts(host="a", room=3, resting=frozenset({"n1"}))))
     assert grown(lambda: ready.drop_node("n2"))
 
 
@@ -200,7 +200,7 @@ class Bookkeeping(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.ready = ReadyQueue([node("n1", 2), node("n2", 1)], {"a": HostView(host="a", room=3)})
+        self.ready = ReadyQueue([node("n1", 2), node("n2", 1)], {"a": HostFacts(host="a", room=3)})
         self.waiting = {}
         self.given = []
         self.held = Counter()
@@ -240,7 +240,7 @@ class Bookkeeping(RuleBasedStateMachine):
         held=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 2)),
     )
     def set_host(self, host, room, resting, limit, held):
-        self.ready.set_host(HostView(host=host, room=room, resting=resting, address_limit=limit, held=held))
+        self.ready.set_host(HostFacts(host=host, room=room, resting=resting, address_limit=limit, held=held))
         self.held = Counter({pair: count for pair, count in self.held.items() if pair[0] != host})
         self.held.update({(host, name): count for name, count in held.items()})
 

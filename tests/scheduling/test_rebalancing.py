@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.domain.views import HostView, NodeView, PrefetchedLease
+from tasks.domain.facts import HostFacts, NodeFacts, PrefetchedLease
 from tasks.scheduling import eligibility, rebalancing
 from tasks.scheduling.rebalancing import (
     GAIN_S,
@@ -123,17 +123,17 @@ class TestWhatStays:
 
     def test_a_node_whose_address_the_host_refuses(self) -> None:
         assert (
-            self.decide(hosts={HOST: HostView(host=HOST, room=9, resting=frozenset({"dry"}))})
+            self.decide(hosts={HOST: HostFacts(host=HOST, room=9, resting=frozenset({"dry"}))})
             == Rebalancing()
         )
 
     def test_a_node_that_probes_the_host_takes_one(self) -> None:
-        assert self.decide(hosts={HOST: HostView(host=HOST, room=9, probing=frozenset({"dry"}))}).takes == {
+        assert self.decide(hosts={HOST: HostFacts(host=HOST, room=9, probing=frozenset({"dry"}))}).takes == {
             "dry": 1
         }
 
     def test_a_node_whose_address_may_ask_the_host_no_oftener(self) -> None:
-        view = HostView(host=HOST, room=9, address_limit=4, held={"dry": 1})
+        view = HostFacts(host=HOST, room=9, address_limit=4, held={"dry": 1})
         assert self.decide(hosts={HOST: view}).takes == {"dry": 3}
 
     def test_what_a_person_asked_this_node_for(self) -> None:
@@ -190,7 +190,7 @@ def states(draw, *, alike: bool = False):
         for _ in range(one.prefetched):
             facts = {} if alike else _facts(draw, one)
             leases.append(lease(len(leases) + 1, one.name, **facts))
-    view = HostView(
+    view = HostFacts(
         host=HOST,
         room=5,
         resting=draw(st.frozensets(st.sampled_from(NAMES))),
@@ -305,7 +305,7 @@ def _matched(wanting, places, by_name, hosts):
         return []
     first, *rest = wanting
     for name in dict.fromkeys(places):
-        nodes = {one.name: NodeView(one.name, one.kinds, 1, 1) for one in by_name.values()}
+        nodes = {one.name: NodeFacts(one.name, one.kinds, 1, 1) for one in by_name.values()}
         if not eligibility.may_take(first, name, nodes, hosts):
             continue
         left = list(places)

@@ -19,13 +19,13 @@ from splitter.catalog.model import Catalog, Limits
 from splitter.catalog.names import Kind
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.breaker import Rest
+from tasks.domain.facts import HostFacts
 from tasks.domain.failures import FailureReason
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
-from tasks.domain.views import HostView
 from tasks.domain.voices import VoiceJudgement
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs import judging, recalling, sweeps
@@ -170,7 +170,7 @@ class World:
 
     def host_views(
         self, hosts_of: snapshot.HostsOf, limits_of: LimitsOf, request_s: float
-    ) -> dict[str, HostView]:
+    ) -> dict[str, HostFacts]:
         """Return the hosts of `SITE` as a strategy sees them, whose attempts have 4 lanes each."""
         crawled = self.look(sweeps.load_crawled, [SITE], {})
         return capacity.host_views(crawled, hosts_of, limits_of, {SITE: request_s}, 4, leases.HITS_UNREAD)

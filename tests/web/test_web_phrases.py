@@ -23,10 +23,10 @@ from app.web.base import phrases
 from splitter.catalog.model import Bounds
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.errors import InputError
+from tasks.domain.facts import NodeFacts, SubtaskFacts
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
 from tasks.domain.pair_stats import PairStats
-from tasks.domain.views import NodeView, SubtaskView
 from tasks.reading.decode import decode
 from tasks.scheduling import eligibility, modification, recall
 from tasks.scheduling.recall import RecallSettings
@@ -57,14 +57,14 @@ def _made() -> Iterator[str]:
                 given = recall.after_failure(reason, "n1", 5, [], way, chance, unanswered=unanswered)
                 assert isinstance(given, recall.ToManual)
                 yield given.why
-    subtask = SubtaskView(
+    subtask = SubtaskFacts(
         id=1, site="a.cn", kind="meta", hosts=("a.cn",), left=1, priority=0, failed_on=("n2",)
     )
     nodes = {
-        "n1": NodeView("n1", frozenset({"microblog"}), 1, 1),
-        "n2": NodeView("n2", frozenset({"meta"}), 1, 1),
-        "n3": NodeView("n3", frozenset({"meta"}), 1, 1, frozenset({"a.cn"})),
-        "n4": NodeView("n4", frozenset({"meta"}), 1, 1),
+        "n1": NodeFacts("n1", frozenset({"microblog"}), 1, 1),
+        "n2": NodeFacts("n2", frozenset({"meta"}), 1, 1),
+        "n3": NodeFacts("n3", frozenset({"meta"}), 1, 1, frozenset({"a.cn"})),
+        "n4": NodeFacts("n4", frozenset({"meta"}), 1, 1),
     }
     for name in ("n0", "n1", "n2", "n3"):
         why = eligibility.why_not(subtask, name, nodes, {})

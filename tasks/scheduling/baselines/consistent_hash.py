@@ -16,7 +16,7 @@ from hashlib import blake2b
 from itertools import chain
 from zlib import crc32
 
-from tasks.domain.views import SubtaskView
+from tasks.domain.facts import SubtaskFacts
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, give_to_owners
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.ready_queue import Group, ReadyQueue
@@ -66,7 +66,7 @@ class ConsistentHash(Baseline):
         owners = dict.fromkeys(self._owner(ready, group, one) or "nobody" for one in group.queue)
         return f"waits for {' or '.join(list(owners)[:5])}, to which its URLs hash"
 
-    def _owner(self, ready: ReadyQueue, group: Group, subtask: SubtaskView) -> str | None:
+    def _owner(self, ready: ReadyQueue, group: Group, subtask: SubtaskFacts) -> str | None:
         if self._owners_of != (ready, ready.version):
             self._owners_of = ready, ready.version
             self._owners.clear()

@@ -10,7 +10,7 @@ from functools import partial
 from heapq import heappop, heappush
 from random import Random
 
-from tasks.domain.views import SubtaskView
+from tasks.domain.facts import SubtaskFacts
 from tasks.scheduling import eligibility
 from tasks.scheduling.decision import AllocationSettings, Assignment, candidates, why_busy
 from tasks.scheduling.ready_queue import Group, Level, ReadyQueue
@@ -146,7 +146,7 @@ def taken(ready: ReadyQueue, node: str) -> int:
 
 def give_to_owners(
     context: DecisionContext,
-    owner: Callable[[Group, SubtaskView], str | None],
+    owner: Callable[[Group, SubtaskFacts], str | None],
     why: Callable[[Group, str], str],
 ) -> Iterator[Assignment]:
     """Give each waiting subtask to the one node it belongs to, in queue order; those whose node is busy wait.

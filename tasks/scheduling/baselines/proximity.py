@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from zlib import crc32
 
-from tasks.domain.views import SubtaskView
+from tasks.domain.facts import SubtaskFacts
 from tasks.scheduling.baselines.consistent_hash import point
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, give_to_owners
 from tasks.scheduling.baselines.simple import RandomNode
@@ -50,7 +50,7 @@ class Nearest(Baseline):
         near = [f"{name} ({self._far(ready, site, name)})" for name in owners if name is not None]
         return f"waits for {' or '.join(near)}, drawn from the nodes nearest to {site}" if near else None
 
-    def _owner(self, ready: ReadyQueue, group: Group, subtask: SubtaskView) -> str | None:
+    def _owner(self, ready: ReadyQueue, group: Group, subtask: SubtaskFacts) -> str | None:
         near = self._near(ready, group)
         draw = crc32(f"{subtask.site}/{subtask.id}".encode()) % max(1, self._settings.nearest)
         return near[draw % len(near)] if near else None

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import TypeVar
 
+from tasks.domain.facts import Entrant, PrefetchedLease, SubtaskFacts
 from tasks.domain.failures import FailureReason
 from tasks.domain.states import State
-from tasks.domain.views import Entrant, PrefetchedLease, SubtaskView
 from tasks.store.sql.transaction import Transaction
 
 UNDER_WAY = timedelta(seconds=1.5)
@@ -22,13 +22,13 @@ UNDER_WAY = timedelta(seconds=1.5)
 HostsOf = Callable[[str], tuple[str, str]]
 """(engine's host, site's host) of a site."""
 
-V = TypeVar("V", bound=SubtaskView)
+V = TypeVar("V", bound=SubtaskFacts)
 
 
-def list_waiting(tx: Transaction, limit: int, hosts_of: HostsOf) -> list[SubtaskView]:
+def list_waiting(tx: Transaction, limit: int, hosts_of: HostsOf) -> list[SubtaskFacts]:
     """Return subtasks in WAIT that may be allocated now, in queue order."""
     return _with_hosts(
-        tx.records(SubtaskView, _WAITING, now=tx.now, ahead=tx.now + _AHEAD, most=limit), hosts_of
+        tx.records(SubtaskFacts, _WAITING, now=tx.now, ahead=tx.now + _AHEAD, most=limit), hosts_of
     )
 
 
@@ -91,7 +91,7 @@ _CRAWLED = f"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailedView:
+class FailedFacts:
     """A subtask in FAILED."""
 
     id: int
@@ -107,9 +107,9 @@ class FailedView:
         return self.failed_on[-1] if self.failed_on else ""
 
 
-def lock_failed(tx: Transaction, limit: int) -> list[FailedView]:
+def lock_failed(tx: Transaction, limit: int) -> list[FailedFacts]:
     """Return subtasks in FAILED, the oldest first, locked; what another transaction has locked is passed over."""
-    return tx.records(FailedView, _FAILED, most=limit)
+    return tx.records(FailedFacts, _FAILED, most=limit)
 
 
 _FAILED = f"""

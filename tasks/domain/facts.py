@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
-class NodeView:
+class NodeFacts:
     """A node as a strategy sees it: alive and not drained, or it is not shown.
 
     Attributes:
@@ -29,7 +29,7 @@ class NodeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostView:
+class HostFacts:
     """A host as a strategy sees it.
 
     Attributes:
@@ -69,7 +69,7 @@ class Entrant(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubtaskView:
+class SubtaskFacts:
     """A waiting subtask as a strategy sees it.
 
     Attributes:
@@ -94,7 +94,7 @@ class SubtaskView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrefetchedLease(SubtaskView):
+class PrefetchedLease(SubtaskFacts):
     """A subtask whose lease was not begun.
 
     Attributes:
