@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -227,6 +228,88 @@ def test_a_wait_becomes_a_host_and_a_reason(old: Store, migrations: Path) -> Non
     with old.read() as conn:
         found = conn.rows("SELECT wait_host, wait_reason FROM subtasks WHERE id IN (1, 2, 3) ORDER BY id")
     assert found == list(waits.values())
+
+
+SENTENCES = {
+    "12315.com does not answer": ("host_silent", {"host": "12315.com"}),
+    "b.cn:80 rests (login_wall)": ("host_rests", {"host": "b.cn:80", "cause": "login_wall"}),
+    "quota of 30 used up": ("quota_used", {"quota": 30}),
+    "c.cn can be asked in 90 s only": ("permit_too_far", {"host": "c.cn", "wait_s": 90.0}),
+    "blocked on node3 after 5 recalls in this round": (
+        "recalls_used",
+        {"failure": "blocked", "node": "node3", "recalls": 5},
+    ),
+    "rebalanced: n1 has 3 not begun at 0.5 attempts/s and would begin this one in inf s, n2 in 1.2e+03 s": (
+        "rebalanced",
+        {
+            "giver": "n1",
+            "waiting": 3,
+            "per_s": 0.5,
+            "giver_s": 31_536_000.0,
+            "taker": "n2",
+            "taker_s": 1200.0,
+        },
+    ),
+    "ValueError: no: such thing": ("node_failed", {"error": "ValueError", "text": "no: such thing"}),
+    "this no version wrote: it stays": ("other", {"text": "this no version wrote: it stays"}),
+}
+
+
+def test_sentences_become_reasons(old: Store, migrations: Path) -> None:
+    with old.begin() as conn:
+        before = conn.value("SELECT max(id) FROM events")
+        columns = ("at", "subtask_id", "transition", "to_state", "detail")
+        rows = [(conn.now, 1, "release", "WAIT", {"why": why, "requests": 2}) for why in SENTENCES]
+        rows += [
+            (
+                conn.now,
+                1,
+                "wake",
+                "DONE",
+                {"split": "more than 45 hits, the engine lists 20: by day into 3 parts"},
+            ),
+            (conn.now, 1, "allocate", "CRAWL", {"modification": {"quota": 9, "why": "defaults of the site"}}),
+            (conn.now, 1, "cancel", "CANCELLED", {"why": "we know: it is gone"}),
+            (conn.now, 1, "silent", "FAILED", {"why": ""}),
+        ]
+        conn.insert("events", columns, rows)
+        (virtual_task,) = conn.rows("SELECT min(id) FROM virtual_tasks")[0]
+        conn.run(
+            "INSERT INTO unplanned_sites (virtual_task_id, site, obstacle, why, since) "
+            "VALUES (:id, 'a.cn', 'no_such_name', 'a.cn is no known name', :now)",
+            id=virtual_task,
+            now=conn.now,
+        )
+    schema.upgrade(old, migrations)
+    with old.read() as conn:
+        found = conn.records(
+            _Detail, "SELECT detail FROM events WHERE id > :before ORDER BY id", before=before
+        )
+        unplanned = tasks.list_late_sites(conn)
+    details = [one.detail for one in found]
+    assert details == [
+        *(
+            {"because": {"reason": reason, "parameters": parameters}, "requests": 2}
+            for reason, parameters in SENTENCES.values()
+        ),
+        {
+            "split": {
+                "because": {
+                    "reason": "split_by_time",
+                    "parameters": {"hits": 45, "most": 20, "unit": "day", "parts": 3},
+                }
+            }
+        },
+        {"modification": {"quota": 9, "because": {"reason": "site_defaults", "parameters": {}}}},
+        {"because": {"reason": "person_said", "parameters": {"text": "we know: it is gone"}}},
+        {},
+    ]
+    assert [(one.site, one.why) for one in unplanned] == [("a.cn", "a.cn is no known name")]
+
+
+@dataclass(frozen=True)
+class _Detail:
+    detail: dict[str, Any]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 
 from splitter.errors import InputError
 from tasks.domain.errors import TaskError
+from tasks.domain.reasons import Reason, because
 from tasks.store.queue import attempts, manual, nodes, notices
 from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
@@ -48,7 +49,9 @@ def edit(pages: int | None, quota: int | None) -> Action:
 
 def abandon(why: str) -> Action:
     """Give it up for good."""
-    return Action("abandon", partial(attempts.cancel, why=why), {"why": why})
+    return Action(
+        "abandon", partial(attempts.cancel, why=because(Reason.PERSON_SAID, text=why)), {"why": why}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def remove_node(store: Store, name: str, silent_after: timedelta, who: str) -> N
     """Remove a node that was added. Raises UnknownNode, InputError."""
     with store.begin() as tx:
         nodes.remove(tx, name, silent_after)
-        attempts.release_leases(tx, name, "its node was removed")
+        attempts.release_leases(tx, name, because(Reason.NODE_REMOVED))
         notices.record_action(tx, who, "remove", f"node {name}")
 
 

@@ -26,6 +26,7 @@ from tasks.domain.states import State
 from tasks.scheduling.decision import Ruling
 from tasks.store.content import links
 from tasks.store.queries import subtask as subtask_queries
+from tasks.store.queries.subtask import AttemptRow, EventRow, TargetRow
 from tasks.store.sql.database import Store
 
 if TYPE_CHECKING:
@@ -79,13 +80,13 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
     if refused:
         reasons = ", ".join(f"{one.n} {one.reason.replace('_', ' ')} on {one.pages} pages" for one in refused)
         out.print(f"Of this product's pages on this site, not stored as reviews: {reasons}.")
-    numbers = {attempt["id"]: attempt for attempt in attempts}
+    numbers = {attempt.id: attempt for attempt in attempts}
     if row["log_dropped"]:
         out.print(
             "It ended so long ago that its event log was dropped (REVIEWLOOP_KEEP_LOG_DAYS).", style="dim"
         )
     for event in events:
-        _print_event(out, event, events[0]["at"], numbers)
+        _print_event(out, event, events[0].at, numbers)
     if now_would is not None:
         out.print(f"\nNow      {now_would['why']}", style="bold cyan")
         if now_would["candidates"]:
@@ -122,14 +123,14 @@ def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any
     }
 
 
-def _print_head(out: Console, row: Row, targets: Sequence[Row]) -> None:
+def _print_head(out: Console, row: Row, targets: Sequence[TargetRow]) -> None:
     out.print(
         Text(f"Subtask {row['id']}  ", style="bold")
         + f"{shown(row['product'])} on {row['site']} (by {row['engine']}, {row['kind']}), chunk {row['chunk']}  "
         + Text(row["state"], style=COLORS[row["state"]])
     )
     states = Counter(
-        f"{target['state'].replace('_', ' ')} {'result page' if target['kind'] == 'result' else 'hit'}"
+        f"{target.state.replace('_', ' ')} {'result page' if target.kind == 'result' else 'hit'}"
         for target in targets
     )
     counts = ", ".join(f"{n} {name}{'s' if n > 1 else ''}" for name, n in sorted(states.items()))
@@ -152,27 +153,27 @@ def _print_head(out: Console, row: Row, targets: Sequence[Row]) -> None:
         out.print(f"Attempts in a row that nobody answered: {row['idle_releases']}.")
 
 
-def _print_event(out: Console, event: Row, begin: datetime, attempts: Mapping[int, Row]) -> None:
-    after = (event["at"] - begin).total_seconds()
-    style = COLORS[event["to_state"]]
+def _print_event(out: Console, event: EventRow, begin: datetime, attempts: Mapping[int, AttemptRow]) -> None:
+    after = (event.at - begin).total_seconds()
+    style = COLORS[event.to_state]
     head = Text.assemble(
-        (f"\n{clock(event['at'])} ", "dim"),
+        (f"\n{clock(event.at)} ", "dim"),
         (f"+{seconds(after)}  ", "dim"),
-        (event["transition"].replace("_", " "), "bold"),
-        f"  {event['from_state'] or '-'} → ",
-        (event["to_state"], style),
+        (event.transition.replace("_", " "), "bold"),
+        f"  {event.from_state or '-'} → ",
+        (event.to_state, style),
     )
-    if event["node"]:
-        head.append(f"  {event['node']}")
-    if event["reason"]:
-        head.append(f"  {event['reason']}", style="red")
+    if event.node:
+        head.append(f"  {event.node}")
+    if event.reason:
+        head.append(f"  {event.reason}", style="red")
     out.print(head)
-    if event["detail"] is not None and event["transition"] in _DETAILS:
-        for line in _DETAILS[event["transition"]](event["detail"], event, attempts.get(event["attempt_id"])):
+    if event.detail is not None and event.transition in _DETAILS:
+        for line in _DETAILS[event.transition](event.detail, event, attempts.get(event.attempt_id or 0)):
             out.print(line)
 
 
-def _created(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
+def _created(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Lines:
     if "follows" in detail:
         yield f"  carries on what subtask {detail['follows']} left: {detail['left']} hits to do"
     else:
@@ -185,10 +186,10 @@ def _created(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
         yield f"  for {words}, without {shown(', '.join(detail['dropped']))}"
 
 
-def _allocated(detail: Row, event: Row, attempt: Row | None) -> Lines:
-    number = f"attempt {attempt['no']}, " if attempt else ""
+def _allocated(detail: Row, event: EventRow, attempt: AttemptRow | None) -> Lines:
+    number = f"attempt {attempt.no}, " if attempt else ""
     yield f"  {number}by strategy {detail['strategy']}"
-    yield _candidates(detail["candidates"], event["node"])
+    yield _candidates(detail["candidates"], event.node)
     if detail["forgiven"]:
         yield f"  forgiven: {detail['forgiven']} failed it before, and nobody else is left"
     yield from _ruled(detail)
@@ -243,7 +244,7 @@ def _candidates(candidates: Sequence[Any], chosen: str | None) -> Table:
     )
 
 
-def _ended(detail: Row, event: Row, _attempt: Row | None) -> Lines:
+def _ended(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> Lines:
     if "offered" in detail:
         yield (
             f"  offered {detail['offered']}, tried {detail['tried']}, collected {detail['collected']}, known "
@@ -253,24 +254,25 @@ def _ended(detail: Row, event: Row, _attempt: Row | None) -> Lines:
     if detail.get("errors"):
         errors = ", ".join(f"{n} × {name}" for name, n in detail["errors"].items())
         yield Text(f"  errors: {errors}", style="red")
-    if event["transition"] == "silent":
+    if event.transition == "silent":
         yield f"  no sign of life for {seconds(detail['silent_s'])}"
-    yield from (f"  {shown(str(detail[key]))}" for key in ("note", "why") if detail.get(key))
+    if "why" in detail:
+        yield f"  {shown(detail['why'])}"
     if detail.get("delay_s"):
         yield f"  no node may ask before: it may go again in {seconds(detail['delay_s'])}"
 
 
-def _recalled(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
+def _recalled(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Lines:
     avoid = ", ".join(detail["avoid"]) or "nobody"
     yield f"  recall {detail['recall']}: may go again in {seconds(detail['delay_s'])}, rather not to {avoid}"
 
 
-def _given_up(detail: Row, event: Row, _attempt: Row | None) -> Lines:
+def _given_up(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> Lines:
     yield f"  {detail['why']}"
-    yield Text(f"  suggested: {SUGGESTIONS.get(event['reason'], '')}", style="yellow")
+    yield Text(f"  suggested: {SUGGESTIONS.get(event.reason or '', '')}", style="yellow")
 
 
-def _woken(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
+def _woken(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Lines:
     if detail["follow_up"]:
         yield f"  {detail['left']} hits left over: subtask {detail['follow_up']} carries on"
         (old_quota, quota), (old_s, budget_s) = detail["quota"], detail["budget_s"]
@@ -278,18 +280,20 @@ def _woken(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
         yield f"  quota {old_quota} → {quota}, budget {old_s:.0f} → {budget_s:.0f} s: {why}"
     else:
         yield "  nothing left over"
-    yield from (f"  {what}: {shown(detail[what])}" for what in ("split", "relaxed", "full") if what in detail)
+    yield from (
+        f"  {what}: {shown(detail[what]['why'])}" for what in ("split", "relaxed", "full") if what in detail
+    )
     if detail["next_chunk"]:
         yield f"  the last result page showed more: subtask {detail['next_chunk']} is the next chunk"
 
 
-def _retried(detail: Row, _event: Row, _attempt: Row | None) -> Lines:
+def _retried(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Lines:
     where = f" on {detail['assigned_node']} only" if detail["assigned_node"] else ""
     quota = f", at most {detail['assigned_quota']:,} an attempt" if "assigned_quota" in detail else ""
     yield f"  a person: round {detail['round']}, {detail['left']} hits to do{where}{quota}"
 
 
-_DETAILS: Mapping[str, Callable[[Row, Row, Row | None], Lines]] = {
+_DETAILS: Mapping[str, Callable[[Row, EventRow, AttemptRow | None], Lines]] = {
     "create": _created,
     "allocate": _allocated,
     **dict.fromkeys(("succeed", "fail", "silent", "release", "cancel"), _ended),

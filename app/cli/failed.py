@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from app.views.durations import seconds
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.states import State
 from tasks.store.queries import subtask as subtask_queries
+from tasks.store.queries.subtask import AttemptRow, TargetRow
 from tasks.store.queue import manual
 
 
@@ -159,51 +160,47 @@ def report_(form: str | None, target: Path, db: str | None, as_json: bool) -> No
     answer({"file": target, "format": kind, "subtasks": n}, f"{n} subtasks, written to {target}", as_json)
 
 
-def _last_url(attempts: Sequence[Mapping[str, Any]], targets: Sequence[Mapping[str, Any]]) -> str:
+def _last_url(attempts: Sequence[AttemptRow], targets: Sequence[TargetRow]) -> str:
     """The last address an attempt reported; else the first target that is still to do."""
     for attempt in reversed(attempts):
-        if (attempt["last_response"] or {}).get("url"):
-            return str(attempt["last_response"]["url"])
-    return str(next((t["url"] for t in targets if t["state"] == "todo"), targets[0]["url"]))
+        if attempt.last_response and attempt.last_response.get("url"):
+            return str(attempt.last_response["url"])
+    return str(next((t.url for t in targets if t.state == "todo"), targets[0].url))
 
 
-def _print_attempts(out: Console, attempts: Sequence[Mapping[str, Any]]) -> None:
-    def lasted(a: Mapping[str, Any]) -> str | None:
-        begin, end = a["started_at"] or a["allocated_at"], a["ended_at"]
+def _print_attempts(out: Console, attempts: Sequence[AttemptRow]) -> None:
+    def lasted(a: AttemptRow) -> str | None:
+        begin, end = a.started_at or a.allocated_at, a.ended_at
         return seconds((end - begin).total_seconds()) if end else "runs"
 
-    columns: dict[str, Callable[[Mapping[str, Any]], Cell]] = {
-        **{name: itemgetter(name) for name in ("no", "round", "node")},
-        "given (UTC)": lambda a: clock(a["allocated_at"]),
+    columns: dict[str, Callable[[AttemptRow], Cell]] = {
+        **{name: attrgetter(name) for name in ("no", "round", "node")},
+        "given (UTC)": lambda a: clock(a.allocated_at),
         "lasted": lasted,
-        "ended": lambda a: a["reason"] or a["outcome"],
-        **{name: itemgetter(name) for name in ("offered", "tried", "collected", "requests")},
-        "active": lambda a: seconds(a["active_s"]),
-        "waited": lambda a: seconds(a["wait_s"]),
-        "errors": lambda a: ", ".join(f"{n} × {name}" for name, n in a["errors"].items()) or None,
+        "ended": lambda a: a.reason or a.outcome,
+        **{name: attrgetter(name) for name in ("offered", "tried", "collected", "requests")},
+        "active": lambda a: seconds(a.active_s),
+        "waited": lambda a: seconds(a.wait_s),
+        "errors": lambda a: ", ".join(f"{n} × {name}" for name, n in a.errors.items()) or None,
     }
     out.print(
         table_of(attempts, columns, least=("waited", "active", "requests", "tried", "offered", "round"))
     )
     printed_last = None
     for attempt in attempts:
-        last = attempt["last_response"]
+        last = attempt.last_response
         if not last or last == printed_last:
             continue
         printed_last = last
         status = f" status {last['status']}" if "status" in last else ""
-        out.print(f"Last response of attempt {attempt['no']}:{status} {last['error']}", style="bold")
+        out.print(f"Last response of attempt {attempt.no}:{status} {last['error']}", style="bold")
         out.print(f"  {shown(last['url'])}\n  {shown(last['detail'])}")
         if last.get("head"):
             out.print(f"  {shown(short(last['head'], 300))}", style="dim")
 
 
-def _print_targets(out: Console, targets: Sequence[Mapping[str, Any]]) -> None:
-    rows = [
-        (t["id"], t["kind"], t["state"], t["tries"], t["reason"], shown(t["url"]))
-        for t in targets
-        if t["state"] != "stored"
-    ]
+def _print_targets(out: Console, targets: Sequence[TargetRow]) -> None:
+    rows = [(t.id, t.kind, t.state, t.tries, t.reason, shown(t.url)) for t in targets if t.state != "stored"]
     if rows:
         out.print(
             table(("target", "kind", "state", "tries", "reason", "url>"), rows, least=("tries", "reason"))

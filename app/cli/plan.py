@@ -66,7 +66,7 @@ def plan_of(
 def searxng_notes(found: Preflight) -> Iterator[str]:
     """Yield what a person should know of each SearXNG that answers: its engines, and those that are silent."""
     for name, one in found.searxng.items():
-        if one.why:
+        if one.because is not None:
             continue
         if one.version or one.engines:
             yield f"{name}: SearXNG {one.version} with {', '.join(one.engines) or 'no engine of category general'}"

@@ -139,7 +139,7 @@ def _site(catalog: Catalog, name: str, allowed: Permission, had: SiteRow) -> dic
         "per_address_per_s": limits.per_address_per_s,
         "total_per_s": limits.total_per_s,
         "robots": allowed.state,
-        "robots_why": allowed.why,
+        "robots_why": str(allowed.because),
         "robots_obeyed": site.robots is None or site.robots.obey,
         "robots_decision": site.robots.reason if site.robots else "",
         **asdict(had),

@@ -68,16 +68,16 @@ def _find_attempts(tx: Transaction, row: ManualRow) -> Iterator[FailedAttempt]:
     if not attempts:
         yield untried
     for one in attempts:
-        last = one["last_response"] or {}
+        last = one.last_response or {}
         yield replace(
             untried,
-            no=one["no"],
-            node=one["node"],
-            allocated_at=one["allocated_at"],
-            ended=one["reason"] or one["outcome"],
-            requests=one["requests"],
-            collected=one["collected"],
-            errors=", ".join(f"{n} × {name}" for name, n in one["errors"].items()) or None,
+            no=one.no,
+            node=one.node,
+            allocated_at=one.allocated_at,
+            ended=one.reason or one.outcome,
+            requests=one.requests,
+            collected=one.collected,
+            errors=", ".join(f"{n} × {name}" for name, n in one.errors.items()) or None,
             last_url=last.get("url"),
             last_status=last.get("status"),
             last_error=last.get("error"),

@@ -114,8 +114,8 @@ def _check_sites(found: Preflight, catalog: Catalog) -> Iterator[Check]:
     else:
         yield _ok("network", "names_known")
     for name, one in found.searxng.items():
-        if one.why:
-            yield _failed(name, "obstacle", why=one.why, mend=one.mend)
+        if one.because is not None:
+            yield _failed(name, "obstacle", why=str(one.because), mend=one.mend)
         elif not one.silent:
             yield _ok(name, "searxng", url=one.url, engines=one.engines)
         else:

@@ -22,6 +22,7 @@ from app.run.setting_fields import Settings
 from app.run.setting_values import sqlite_file
 from splitter.catalog.model import Catalog
 from tasks.domain.errors import StoreUnwritable
+from tasks.domain.reasons import Reason, because
 from tasks.fetching.permits import LocalPermits
 from tasks.jobs.schedule import SWEEPS, Sweep, interval_s
 from tasks.jobs.ticks import tick
@@ -147,7 +148,7 @@ class EmbeddedRunner:
             return
         try:
             async with asyncio.timeout(_STOP_S):
-                await asyncio.gather(*(node.stop("the runner stops") for node in self._nodes.values()))
+                await asyncio.gather(*(node.stop(because(Reason.RUN_STOPS)) for node in self._nodes.values()))
         except TimeoutError:
             log.warning("not all was given back within %.0f s: the next run takes it back", _STOP_S)
             await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
@@ -164,7 +165,7 @@ class EmbeddedRunner:
         """Register the nodes. Return the number of leases that the last run left behind if it was killed."""
         # A SQLite file has one run at a time, so an open lease belongs to a dead run.
         entries = wiring.entries_of_node(self._settings, self._catalog)
-        back = attempts.release_leases(tx, None, "its run was killed") if self._store.is_sqlite else 0
+        back = attempts.release_leases(tx, None, because(Reason.RUN_KILLED)) if self._store.is_sqlite else 0
         for node in self._node_rows:
             machine = wiring.machine(own_settings(self._settings, node))
             nodes.register(tx, replace(node, machine=machine), entries)

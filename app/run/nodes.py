@@ -12,6 +12,7 @@ from app.run.setting_fields import Settings
 from app.run.setting_values import sqlite_file
 from splitter.catalog.names import Kind
 from splitter.errors import InputError, ReviewloopError
+from tasks.domain.reasons import Reason, because
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue import nodes
 from tasks.store.queue.nodes import Node
@@ -21,7 +22,7 @@ OWN = "node1"
 """The node of this machine with the address that the system chooses. An added node of this name takes its place."""
 NO_NODE_HAS_BROWSER = Obstacle(
     kind=ObstacleKind.BROWSER,
-    why="its pages need a browser, and no node has one",
+    because=because(Reason.NO_NODE_HAS_BROWSER),
     mend="install one on the machine of a node, and start the node again (docs/browser.md)",
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

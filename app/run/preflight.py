@@ -28,6 +28,7 @@ from splitter.catalog.sign_in import SignInRules
 from splitter.errors import InputError
 from splitter.urls import search_url
 from tasks.domain.failures import FetchError
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.fetching.chromium import missing
 from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
 from tasks.jobs.obstacles import NameState, Obstacle, ObstacleKind, Reachability, hosts_of, obstacles
@@ -56,7 +57,7 @@ class SearxngAnswer:
     """The answer of a SearXNG.
 
     Attributes:
-        why: the reason why it can't be used; empty if it can.
+        because: the reason why it can't be used; `None` if it can.
         mend: what helps.
         version: its version; empty if it does not report one.
         engines: its enabled engines of the category general.
@@ -65,7 +66,7 @@ class SearxngAnswer:
     """
 
     url: str
-    why: str = ""
+    because: Explanation | None = None
     mend: str = ""
     version: str = ""
     engines: tuple[str, ...] = ()
@@ -118,16 +119,18 @@ def preflight(
     names = _start({host: partial(_name_state, host) for host in sorted(hosts)})(began_s + _NAMES_S)
     found = probes(began_s + LONGEST_S)
     answers = {
-        name: found.get(name) or _unusable(engine.url, f"{engine.url} did not answer in {LONGEST_S:g} s")
-        for name, engine in own.items()
+        name: found.get(name) or _unusable(engine.url, _slow(engine.url)) for name, engine in own.items()
     }
     unusable = {
-        name: Obstacle(kind=ObstacleKind.ENGINE, why=f"{name}: {one.why}", mend=one.mend)
+        name: Obstacle(kind=ObstacleKind.ENGINE, because=one.because, mend=one.mend)
         for name, one in answers.items()
-        if one.why
+        if one.because is not None
     }
     unsupported = {
-        name: Obstacle(kind=ObstacleKind.UNSUPPORTED, why=f"{name} is not supported: {engine.unsupported}")
+        name: Obstacle(
+            kind=ObstacleKind.UNSUPPORTED,
+            because=because(Reason.ENGINE_UNSUPPORTED, engine=name, text=engine.unsupported),
+        )
         for name, engine in catalog.engines.items()
         if engine.unsupported
     }
@@ -145,7 +148,7 @@ def browser_missing(settings: Settings) -> Obstacle | None:
     why, mend = missing(settings.chromium)
     if not why:
         return None
-    return Obstacle(kind=ObstacleKind.BROWSER, why=f"its pages need a browser: {why}", mend=mend)
+    return Obstacle(kind=ObstacleKind.BROWSER, because=because(Reason.BROWSER_NEEDED, lacks=why), mend=mend)
 
 
 def _sort_sites(
@@ -257,7 +260,7 @@ def _probe(engine: Engine, settings: CrawlSettings, *, search: bool) -> SearxngA
     try:
         config = _document(_ask(urljoin(engine.url, "config"), settings))
         if not isinstance(config.get("engines"), list):
-            return _unusable(engine.url, f"what answers at {origin} is no SearXNG")
+            return _unusable(engine.url, because(Reason.ENGINE_DIFFERS, address=origin))
         engines = tuple(
             str(one.get("name"))
             for one in config["engines"]
@@ -268,15 +271,16 @@ def _probe(engine: Engine, settings: CrawlSettings, *, search: bool) -> SearxngA
             return known
         answer = _ask(search_url(engine, _SAMPLE, site=None, page=1), settings)
     except (FetchError, requests.RequestException, OSError) as error:
-        return _unusable(engine.url, f"{origin} does not answer: {cause_of(error)}")
+        silent_for = because(Reason.ENGINE_SILENT, address=origin, cause=cause_of(error))
+        return _unusable(engine.url, silent_for)
     if answer.status_code == _REFUSED:
-        why = f"{origin} refuses to answer in JSON (403)"
+        refused = because(Reason.ENGINE_GIVES_NO_JSON, address=origin)
         mend = "list json under search.formats in its settings.yml, and switch its limiter off"
-        return replace(known, why=why, mend=mend)
+        return replace(known, because=refused, mend=mend)
     found = _document(answer)
     if answer.status_code != 200 or not isinstance(found.get("results"), list):
-        why = f"{origin} answers a search with {answer.status_code}"
-        return replace(known, why=why, mend=SEARXNG_MEND)
+        failed = because(Reason.ENGINE_ANSWERS, address=origin, status=answer.status_code)
+        return replace(known, because=failed, mend=SEARXNG_MEND)
     silent = {
         str(one[0]): str(one[1])
         for one in found.get("unresponsive_engines", ())
@@ -285,8 +289,12 @@ def _probe(engine: Engine, settings: CrawlSettings, *, search: bool) -> SearxngA
     return replace(known, silent=silent, hits=len(found["results"]))
 
 
-def _unusable(url: str, why: str) -> SearxngAnswer:
-    return SearxngAnswer(url=url, why=why, mend=SEARXNG_MEND)
+def _slow(url: str) -> Explanation:
+    return because(Reason.ENGINE_SLOW, address=url, wait_s=LONGEST_S)
+
+
+def _unusable(url: str, reason: Explanation) -> SearxngAnswer:
+    return SearxngAnswer(url=url, because=reason, mend=SEARXNG_MEND)
 
 
 def _ask(url: str, settings: CrawlSettings) -> requests.Response:

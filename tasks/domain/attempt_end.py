@@ -15,6 +15,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.grants import HostGrants
 from tasks.domain.host_wait import HostWait
 from tasks.domain.pair_stats import AttemptOutcome, RoundTrip
+from tasks.domain.reasons import Explanation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +78,10 @@ class AttemptReport:
 
     counters: Counters
     reason: FailureReason | None = None
-    given_back: str | None = None
+    given_back: Explanation | None = None
     rests: tuple[Rest, ...] = ()
     last_response: Mapping[str, Any] | None = None
-    note: str = ""
+    note: Explanation | None = None
     page_hosts: frozenset[str] = frozenset()
     round_trip: RoundTrip | None = None
     answered: bool = False
@@ -122,7 +123,7 @@ class AttemptEnd:
 
     Attributes:
         reason: why it failed or was taken back.
-        why: for people: why it was given back or cancelled, or the note of its report.
+        because: why it was given back or cancelled, or the note of its report.
         unanswered: attempts in a row that no host answered, this one included; None: as many as before.
         wait_s: seconds before which a subtask that was given back is not allocated again.
         waits_for: the host that it waits for until then.
@@ -131,7 +132,7 @@ class AttemptEnd:
 
     outcome: AttemptOutcome
     reason: FailureReason | None = None
-    why: str = ""
+    because: Explanation | None = None
     unanswered: int | None = None
     wait_s: float = 0.0
     waits_for: HostWait | None = None

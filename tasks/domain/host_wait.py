@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasks.domain.reasons import Explanation, Reason, because
+
 UNREACHABLE = "unreachable"
 """Cause of a rest: the host does not answer (connection refused, time-outs in a row, no answer for robots.txt)."""
 
 NO_PERMIT = "no_permit"
 """Cause of a wait: the host's permits are reserved too far ahead."""
-
-_WORDS = {UNREACHABLE: "does not answer", NO_PERMIT: "is asked as often as it may be"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,6 +24,11 @@ class HostWait:
     host: str
     cause: str
 
-    def __str__(self) -> str:
-        """In plain words: ``12315.com rests (forbidden)``."""
-        return f"{self.host} {_WORDS.get(self.cause) or f'rests ({self.cause})'}"
+    @property
+    def reason(self) -> Explanation:
+        """The same as a reason for people."""
+        if self.cause == UNREACHABLE:
+            return because(Reason.HOST_SILENT, host=self.host)
+        if self.cause == NO_PERMIT:
+            return because(Reason.HOST_BUSY, host=self.host)
+        return because(Reason.HOST_RESTS, host=self.host, cause=self.cause)

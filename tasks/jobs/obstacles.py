@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from splitter.catalog.model import Catalog
 
+from tasks.domain.reasons import Explanation, Reason, because
+
 
 class ObstacleKind(StrEnum):
     """Obstacles between a node and a site."""
@@ -27,13 +29,18 @@ class Obstacle:
     """Why a site can't be asked, and what mends it.
 
     Attributes:
-        why: one line for people; the same for all sites that one mend helps.
+        because: the same for all sites that one mend helps.
         mend: a command, or what to set; empty where nothing is to be done.
     """
 
     kind: ObstacleKind
-    why: str
+    because: Explanation
     mend: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reason's sentence."""
+        return str(self.because)
 
 
 class NameState(StrEnum):
@@ -68,7 +75,7 @@ class Reachability:
 
 NO_NETWORK = Obstacle(
     kind=ObstacleKind.NETWORK,
-    why="no network: no host name could be looked up",
+    because=because(Reason.NO_NETWORK),
     mend="connect this machine, or set REVIEWLOOP_PROXY",
 )
 
@@ -92,10 +99,9 @@ def _obstacles(catalog: Catalog, site: str, found: Reachability) -> Iterator[Obs
     if unknown and found.offline:
         yield NO_NETWORK
     elif unknown:
-        said = (
-            "is no known name" if found.names[unknown[0]] is NameState.UNKNOWN else "could not be looked up"
-        )
-        yield Obstacle(kind=ObstacleKind.NAME, why=f"{unknown[0]} {said}", mend=_CHECK)
+        unanswered = found.names[unknown[0]] is not NameState.UNKNOWN
+        kind = Reason.NAME_UNANSWERED if unanswered else Reason.NAME_UNKNOWN
+        yield Obstacle(kind=ObstacleKind.NAME, because=because(kind, host=unknown[0]), mend=_CHECK)
     if (down := found.engines.get(engine)) is not None:
         yield down
     if found.browser is not None and catalog.renders(site):
@@ -103,7 +109,8 @@ def _obstacles(catalog: Catalog, site: str, found: Reachability) -> Iterator[Obs
     for name in dict.fromkeys((engine, site)):
         if (variables := found.sign_ins.get(name)) is not None:
             mend = f"set {variables} (docs/sign-in.md)"
-            yield Obstacle(kind=ObstacleKind.SIGN_IN, why=f"{name} asks to sign in", mend=mend)
+            needed = because(Reason.SIGN_IN_NEEDED, name=name)
+            yield Obstacle(kind=ObstacleKind.SIGN_IN, because=needed, mend=mend)
 
 
 def hosts_of(catalog: Catalog, site: str) -> tuple[str, ...]:

@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from splitter.catalog.model import Catalog, Engine
 from splitter.keywords import ProductQuery
 from splitter.urls import list_url, search_url
 
 from tasks.domain.hit_count import EngineLimits, NewPartition, PartitionState, Provenance
+from tasks.domain.reasons import as_document
 from tasks.jobs.context import Context
 from tasks.scheduling.query_refinement import DropWord, LeaveFull, SplitByTime, refined
 from tasks.store.queue import tasks
@@ -31,7 +33,7 @@ class Refinements:
 
     begin: list[ChunkKey] = field(default_factory=list)
     stop: set[ChunkKey] = field(default_factory=set)
-    details: dict[int, dict[str, str]] = field(default_factory=dict)
+    details: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 def search_urls(catalog: Catalog, query: TaskQuery, pages: Sequence[int]) -> list[str]:
@@ -123,5 +125,5 @@ def _replace(
             by = [replace(new, keywords=step.keywords, dropped=(*partition.dropped, step.dropped))]
             partition = replace(partition, state=PartitionState.RELAXED)
     done.begin.extend(tasks.replace_partition(tx, task, partition, by))
-    done.details[view.id] = {str(partition.state): step.why}
+    done.details[view.id] = {str(partition.state): {"because": as_document(step.because)}}
     return partition

@@ -14,6 +14,7 @@ from splitter.keywords import ProductQuery
 from splitter.split import SearchScope, task_chunks
 
 from tasks.domain.hit_count import NewPartition
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.jobs.partitioning import search_urls
@@ -34,11 +35,10 @@ class Permission:
 
     Attributes:
         state: "permitted", "not permitted" or "unknown" (no host answered: the crawl will show it).
-        why: one line for people.
     """
 
     state: str
-    why: str
+    because: Explanation
 
 
 def addresses(catalog: Catalog, site: str) -> tuple[str, str]:
@@ -58,13 +58,15 @@ def permission(catalog: Catalog, site: str, rules: Mapping[str, RobotsRules], ag
         if found is None or not found.state.answered:
             unknown.append(host)
         elif not found.allows(url, agent):
-            return Permission("not permitted", f"robots.txt of {host} refuses {urlsplit(url).path or '/'}")
+            return Permission(
+                "not permitted", because(Reason.ROBOTS_REFUSE, host=host, path=urlsplit(url).path or "/")
+            )
     if unknown:
-        return Permission("unknown", f"robots.txt of {', '.join(unknown)} is not known")
+        return Permission("unknown", because(Reason.ROBOTS_UNKNOWN, hosts=", ".join(unknown)))
     reasons = [decision.reason for decision in robots if decision is not None and not decision.obey]
     if reasons:
-        return Permission("permitted", f"by the catalog, whatever robots.txt says: {'; '.join(reasons)}")
-    return Permission("permitted", "robots.txt of both hosts allows it")
+        return Permission("permitted", because(Reason.CATALOG_PERMITS, text="; ".join(reasons)))
+    return Permission("permitted", because(Reason.ROBOTS_ALLOW))
 
 
 async def plan(
@@ -94,7 +96,7 @@ async def plan(
     asked = _wanted(catalog, wanted) | late_sites
     sites = [site for site in catalog.sites if site in asked and site not in blocked]
     refused = await _refused(catalog, sites, robots_of, agent)
-    missing = {site: (str(those[0].kind), those[0].why) for site, those in blocked.items()} | refused
+    missing = {site: (str(those[0].kind), those[0].because) for site, those in blocked.items()} | refused
     made = 0
     for virtual_task in wanted:
         made += await writer.run(
@@ -115,7 +117,7 @@ def _plan_one(
     *,
     catalog: Catalog,
     virtual_task: VirtualTask,
-    missing: Mapping[str, tuple[str, str]],
+    missing: Mapping[str, tuple[str, Explanation]],
 ) -> int:
     wanted = catalog.sites_for(virtual_task.sites, virtual_task.category)
     sites = tuple(site for site in wanted if site not in missing)
@@ -135,14 +137,14 @@ def _plan_late(tx: Transaction, *, catalog: Catalog, askable: tuple[str, ...]) -
 
 async def _refused(
     catalog: Catalog, sites: Sequence[str], robots_of: RobotsOf, agent: str
-) -> dict[str, tuple[str, str]]:
+) -> dict[str, tuple[str, Explanation]]:
     """Return the sites that robots.txt refuses, with the kind of obstacle and why."""
     urls = sorted({url for site in sites for url in addresses(catalog, site)})
     answers = await asyncio.gather(*(robots_of(url) for url in urls))
     rules = dict(zip(urls, answers, strict=True))
     allowed = {site: permission(catalog, site, rules, agent) for site in sites}
     return {
-        site: (str(ObstacleKind.ROBOTS), found.why)
+        site: (str(ObstacleKind.ROBOTS), found.because)
         for site, found in allowed.items()
         if found.state == "not permitted"
     }

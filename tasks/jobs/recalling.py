@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from tasks.domain.failures import FailureReason
+from tasks.domain.reasons import Reason, as_document, because
 from tasks.domain.states import Transition
 from tasks.jobs.context import Context
 from tasks.scheduling.after_attempt import answers_nobody
@@ -23,7 +23,7 @@ def recall(tx: Transaction, context: Context) -> None:
     """Take back leases that ran out, then decide on every failed subtask: to another node, or to a person."""
     silent_after = timedelta(seconds=context.settings.buffer.silent_after_s)
     # A turn under way while a node stops may give it leases that nobody is there to give back.
-    late = dict.fromkeys(leases.list_unstarted(tx, None), "its node had stopped in order")
+    late = dict.fromkeys(leases.list_unstarted(tx, None), because(Reason.NODE_STOPPED))
     silent: dict[Lease, FailureReason] = {}
     overdue = leases.list_overdue(tx, _BATCH)
     alive = (
@@ -31,7 +31,7 @@ def recall(tx: Transaction, context: Context) -> None:
     )
     for lease, started in overdue:
         if not started and lease.node in alive:
-            late[lease] = "a live node did not start it in time"
+            late[lease] = because(Reason.NOT_STARTED)
         elif lease not in late:
             silent[lease] = FailureReason.SILENT if started else FailureReason.NOT_STARTED
     if late:
@@ -101,7 +101,9 @@ def _recalled(now: datetime, view: snapshot.FailedFacts, decision: Recall) -> Mo
 
 
 def _given_up(view: snapshot.FailedFacts, decision: ToManual) -> Move:
-    return Move(view.id, node=view.node, reason=view.reason, detail=asdict(decision))
+    return Move(
+        view.id, node=view.node, reason=view.reason, detail={"because": as_document(decision.because)}
+    )
 
 
 def answers_others(context: Context, site: str) -> bool:

@@ -14,7 +14,6 @@ from splitter.catalog.model import Site
 from tasks.domain.backoff import backoff_s
 from tasks.domain.batches import LANES
 from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
-from tasks.domain.failures import FailureReason
 from tasks.domain.grants import Grants
 from tasks.domain.states import State, Transition
 from tasks.jobs.context import Context
@@ -121,13 +120,13 @@ def rebalance(tx: Transaction, context: Context) -> list[Lease]:
     returned = [one.lease for one in moves.returned]
     assignments = _decide(tx, context, ready, context.state.new_strategy(), takers, returned)
     # A lease that has begun meanwhile is not among the unstarted: it stays, and is granted to nobody.
-    why = {one.lease.attempt_id: one.why for one in moves.returned}
+    reasons = {one.lease.attempt_id: one.because for one in moves.returned}
     chosen = {one.subtask.id for one in assignments}
     released = {
-        lease: why[lease.attempt_id]
+        lease: reasons[lease.attempt_id]
         for node in sorted(givers)
         for lease in leases.list_unstarted(tx, node)
-        if lease.attempt_id in why and lease.subtask_id in chosen
+        if lease.attempt_id in reasons and lease.subtask_id in chosen
     }
     attempts.release(tx, released, skip_locked=True)
     return _grant_leases(tx, context, assignments)
@@ -174,7 +173,7 @@ def _decide(
         waiting = sorted([*waiting, *returned], key=lambda one: (-one.priority, one.id))
     gone = {view.id: view.site for view in waiting if view.site not in context.catalog.sites}
     if gone and not keep:
-        _set_aside_unknown_sites(tx, context, gone)
+        manual.set_aside_unknown_sites(tx, context.catalog.name, gone)
     waiting = [view for view in waiting if view.id not in gone]
     if not waiting:
         return []
@@ -189,12 +188,6 @@ def _decide(
     if not (keep or refused or ready.any_able()):
         return []  # nothing can be given, and there is no refusal that the strategy has to note
     return strategy.decide(ready, knowledge, tx.now.timestamp(), context.rng, explain=True)
-
-
-def _set_aside_unknown_sites(tx: Transaction, context: Context, gone: Mapping[int, str]) -> None:
-    name = context.catalog.name
-    whys = {number: f"{name} has no site {site} (any more)" for number, site in gone.items()}
-    manual.set_aside(tx, FailureReason.UNKNOWN_SITE, whys)
 
 
 def _bring_up_to_date(
@@ -255,7 +248,7 @@ def _grant(context: Context, now_s: float, assignment: Assignment) -> Grant:
     subtask = assignment.subtask
     limits = modification(context, now_s, subtask.site, assignment.node, subtask.left)
     if subtask.quota is not None:
-        limits = replace(limits, quota=subtask.quota, why="a person set the quota; " + limits.why)
+        limits = limits.set_by_person(subtask.quota)
     detail = {
         "strategy": context.settings.allocation,
         "score": assignment.score,
@@ -302,7 +295,7 @@ def wake(tx: Transaction, context: Context) -> int:
     # Without its site's entry the search URLs of the next chunk are unknown.
     sites = context.catalog.sites
     gone = {view.id: view.site for view in sleeping if view.id in next_ones and view.site not in sites}
-    _set_aside_unknown_sites(tx, context, gone)
+    manual.set_aside_unknown_sites(tx, context.catalog.name, gone)
     sleeping = [view for view in sleeping if view.id not in gone]
     unfinished = [(view, _retry_at(tx.now, context, view.site, view.tries)) for view in sleeping if view.left]
     follow_ups = tasks.make_follow_ups(tx, unfinished)

@@ -52,9 +52,9 @@ def after_attempt(
         return _decide_unasked(report, report.unasked, facts, rules, wait_factor)
     unanswered = 0 if report.answered else facts.unanswered
     if report.given_back is not None:
-        return AttemptEnd(AttemptOutcome.RELEASED, why=report.given_back, unanswered=unanswered)
+        return AttemptEnd(AttemptOutcome.RELEASED, because=report.given_back, unanswered=unanswered)
     if report.reason is None:
-        return AttemptEnd(AttemptOutcome.SUCCEEDED, why=report.note, unanswered=0)
+        return AttemptEnd(AttemptOutcome.SUCCEEDED, because=report.note, unanswered=0)
     return AttemptEnd(AttemptOutcome.FAILED, report.reason, report.note, unanswered=unanswered)
 
 
@@ -98,7 +98,7 @@ def _decide_unasked(
     waits_for = HostWait(host.host, UNREACHABLE if host.unreachable else cause)
     return AttemptEnd(
         AttemptOutcome.RELEASED,
-        why=str(waits_for) if host.unreachable else report.given_back or "",
+        because=waits_for.reason if host.unreachable else report.given_back,
         unanswered=unanswered,
         wait_s=wait_s,
         waits_for=waits_for if wait_s > 0.0 else None,

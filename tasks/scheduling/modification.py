@@ -39,13 +39,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from splitter.catalog.model import Bounds
 
 from tasks.domain.pair_stats import PairStats
+from tasks.domain.reasons import Reason
 
 _NORMAL_90 = 1.2815515655446004
 """The standard normal distribution's 0.9 quantile."""
@@ -77,17 +78,28 @@ class Modification:
         budget_s: most active seconds.
         objective: J of the quota: pages per active second expected in a spell that starts well; None where
             nothing was estimated.
-        why: one line for people.
+        reason: why the quota is so.
+        figures: parameters of the reason.
     """
 
     quota: int
     budget_s: float
     objective: float | None
-    why: str
+    reason: Reason
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    def set_by_person(self, quota: int) -> Modification:
+        """Return the same with the quota that a person set."""
+        return replace(self, quota=quota, reason=Reason.PERSON_SET_QUOTA, figures={})
 
     def as_detail(self) -> dict[str, object]:
         """As plain JSON types, for the event log."""
-        return asdict(self)
+        return {
+            "quota": self.quota,
+            "budget_s": self.budget_s,
+            "objective": self.objective,
+            "because": {"reason": self.reason.value, "parameters": self.figures},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +153,7 @@ def default_budget_s(budget_s: Bounds) -> float:
 
 def fixed(quota: Bounds, budget_s: Bounds) -> Modification:
     """Modification switched off: the defaults, whatever was seen. Also what a first attempt gets."""
-    return Modification(default_quota(quota), default_budget_s(budget_s), None, "defaults of the site")
+    return Modification(default_quota(quota), default_budget_s(budget_s), None, Reason.SITE_DEFAULTS)
 
 
 def modify(stats: PairStats, left: int, quota: Bounds, budget_s: Bounds) -> Modification:
@@ -158,11 +170,14 @@ def modify(stats: PairStats, left: int, quota: Bounds, budget_s: Bounds) -> Modi
     shared = math.ceil(left / math.ceil(left / best)) if left > 0 else best
     pages = min(max(shared, lowest), fits)
     seconds = spell.budget_s(min(pages, max(left, 1)))
-    why = (
-        f"{best} hits at a time give most pages a second where a page takes {spell.seconds_per_page:.2f} s and "
-        f"{spell.hazard:.2%} of pages begin a block or an outage (from {stats.attempts:.1f} attempts)"
-    )
-    return Modification(pages, min(max(seconds, budget_s.min), budget_s.max), spell.objective(pages), why)
+    figures = {
+        "hits": best,
+        "page_s": spell.seconds_per_page,
+        "hazard": spell.hazard,
+        "attempts": stats.attempts,
+    }
+    seconds = min(max(seconds, budget_s.min), budget_s.max)
+    return Modification(pages, seconds, spell.objective(pages), Reason.BEST_QUOTA, figures)
 
 
 @lru_cache(maxsize=4096)

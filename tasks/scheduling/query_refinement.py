@@ -17,6 +17,7 @@ from splitter.spans import Span, Unit, ceiling, floor
 from splitter.word_weight import first_to_drop
 
 from tasks.domain.hit_count import EngineLimits, Partition
+from tasks.domain.reasons import Explanation, Reason, because
 
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 
@@ -103,7 +104,7 @@ class SplitByTime:
     """It is searched range by range."""
 
     spans: tuple[Span, ...]
-    why: str
+    because: Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +113,14 @@ class DropWord:
 
     keywords: tuple[str, ...]
     dropped: str
-    why: str
+    because: Explanation
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveFull:
     """It has more hits than are listed, and cannot be split further."""
 
-    why: str
+    because: Explanation
 
 
 def refined(
@@ -145,17 +146,16 @@ def refined(
         return _relaxed(partition)
     if least is None or not partition.is_over(limits) or not (partition.span or partition.is_at_cap(limits)):
         return None
-    hits = f"more than {limits.most:,} hits" if reported is None else f"{reported:,} hits"
-    head = f"{hits}, the engine lists {limits.most:,}"
+    counts = {"hits": limits.most + 1 if reported is None else reported, "most": limits.most}
     span = partition.span or _whole(now, least)
     spans = ranges(reported, limits.most, span, least, dates=dates())
     if not spans:
-        return LeaveFull(f"{head}: no shorter range than one {least} can be asked for")
+        return LeaveFull(because(Reason.SPAN_TOO_SHORT, unit=least, **counts))
     spans = _merged(spans, MOST_PARTITIONS - n)
     if len(spans) < 2:
-        return LeaveFull(f"{head}: the task has {n} parts already, which is the most")
+        return LeaveFull(because(Reason.MOST_PARTS, parts=n, **counts))
     unit = "day" if all(one.start == floor(one.start, _DAY) for one in spans[1:]) else "hour"
-    return SplitByTime(spans, f"{head}: by {unit} into {len(spans)} parts")
+    return SplitByTime(spans, because(Reason.SPLIT_BY_TIME, unit=unit, parts=len(spans), **counts))
 
 
 def _merged(spans: tuple[Span, ...], most: int) -> tuple[Span, ...]:
@@ -177,4 +177,5 @@ def _relaxed(partition: Partition) -> DropWord | None:
         return None
     place = first_to_drop(words)
     left = words[:place] + words[place + 1 :]
-    return DropWord(left, words[place], f"no hit with {' '.join(words)}: asked anew without {words[place]}")
+    reason = because(Reason.NO_HIT, words=" ".join(words), dropped=words[place])
+    return DropWord(left, words[place], reason)

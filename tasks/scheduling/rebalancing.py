@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from tasks.domain.facts import HostFacts, NodeFacts, PrefetchedLease, SubtaskFacts
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling import eligibility
 from tasks.scheduling.capacity import HostCapacity
 
@@ -39,6 +40,8 @@ HORIZON_S = 30.0
 
 _HEARTBEAT_S = 5.0
 """A heartbeat's interval: within it a node with a free slot begins a lease, even where a notification was lost."""
+
+_NEVER_S = 31_536_000.0  # stands for a wait without end, which JSON has no number for
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +140,11 @@ class Returned:
     """A lease its node gives back.
 
     Attributes:
-        why: with the figures, for `explain`.
+        because: with the figures, for `explain`.
     """
 
     lease: PrefetchedLease
-    why: str
+    because: Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +243,16 @@ class _Waits:
         self.takes[taker] = self.takes.get(taker, 0) + 1
         self._capacity.take(lease.hosts, taker)
 
-    def why(self, giver: str, taker: str) -> str:
-        """Why a lease of the giver goes to the taker now, for people."""
-        rate = self._loads[giver].rate.per_s
-        return (
-            f"rebalanced: {giver} has {self._prefetched[giver]} not begun at {rate:.2g} attempts/s and would begin "
-            f"this one in {self.wait_s(giver):.3g} s, {taker} in {self.wait_s(taker, 1):.3g} s"
+    def why(self, giver: str, taker: str) -> Explanation:
+        """Why a lease of the giver goes to the taker now."""
+        return because(
+            Reason.REBALANCED,
+            giver=giver,
+            waiting=self._prefetched[giver],
+            per_s=self._loads[giver].rate.per_s,
+            giver_s=min(self.wait_s(giver), _NEVER_S),
+            taker=taker,
+            taker_s=min(self.wait_s(taker, 1), _NEVER_S),
         )
 
     def _open(self, name: str) -> bool:

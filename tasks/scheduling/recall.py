@@ -20,6 +20,7 @@ from random import Random
 
 from tasks.domain.backoff import backoff_s
 from tasks.domain.failures import FailureReason
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.domain.states import MAX_RECALLS
 
 
@@ -70,10 +71,10 @@ class ToManual:
     """A person has to look.
 
     Attributes:
-        why: one line: what led here.
+        because: what led here.
     """
 
-    why: str
+    because: Explanation
 
 
 _ABOUT_HOST = frozenset(
@@ -106,13 +107,13 @@ def after_failure(
         unanswered: attempts in a row that nobody answered.
     """
     if not reason.curable:
-        return ToManual(f"{reason.value}: no other node could cure it")
+        return ToManual(because(Reason.INCURABLE, failure=reason))
     if not settings.enabled:
-        return ToManual(f"{reason.value} on {node}; recall is switched off")
+        return ToManual(because(Reason.RECALL_OFF, failure=reason, node=node))
     if reason is FailureReason.HOST_UNREACHABLE and unanswered >= settings.most_unanswered:
-        return ToManual(f"{reason.value}: nobody answered {unanswered} attempts in a row")
+        return ToManual(because(Reason.NOBODY_ANSWERED, failure=reason, attempts=unanswered))
     if recalls >= MAX_RECALLS:
-        return ToManual(f"{reason.value} on {node} after {recalls} recalls in this round")
+        return ToManual(because(Reason.RECALLS_USED, failure=reason, node=node, recalls=recalls))
     avoid = (*(name for name in failed_on if name != node), node)
     return Recall(0.0 if answers_others else _delay_s(reason, recalls, settings, rng), avoid)
 

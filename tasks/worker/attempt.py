@@ -22,6 +22,7 @@ from tasks.domain.attempt_end import AttemptReport, UnaskedHost
 from tasks.domain.failures import FailureReason, FetchError
 from tasks.domain.grants import HostGrants
 from tasks.domain.hit_count import EngineLimits
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.fetching.permits import WaitTooLong
 from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
@@ -87,12 +88,12 @@ class Attempt:
         self._collector = PageCollector(lease, deps, catalog, fetcher, self._timing, self._tries.note)
         self._queue: deque[WorkTarget] = deque()
         self._whole_posts = 0  # hits that their result page held as whole posts
-        self._note = ""
+        self._note: Explanation | None = None
         self._limit_reached = False
         self._lanes = 0  # that may still be opened
         self._too_long: WaitTooLong | None = None  # the shortest
         self._too_far: set[str] = set()  # hosts that are left to another attempt
-        self._interrupted = ""
+        self._interrupted: Explanation | None = None
         self._runner: asyncio.Task[None] | None = None
 
     @property
@@ -137,7 +138,7 @@ class Attempt:
         )
         return await self._writer.soon(CLOSE_ATTEMPTS, close)
 
-    def interrupt(self, why: str) -> None:
+    def interrupt(self, why: Explanation) -> None:
         """Stop soon, keep what is stored, and give the rest back to WAIT (the node drains or stops)."""
         self._interrupted = why
         if self._runner is not None:
@@ -184,7 +185,8 @@ class Attempt:
             if self._renewal.lost or self._limit_reached or not await self._read_result_page(target, behind):
                 return
             if behind and 0 < self.lease.quota <= self._whole_posts:
-                self._limit_reached, self._note = True, f"quota of {self.lease.quota} used up"
+                self._limit_reached = True
+                self._note = because(Reason.QUOTA_USED, quota=self.lease.quota)
 
     async def _read_result_page(self, target: WorkTarget, behind: list[int]) -> bool:
         """Read one result page; True where the next one is to be read."""
@@ -286,7 +288,7 @@ class Attempt:
             await self._tries.failed(target, failure)
             if self._queue and self._tries.below_floor:
                 self._limit_reached = True
-                self._note = "few of its requests gave a page: another node makes more of them"
+                self._note = because(Reason.FEW_PAGES)
             return
         self._open_lanes(1)
         self._failures.note_page(target.url)
@@ -309,7 +311,7 @@ class Attempt:
         self._too_far |= {self._deps.hosts.name(url), wait.host}
         if self._too_long is None or wait.wait_s < self._too_long.wait_s:
             self._too_long = wait
-            self._note = str(wait)
+            self._note = because(Reason.PERMIT_TOO_FAR, host=wait.host, wait_s=wait.wait_s)
 
     # --- the report -----------------------------------------------------------------------------------------
 
@@ -321,11 +323,11 @@ class Attempt:
             result_error=failures.result_error,
             hit_errors=failures.hit_errors,
         )
-        given_back = self._interrupted or None
+        given_back = self._interrupted
         is_cut_short = self._limit_reached or self._too_long is not None
         if not self._interrupted and reason is not None and is_cut_short and not failures.any:
             # The permits of the host go to others: that is no failure.
-            given_back = self._note or "budget used up"
+            given_back = self._note or because(Reason.BUDGET_USED)
         report = AttemptReport(
             counters=self._counters.totals(interrupted=bool(self._interrupted)),
             reason=reason,

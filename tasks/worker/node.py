@@ -19,6 +19,7 @@ from splitter.catalog.model import Catalog
 
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.failures import FailureReason
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.queue import attempts, leases, nodes
@@ -137,12 +138,12 @@ class CrawlNode:
             task.add_done_callback(self._tasks.discard)
         return False
 
-    def _why_refused(self, site: str) -> str:
-        browserless = self._entries.get(site) == NO_BROWSER
-        lacks = "it has no browser" if browserless else "its catalog has another entry of it, or none"
-        return f"{self.node.name} can't crawl {site}: {lacks}"
+    def _why_refused(self, site: str) -> Explanation:
+        lacks_browser = self._entries.get(site) == NO_BROWSER
+        kind = Reason.NODE_LACKS_BROWSER if lacks_browser else Reason.ENTRY_DIFFERS
+        return because(kind, node=self.node.name, site=site)
 
-    async def _refuse(self, lease: Lease, why: str) -> None:
+    async def _refuse(self, lease: Lease, why: Explanation) -> None:
         try:
             await self._writer.run(lambda tx: attempts.release(tx, {lease: why}))
         except Exception:
@@ -154,7 +155,7 @@ class CrawlNode:
         """True while it has nothing to do and nothing prefetched."""
         return not self._running and not self._waiting
 
-    async def stop(self, why: str) -> None:
+    async def stop(self, why: Explanation) -> None:
         """Give back what was not started, interrupt what runs (its pages are kept), and leave."""
         self._stopping = True
         if self._pulse is not None:
@@ -269,7 +270,7 @@ class CrawlNode:
         try:
             self.drained, unstarted = await self._writer.run(beat)
             if self.drained:
-                await self._give_all_back("the node is drained")
+                await self._give_all_back(because(Reason.NODE_DRAINED))
             else:
                 self._reconcile(unstarted, asked)
                 if not self._waiting:
@@ -296,7 +297,7 @@ class CrawlNode:
             self._waiting.pop(token, None)
         self.offer(unstarted)
 
-    async def _give_all_back(self, why: str) -> None:
+    async def _give_all_back(self, why: Explanation) -> None:
         """Give back every lease that was not started, those included whose notification has not come."""
         self._waiting.clear()
 
@@ -311,7 +312,7 @@ class CrawlNode:
         report = AttemptReport(
             counters=Counters(),
             reason=FailureReason.NODE_ERROR,
-            note=f"{type(error).__name__}: {error}"[:500],
+            note=because(Reason.NODE_FAILED, error=type(error).__name__, text=str(error)[:500]),
         )
         try:
             await self._writer.soon(

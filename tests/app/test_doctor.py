@@ -18,6 +18,7 @@ from app.run.setting_fields import Settings
 from app.run.version import MIGRATIONS
 from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.load import builtin_text
+from tasks.domain.reasons import Reason, because
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue import nodes
 from tasks.store.queue.nodes import Node
@@ -25,9 +26,11 @@ from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
-DOWN = Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it")
-UNSUPPORTED = Obstacle(kind=ObstacleKind.UNSUPPORTED, why="it is signed")
-SIGN_IN = Obstacle(kind=ObstacleKind.SIGN_IN, why="it asks to sign in", mend="set a variable")
+DOWN = Obstacle(kind=ObstacleKind.ENGINE, because=because(Reason.OTHER, text="it is down"), mend="start it")
+UNSUPPORTED = Obstacle(kind=ObstacleKind.UNSUPPORTED, because=because(Reason.OTHER, text="it is signed"))
+SIGN_IN = Obstacle(
+    kind=ObstacleKind.SIGN_IN, because=because(Reason.OTHER, text="it asks to sign in"), mend="set a variable"
+)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.errors import IllegalTransition, UnknownNode, UnknownSubtask
 from tasks.domain.failures import FailureReason
 from tasks.domain.hit_count import NewPartition
+from tasks.domain.reasons import Reason, as_document, because
 from tasks.domain.states import Transition
 from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
@@ -53,7 +54,7 @@ def tx(store):
         report = AttemptReport(counters=Counters(tried=1, offered=1), reason=FailureReason.BLOCKED)
         decide = partial(after_attempt, rules=RecallSettings())
         attempts.close_many(tx, [attempts.Close(lease, report, decide)])
-        detail = {"why": "blocked", "suggestion": "wait"}
+        detail = {"because": as_document(because(Reason.OTHER, text="blocked"))}
         one = transitions.Move(number, node="node1", reason=FailureReason.BLOCKED, detail=detail)
         transitions.move(tx, Transition.GIVE_UP, [one])
         tx.engine_connection.execute(
@@ -72,7 +73,7 @@ def test_retry_begins_anew(tx, number):
     row = subtask_queries.get_subtask(tx, number)
     assert (row["state"], row["round"], row["recalls"], row["failed_on"]) == ("WAIT", 2, 0, [])
     assert (row["reason"], row["not_before"], row["assigned_node"]) == (None, None, None)
-    assert [(t["state"], t["tries"]) for t in subtask_queries.list_targets(tx, number)] == [("todo", 0)] * 2
+    assert [(t.state, t.tries) for t in subtask_queries.list_targets(tx, number)] == [("todo", 0)] * 2
     assert verify(tx).violations == ()
     with pytest.raises(IllegalTransition, match="is in WAIT"):
         manual.retry(tx, number)
@@ -82,7 +83,7 @@ def test_retry_begins_anew(tx, number):
 
 def test_only_the_first_result_pages_are_asked_for(tx, number):
     assert manual.retry(tx, number, pages=1) == leases.HITS_UNREAD
-    told = [(one["url"], one["state"], one["reason"]) for one in subtask_queries.list_targets(tx, number)]
+    told = [(one.url, one.state, one.reason) for one in subtask_queries.list_targets(tx, number)]
     assert told == [(URLS[0], "todo", None), (URLS[1], "refused", "left_out")]
     assert verify(tx).violations == ()
 
@@ -98,11 +99,11 @@ def test_a_node_must_exist_and_be_of_the_kind(tx, number):
 
 
 def test_abandon(tx, number):
-    attempts.cancel(tx, number, "gone")
+    attempts.cancel(tx, number, because(Reason.PERSON_SAID, text="gone"))
     assert subtask_queries.get_subtask(tx, number)["state"] == "CANCELLED"
-    assert subtask_queries.list_events(tx, number)[-1]["detail"] == {"why": "gone"}
+    assert subtask_queries.list_events(tx, number)[-1].detail["why"] == "gone"
     with pytest.raises(IllegalTransition):
-        attempts.cancel(tx, number, "again")
+        attempts.cancel(tx, number, because(Reason.PERSON_SAID, text="again"))
 
 
 def test_chosen(tx, number):

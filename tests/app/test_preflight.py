@@ -13,6 +13,7 @@ from app.run.crawl_plan import crawl_plan
 from app.run.preflight import Askable, Preflight, preflight
 from app.run.setting_fields import Settings
 from splitter.catalog.load import load_catalog
+from tasks.domain.reasons import Reason, because
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue.tasks import VirtualTask
 
@@ -262,7 +263,7 @@ def test_sites_made_by_script_need_a_browser_here(monkeypatch, tmp_path):
         "b.example": (
             Obstacle(
                 kind=ObstacleKind.BROWSER,
-                why="its pages need a browser: there is no Chromium",
+                because=because(Reason.BROWSER_NEEDED, lacks="there is no Chromium"),
                 mend="install one",
             ),
         )

@@ -14,6 +14,7 @@ from app.sites.rendered_answer import ask_rendered, asked_again
 from splitter.catalog.load import builtin
 from splitter.errors import InputError
 from tasks.domain.failures import ErrorClass, FetchError
+from tasks.domain.reasons import Reason, because
 from tasks.fetching.hosts import HostCatalog
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 
@@ -77,7 +78,11 @@ def test_a_refusal_needs_no_browser_and_a_hang_is_no_answer(monkeypatch, asked):
 
 
 def test_without_a_browser_it_says_what_mends_it(monkeypatch, asked):
-    lacks = Obstacle(kind=ObstacleKind.BROWSER, why="there is no Chromium", mend="install one")
+    lacks = Obstacle(
+        kind=ObstacleKind.BROWSER,
+        because=because(Reason.BROWSER_NEEDED, lacks="there is no Chromium"),
+        mend="install one",
+    )
     monkeypatch.setattr(module, "browser_missing", lambda _settings: lacks)
     with pytest.raises(InputError, match="there is no Chromium: install one"):
         ask_rendered(URL, Settings(), HOSTS)
@@ -94,7 +99,11 @@ def test_asked_again_goes_by_the_sites_rules(monkeypatch, asked):
     assert asked_again(URL, "cca.org.cn", Settings())["head"] == "1partpart"
     search = catalog.engine_of("cca.org.cn").url + "?wd=x"
     assert asked_again(search, "cca.org.cn", Settings())["head"].startswith("s?wd=x")
-    lacks = Obstacle(kind=ObstacleKind.BROWSER, why="there is no Chromium", mend="install one")
+    lacks = Obstacle(
+        kind=ObstacleKind.BROWSER,
+        because=because(Reason.BROWSER_NEEDED, lacks="there is no Chromium"),
+        mend="install one",
+    )
     monkeypatch.setattr(module, "browser_missing", lambda _settings: lacks)
     assert "there is no Chromium" in asked_again(URL, "cca.org.cn", Settings())["error"]
     assert asked_again("http://gone.cn/7", "gone.cn", Settings())["head"] == "7"

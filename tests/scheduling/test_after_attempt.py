@@ -12,6 +12,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.grants import AddressGrants, HostGrants
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE, HostWait
 from tasks.domain.pair_stats import AttemptOutcome
+from tasks.domain.reasons import Reason, because
 from tasks.scheduling.after_attempt import after_attempt, answers_nobody
 from tasks.scheduling.recall import RecallSettings
 
@@ -56,6 +57,9 @@ def facts(
     )
 
 
+DRAINED = because(Reason.NODE_DRAINED)
+
+
 def after(told: AttemptReport, known: AttemptFacts, **rules) -> AttemptEnd:
     return after_attempt(told, known, RecallSettings(**rules))
 
@@ -64,8 +68,8 @@ def after(told: AttemptReport, known: AttemptFacts, **rules) -> AttemptEnd:
     ("told", "end"),
     [
         ({}, AttemptEnd(SUCCEEDED, unanswered=0)),
-        ({"given_back": "drained"}, AttemptEnd(RELEASED, why="drained", unanswered=3)),
-        ({"given_back": "drained", "answered": True}, AttemptEnd(RELEASED, why="drained", unanswered=0)),
+        ({"given_back": DRAINED}, AttemptEnd(RELEASED, because=DRAINED, unanswered=3)),
+        ({"given_back": DRAINED, "answered": True}, AttemptEnd(RELEASED, because=DRAINED, unanswered=0)),
         ({"reason": FailureReason.BLOCKED}, AttemptEnd(FAILED, FailureReason.BLOCKED, unanswered=3)),
         (
             {"reason": FailureReason.BLOCKED, "answered": True},
@@ -107,7 +111,7 @@ def test_another_node_that_could_ask_makes_it_a_failure_else_it_waits_for_the_fi
     found = after(report(unreachable=True, grants=grants), known)
     assert (found.outcome, found.wait_s, found.unanswered) == (end, waits_s, 1)
     assert found.waits_for == (HostWait(HOST, UNREACHABLE) if waits_s else None)
-    assert found.why == ("" if end is FAILED else f"{HOST} does not answer")
+    assert found.because == (None if end is FAILED else because(Reason.HOST_SILENT, host=HOST))
     assert found.reason == (FailureReason.HOST_UNREACHABLE if end is FAILED else None)
 
 
@@ -123,8 +127,8 @@ def test_another_node_that_could_ask_makes_it_a_failure_else_it_waits_for_the_fi
 def test_a_permit_too_far_ahead_is_waited_for(
     grants: HostGrants, rests: tuple[Breaker, ...], waits_s: float, cause: str | None
 ) -> None:
-    found = after(report(unreachable=False, grants=grants, given_back="busy"), facts(*rests))
-    assert (found.outcome, found.why, found.wait_s) == (RELEASED, "busy", waits_s)
+    found = after(report(unreachable=False, grants=grants, given_back=DRAINED), facts(*rests))
+    assert (found.outcome, found.because, found.wait_s) == (RELEASED, DRAINED, waits_s)
     assert found.waits_for == (HostWait(HOST, cause) if cause else None)
 
 

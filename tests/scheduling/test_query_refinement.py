@@ -101,7 +101,7 @@ def test_an_undivided_query_is_read_up_to_its_cap_before_it_is_divided_and_a_spa
     assert _step(3000, 20, 2, ended=True, least=None) is None
     step = _step(3000, 20, 2, ended=True)
     assert isinstance(step, SplitByTime)
-    assert step.why == "3,000 hits, the engine lists 20: by day into 32 parts"
+    assert str(step.because) == "at least 3,000 hits, the engine lists 20: by day into 32 parts"
     assert (step.spans[0].start, step.spans[-1].end) == (
         datetime(2000, 1, 1, tzinfo=CHINA),
         ceiling(NOW, timedelta(days=1)),

@@ -99,7 +99,7 @@ class TestWhatMoves:
     def test_it_says_why_with_figures(self) -> None:
         full, dry = node_load("full", 10, 0.1), node_load("dry", 0, 0.1, vacant=2)
         first, *_ = rebalance([full, dry], of(full), {}).returned
-        assert first.why == (
+        assert str(first.because) == (
             "rebalanced: full has 10 not begun at 0.1 attempts/s and would begin this one in 100 s, dry in 0 s"
         )
 

@@ -32,14 +32,14 @@ def test_five_recalls_in_a_round_then_a_person(reason):
     outcomes = [fail(reason, recalls) for recalls in range(6)]
     assert all(isinstance(outcome, Recall) for outcome in outcomes[:5])
     assert isinstance(outcomes[5], ToManual)
-    assert "after 5 recalls" in outcomes[5].why
+    assert "after 5 recalls" in str(outcomes[5].because)
 
 
 @pytest.mark.parametrize("reason", [FailureReason.BAD_RULE, FailureReason.ROBOTS, FailureReason.BAD_URL])
 def test_what_no_other_node_could_cure_goes_to_a_person_at_once(reason):
     outcome = fail(reason)
     assert isinstance(outcome, ToManual)
-    assert "no other node could cure it" in outcome.why
+    assert "no other node could cure it" in str(outcome.because)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from world import AFTER_ATTEMPT, SILENT, World, hit, put_back, review, target_en
 from tasks.domain.attempt_end import AttemptReport, Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
+from tasks.domain.reasons import Reason, because
 from tasks.domain.states import Transition
 from tasks.domain.verdicts import Verdict
 from tasks.store.content.pages import STORE_PAGES, STORE_RESULT_PAGES, STORE_TARGET_ENDS
@@ -109,7 +110,7 @@ class Scene:
                 report = AttemptReport(
                     counters=Counters(offered=tried + 1, tried=tried, active_s=0.5),
                     reason=reason,
-                    given_back=given_back,
+                    given_back=None if given_back is None else because(Reason.OTHER, text=given_back),
                     rests=(Rest("h.cn", "captcha", lambda times: 60.0 * times),) if reason else (),
                     page_hosts=frozenset() if reason else frozenset({"h.cn"}),
                 )

@@ -8,6 +8,7 @@ from world import SILENT, START, hit
 from tasks.domain.attempt_end import Counters
 from tasks.domain.errors import IllegalTransition, UnknownSubtask
 from tasks.domain.failures import FailureReason
+from tasks.domain.reasons import Reason, because
 from tasks.domain.states import State
 from tasks.store.queue import leases
 from tasks.store.queue.attempts import release_leases
@@ -92,12 +93,12 @@ def test_interrupt_keeps_what_was_collected(world):
 def test_what_a_killed_process_had_under_way_goes_back_without_a_recall(world):
     begun, _, others = world.begun("特仑苏"), world.granted("早餐奶"), world.begun("纯牛奶", "n2")
     world.progress(begun, Counters(offered=4, tried=2))
-    assert world.do(release_leases, "n1", "its process was killed") == 2
+    assert world.do(release_leases, "n1", because(Reason.WORKER_KILLED)) == 2
     assert [row.state for row in world.rows(subtasks)] == [State.WAIT, State.WAIT, State.CRAWL]
     assert {(row.recalls, *row.failed_on) for row in world.rows(subtasks)} == {(0,)}
     assert [row.outcome for row in world.rows(attempts)] == ["released", "released", None]
     assert not world.progress(begun, Counters())
-    assert world.do(release_leases, None, "its run was killed") == 1
+    assert world.do(release_leases, None, because(Reason.RUN_KILLED)) == 1
     assert not world.progress(others, Counters())
 
 

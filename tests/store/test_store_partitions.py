@@ -87,7 +87,10 @@ def test_a_query_over_the_cap_is_divided_once_and_its_parts_add_up(small):
     small.wake()
     assert len(small.rows(task_parts)) == 4
     (woken,) = [e for e in small.rows(events, events.c.transition == "wake") if "split" in e.detail]
-    assert woken.detail["split"] == "45 hits, the engine lists 20: by day into 3 parts"
+    assert woken.detail["split"]["because"] == {
+        "reason": "split_by_time",
+        "parameters": {"hits": 45, "most": 20, "unit": "day", "parts": 3},
+    }
     asked = small.rows(subtasks, subtasks.c.state == "PRIORITY")
     assert [row.part_id for row in asked] == [part.id for part in parts]
     first, *_ = small.targets(asked[0].id)

@@ -11,6 +11,7 @@ from splitter.catalog.names import Category
 from splitter.errors import InputError
 from tasks.domain.attempt_end import Counters
 from tasks.domain.hit_count import NewPartition
+from tasks.domain.reasons import Reason, because
 from tasks.domain.states import State
 from tasks.fetching.robots import RobotsRules
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
@@ -178,7 +179,9 @@ def test_coverage_is_stored_over_found_or_the_engines_cap_if_found_is_known(worl
 # --- sites that can't be asked get no task until they can be ----------------------------------------------------
 
 SITES = tuple(CATALOG.sites)
-DOWN = (Obstacle(kind=ObstacleKind.ENGINE, why="it is down", mend="start it"),)
+DOWN = (
+    Obstacle(kind=ObstacleKind.ENGINE, because=because(Reason.OTHER, text="it is down"), mend="start it"),
+)
 ALLOWED, REFUSED = RobotsRules.parse("", 404), RobotsRules.parse("User-agent: *\nDisallow: /", 200)
 
 

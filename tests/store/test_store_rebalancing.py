@@ -64,7 +64,7 @@ def test_what_a_stalled_node_holds_is_begun_by_the_other_within_one_sweep(world,
     *_, allocated, released, again = world.rows(events, events.c.subtask_id == held[-1].subtask_id)
     logged = [(row.transition, row.node) for row in (allocated, released, again)]
     assert logged == [("allocate", "n1"), ("release", "n1"), ("allocate", "n2")]
-    assert released.detail["why"].startswith("rebalanced: n1 has 16 not begun")
+    assert released.detail["because"]["parameters"]["waiting"] == 16
 
 
 def test_something_urgent_that_waits_comes_first(world, held):

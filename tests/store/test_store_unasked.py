@@ -76,7 +76,7 @@ def test_a_host_that_answers_no_node_is_waited_for_without_a_recall(alone):
     assert row.not_before == START + timedelta(seconds=3)
     assert alone.attempts(one)[0].outcome == "released"
     last = alone.rows(events, events.c.subtask_id == one)[-1]
-    assert (last.detail["why"], last.detail["delay_s"]) == (f"{SITE} does not answer", 3.0)
+    assert (last.detail["because"]["reason"], last.detail["delay_s"]) == ("host_silent", 3.0)
 
 
 def test_what_the_node_gives_back_is_not_the_hosts_fault(alone):
@@ -126,7 +126,7 @@ def test_a_person_is_asked_after_twenty_attempts_in_a_row(alone):
     alone.recall()
     assert (alone.state(one), alone.subtask(one).recalls) == (State.MANUAL, 0)
     last = alone.rows(events, events.c.subtask_id == one)[-1]
-    assert last.detail["why"] == "host_unreachable: nobody answered 20 attempts in a row"
+    assert last.detail["because"]["parameters"] == {"failure": "host_unreachable", "attempts": 20}
 
 
 def test_a_release_carries_the_time_before_which_no_address_is_granted_a_permit(two):

@@ -24,6 +24,7 @@ from tasks.domain.failures import FailureReason
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
+from tasks.domain.reasons import Reason, because
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
@@ -354,18 +355,18 @@ class World:
         return closed
 
     def interrupt(self, lease: Lease, counters: Counters, why: str, **report: Any) -> bool:
-        return self.close(lease, counters, given_back=why, **report)
+        return self.close(lease, counters, given_back=because(Reason.OTHER, text=why), **report)
 
     def release(self, lease: Lease) -> bool:
         """Give a lease back that was not started; False if it was."""
-        return bool(self.do(attempts.release, {lease: "drained"}))
+        return bool(self.do(attempts.release, {lease: because(Reason.NODE_DRAINED)}))
 
     def silence(self, lease: Lease) -> bool:
         """Take a lease back whose node is silent; False if it is in force, or over."""
         return bool(self.do(attempts.silence, {lease: FailureReason.SILENT}))
 
     def cancel(self, subtask_id: int) -> None:
-        self.do(attempts.cancel, subtask_id, "not wanted")
+        self.do(attempts.cancel, subtask_id, because(Reason.PERSON_SAID, text="not wanted"))
 
     # --- in one line ----------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from splitter.normalize import name_key
+from tasks.domain.reasons import Reason, as_document, because
 from tasks.domain.states import State
 from tasks.store.queue import transitions
 from tasks.store.sql import tables
@@ -169,13 +170,13 @@ def _attempt(tx: Transaction, at: datetime, subtask: int, site: str, failed: boo
     ]
     detail = {
         "strategy": "feedback", "candidates": candidates, "forgiven": None,
-        "modification": {"quota": 10, "budget_s": 60.0, "why": "usual"},
+        "modification": {"quota": 10, "budget_s": 60.0, "because": as_document(because(Reason.SITE_DEFAULTS))},
     }  # fmt: skip
     _event(tx, at, subtask, "admit", "PRIORITY", "WAIT")
     _event(tx, at, subtask, "allocate", "WAIT", "CRAWL", node=node, attempt_id=subtask, detail=detail)
     if failed:
         _event(tx, at, subtask, "fail", "CRAWL", "FAILED", node=node, reason="blocked")
-        told = {"why": f"blocked: {HOSTILE}", "suggestion": "wait, then retry"}
+        told = {"because": as_document(because(Reason.OTHER, text=f"blocked: {HOSTILE}"))}
         _event(tx, at, subtask, "give_up", "FAILED", "MANUAL", reason="blocked", detail=told)
     else:
         _event(tx, at, subtask, "succeed", "CRAWL", "SLEEP", node=node)

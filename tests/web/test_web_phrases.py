@@ -27,6 +27,7 @@ from tasks.domain.facts import NodeFacts, SubtaskFacts
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
 from tasks.domain.pair_stats import PairStats
+from tasks.domain.reasons import with_sentences
 from tasks.reading.decode import decode
 from tasks.scheduling import eligibility, modification, recall
 from tasks.scheduling.recall import RecallSettings
@@ -56,7 +57,7 @@ def _made() -> Iterator[str]:
             for unanswered in (0, 3):
                 given = recall.after_failure(reason, "n1", 5, [], way, chance, unanswered=unanswered)
                 assert isinstance(given, recall.ToManual)
-                yield given.why
+                yield str(given.because)
     subtask = SubtaskFacts(
         id=1, site="a.cn", kind="meta", hosts=("a.cn",), left=1, priority=0, failed_on=("n2",)
     )
@@ -72,9 +73,9 @@ def _made() -> Iterator[str]:
         yield why
     yield eligibility.why_not(replace(subtask, assigned="n1"), "n4", nodes, {}) or ""
     quota, budget = Bounds(min=1, max=100), Bounds(min=10, max=600)
-    yield modification.fixed(quota, budget).why
+    yield with_sentences(modification.fixed(quota, budget).as_detail())["why"]
     stats = PairStats(attempts=3.0, offered=30, tried=30, collected=25, active_s=9.0)
-    yield modification.modify(stats, 20, quota, budget).why
+    yield with_sentences(modification.modify(stats, 20, quota, budget).as_detail())["why"]
     now, catalog = datetime(2026, 1, 1, tzinfo=UTC), Settings(sites="paper-2014").catalog()
     for cause in (UNREACHABLE, NO_PERMIT, "rate_limited"):
         for until in (now, now + timedelta(seconds=30), now + timedelta(hours=1)):

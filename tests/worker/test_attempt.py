@@ -18,6 +18,7 @@ from tasks.domain.failures import ErrorClass, FailureReason, FetchError
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
 from tasks.domain.pages import Response
+from tasks.domain.reasons import Reason, because
 from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import LocalPermits
@@ -638,7 +639,7 @@ def test_interrupting_keeps_what_is_stored_and_costs_no_recall(sqlite_url):
 
     async def drain(attempt, writer, lease):
         async def stop():
-            attempt.interrupt("drained")
+            attempt.interrupt(because(Reason.NODE_DRAINED))
             await asyncio.Event().wait()
 
         world.web.before[hit(2)] = stop

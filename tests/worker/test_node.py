@@ -19,6 +19,7 @@ from splitter.catalog.load import builtin
 from splitter.catalog.names import Kind
 from tasks.domain.hit_count import NewPartition
 from tasks.domain.pages import Response
+from tasks.domain.reasons import Reason, because
 from tasks.domain.states import State, Transition
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import RobotsRules
@@ -238,7 +239,7 @@ def run(sqlite_store: Store) -> Iterator[Callable[..., None]]:
             yield made
             made.web.let(lambda _url: True)
             made.wake.set()
-            await made.node.stop("the story ends")
+            await made.node.stop(because(Reason.RUN_STOPS))
         finally:
             made.writer.close()
 
@@ -339,7 +340,9 @@ def test_a_lease_taken_back_since_is_not_begun(run: Callable[..., None]) -> None
         first, second = await scene.leases(*"ab")
         scene.node.offer([first, second])
         await scene.web.until(lambda: len(scene.web.inside) == 1)
-        assert await scene.writer.run(lambda tx: release(tx, {second: "rebalanced"}))
+        assert await scene.writer.run(
+            lambda tx: release(tx, {second: because(Reason.OTHER, text="rebalanced")})
+        )
         await scene.node._heartbeat()
         scene.web.let(lambda _url: True)
         await scene.ended(1)
@@ -353,7 +356,7 @@ def test_a_lease_taken_back_since_is_not_begun(run: Callable[..., None]) -> None
 def test_an_attempt_whose_lease_is_over_counts_for_no_throughput(run: Callable[..., None]) -> None:
     async def story(scene: Scene) -> None:
         lease = await scene.lease("a")
-        await scene.writer.run(lambda tx: release(tx, {lease: "rebalanced"}))
+        await scene.writer.run(lambda tx: release(tx, {lease: because(Reason.OTHER, text="rebalanced")}))
         scene.node.offer([lease])
         await scene.ended(1)
         assert (scene.node._throughput.per_second(0.0), scene.states) == (0.0, [State.WAIT])
@@ -451,7 +454,7 @@ def test_stopping_gives_back_what_was_not_begun_and_keeps_the_pages_of_what_runs
         await scene.lease("c")
         scene.node.offer([begun, waiting])
         await scene.web.until(lambda: f"http://{SITE}/a/2" in scene.web.inside)
-        await scene.node.stop("it is told to")
+        await scene.node.stop(because(Reason.RUN_STOPS))
         assert scene.states == [State.WAIT] * 3
         assert [page.url for page in scene.rows(pages)] == [f"http://{SITE}/a/1"]
         (row,) = scene.rows(node_table)
@@ -473,7 +476,7 @@ def test_stopping_while_an_attempt_begins_gives_it_back_too(run: Callable[..., N
     async def story(scene: Scene) -> None:
         scene.web.let(lambda _url: False)
         scene.node.offer(await scene.leases(*"abc"))
-        await scene.node.stop("at once")
+        await scene.node.stop(because(Reason.RUN_STOPS))
         assert scene.states == [State.WAIT] * 3
         assert [row.outcome for row in scene.rows(attempts)] == ["released"] * 3
 
@@ -488,7 +491,7 @@ def test_stopping_between_begin_and_its_answer_gives_it_back(run: Callable[..., 
         scene.node.offer([lease])
         await asyncio.sleep(0)  # now it has asked to begin
         (attempt,) = scene.node._running.values()
-        attempt.interrupt("told while it begins")
+        attempt.interrupt(because(Reason.RUN_STOPS))
         await scene.ended(1)
         assert scene.states == [State.WAIT]
         (row,) = scene.rows(attempts)
@@ -517,7 +520,10 @@ def test_an_attempt_that_breaks_is_closed_with_its_cause_and_the_next_one_runs(
         await scene.ended(2)
         assert scene.states == [State.FAILED, State.SLEEP]
         (failed,) = [row for row in scene.rows(events) if row.transition == Transition.FAIL]
-        assert (failed.reason, failed.detail["why"]) == ("node_error", "RuntimeError: no such thing")
+        assert (failed.reason, failed.detail["because"]["parameters"]) == (
+            "node_error",
+            {"error": "RuntimeError", "text": "no such thing"},
+        )
 
     run(story)
     assert "no such thing" in caplog.text
@@ -535,10 +541,10 @@ def test_a_lease_by_another_entry_of_its_site_goes_back(
         await scene.settled()
         assert scene.states == [State.WAIT, State.SLEEP, State.WAIT]
         released = [row for row in scene.rows(events) if row.transition == Transition.RELEASE]
-        assert {row.detail["why"] for row in released} == {
-            f"n1 can't crawl {site}: its catalog has another entry of it, or none"
+        assert [row.detail["because"] for row in released] == [
+            {"reason": "entry_differs", "parameters": {"node": "n1", "site": site}}
             for site in (SITE, "gone.example.com")
-        }
+        ]
 
     run(story)
     assert "restart it with the scheduler's catalog" in caplog.text
@@ -558,7 +564,10 @@ def test_an_attempt_that_cannot_even_begin_holds_no_slot(
         await scene.ended(1)
         assert scene.states == [State.FAILED, State.SLEEP]
         (failed,) = [row for row in scene.rows(events) if row.transition == Transition.FAIL]
-        assert (failed.reason, failed.detail["why"]) == ("node_error", "KeyError: 'no rules'")
+        assert (failed.reason, failed.detail["because"]["parameters"]) == (
+            "node_error",
+            {"error": "KeyError", "text": "'no rules'"},
+        )
 
     run(story)
 

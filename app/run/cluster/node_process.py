@@ -26,6 +26,7 @@ from splitter.catalog.model import Catalog
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.errors import StoreUnavailable, TaskError, WrongRevision
+from tasks.domain.reasons import Reason, because
 from tasks.fetching.redis_permits import RedisPermits
 from tasks.jobs.celery_tasks import open_broker_connection, request_turn
 from tasks.store.queue import attempts, nodes
@@ -46,7 +47,7 @@ STOP_S = 10.0
 """Longest time that a node may take to give its leases back. Then they run out by themselves."""
 
 _CLOSE_S = 2.0
-_STOPS = "the worker stops"
+_STOPS = because(Reason.WORKER_STOPS)
 _LEASES_LEFT = "node %s could not give back all of its leases, they will run out"
 _UPGRADE = "a worker with -Q control upgrades it at its start"
 _CONNECTIONS = 3
@@ -177,7 +178,7 @@ class NodeProcess:
         own, machine = self._settings, wiring.machine(self._settings)
         node = Node(self._name, own.kinds or row.kinds, self._slots, own.address or row.address, machine)
         # One process is one node: leases under way belong to a dead predecessor.
-        if back := attempts.release_leases(tx, self._name, "its process was killed"):
+        if back := attempts.release_leases(tx, self._name, because(Reason.WORKER_KILLED)):
             log.warning(
                 "node %s was killed: %d subtasks that it had under way are taken back", self._name, back
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Form
 from fastapi import Path as InPath
@@ -16,6 +17,7 @@ from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
 from tasks.store.queries import subtask as subtask_queries
+from tasks.store.queries.subtask import AttemptRow
 from tasks.store.queue import manual, nodes, notices
 from tasks.store.sql.transaction import Transaction
 
@@ -66,7 +68,7 @@ def story(page: Here, subtask: SubtaskId) -> Response:
             raise UnknownSubtask(page.t("There is no subtask {n}.", n=subtask))
         waiting = manual.list_manual(tx, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
         attempts = subtask_queries.list_attempts(tx, subtask)
-        targets = [one for one in subtask_queries.list_targets(tx, subtask) if one["state"] != "stored"]
+        targets = [one for one in subtask_queries.list_targets(tx, subtask) if one.state != "stored"]
         events = subtask_queries.list_events(tx, subtask)
         names = [one.name for one in nodes.list_nodes(tx)]
     return page.html(
@@ -74,24 +76,24 @@ def story(page: Here, subtask: SubtaskId) -> Response:
         row=row,
         waits=waiting[0] if waiting else None,
         suggestion=SUGGESTIONS.get(row["reason"] or "", ""),
-        attempts=[{**one, "product": ""} for one in attempts],
+        attempts=attempts,
         responses=_responses(attempts),
         targets=targets[:_TARGETS],
         targets_left_out=max(0, len(targets) - _TARGETS),
         events=events[-_EVENTS:],
-        pages_to_do=sum(one["kind"] == "result" and one["state"] in ("todo", "given_up") for one in targets),
-        quota=row["assigned_quota"] or (attempts[-1]["quota"] if attempts else ""),
+        pages_to_do=sum(one.kind == "result" and one.state in ("todo", "given_up") for one in targets),
+        quota=row["assigned_quota"] or (attempts[-1].quota if attempts else ""),
         nodes=names,
     )
 
 
-def _responses(attempts: object) -> list[tuple[int, dict[str, object]]]:
+def _responses(attempts: Sequence[AttemptRow]) -> list[tuple[int, Mapping[str, Any]]]:
     """(number of the attempt, its last response), without repetitions."""
-    found: list[tuple[int, dict[str, object]]] = []
-    for one in attempts:  # type: ignore[attr-defined]
-        last = one["last_response"]
+    found: list[tuple[int, Mapping[str, Any]]] = []
+    for one in attempts:
+        last = one.last_response
         if last and (not found or found[-1][1] != last):
-            found.append((one["no"], last))
+            found.append((one.no, last))
     return found
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from tasks.domain.reasons import Reason, because
 from tasks.store.content import products
 from tasks.store.content.numbered_imports import ImportKind
 from tasks.store.content.products import NewProduct
@@ -258,7 +259,7 @@ _FACTS = f"""
 
 def _stop(tx: Transaction, facts: _Facts) -> None:
     """Crawl a product no more; one that was there before gets its columns and its words back."""
-    products.end_work(tx, facts.id, "its import was undone")
+    products.end_work(tx, facts.id, because(Reason.IMPORT_UNDONE))
     schedules.recrawl(tx, facts.id, None, tx.now)
     if facts.before is None:
         tx.later("UPDATE products SET sites = '[]' WHERE id = :id", id=facts.id)

@@ -13,6 +13,7 @@ from datetime import timedelta
 from splitter.errors import InputError
 from splitter.normalize import name_key
 
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
@@ -189,7 +190,7 @@ def remove(tx: Transaction, name: str) -> Product:
         InputError: no product has that name.
     """
     was = find(tx, name)
-    end_work(tx, was.id, "the product was removed")
+    end_work(tx, was.id, because(Reason.PRODUCT_REMOVED))
     schedules.recrawl(tx, was.id, None, tx.now)
     tx.run("UPDATE products SET sites = '[]' WHERE id = :id", id=was.id)
     return was
@@ -227,7 +228,7 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
         tx.update("subtasks", ("product_id",), [{"product_id": product_id, "priority": change.priority}])
     cancelled = 0
     if again is not None:
-        cancelled = end_work(tx, product_id, "the product was changed")
+        cancelled = end_work(tx, product_id, because(Reason.PRODUCT_CHANGED))
         begin_round(tx, product_id, again.keywords, again.alias_keywords)
         schedules.restart_interval(tx, product_id)
     if (every := change.recrawl_every) is not None:
@@ -240,7 +241,7 @@ _LAST_ROUND = "SELECT max(created_at) FROM virtual_tasks WHERE product_id = :id"
 _SAME_NAME = "SELECT name FROM products WHERE name_key = :key AND id <> :id LIMIT 1"
 
 
-def end_work(tx: Transaction, product_id: int, why: str) -> int:
+def end_work(tx: Transaction, product_id: int, why: Explanation) -> int:
     """Cancel a product's subtasks, make no more tasks of its rounds, and return the number of cancelled subtasks."""
     found = tx.rows(f"SELECT id {_OPEN.format(':id')} ORDER BY id", id=product_id, settled=SETTLED)
     for (subtask_id,) in found:

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from tasks.domain.pair_stats import SUMS, PairStats
+from tasks.domain.reasons import with_sentences
 from tasks.domain.states import Transition
 from tasks.store.queue.attempts import ATTEMPT_COUNTS, ATTEMPT_SUMS, EVER
 from tasks.store.queue.nodes import list_nodes
@@ -250,7 +251,7 @@ class Decision:
 
     subtask_id: int
     at: datetime
-    detail: Mapping[str, Any]
+    detail: Annotated[Mapping[str, Any], with_sentences]
 
 
 def get_last_decision(tx: Transaction, site: str, node: str) -> Decision | None:

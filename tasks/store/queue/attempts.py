@@ -15,6 +15,7 @@ from tasks.domain.attempt_end import AttemptEnd, AttemptFacts, AttemptReport, De
 from tasks.domain.breaker import Breaker
 from tasks.domain.failures import FailureReason
 from tasks.domain.pair_stats import MEMORY, SUMS, AttemptOutcome, AttemptResult, PairStats, RoundTrip
+from tasks.domain.reasons import Explanation, as_document
 from tasks.domain.states import State, Transition
 from tasks.store.queue import hosts, nodes, transitions
 from tasks.store.queue.leases import Lease, lock_leased
@@ -80,27 +81,26 @@ def close_many(tx: Transaction, items: Sequence[Close]) -> list[bool]:
 CLOSE_ATTEMPTS: BatchOperation[Close, bool] = BatchOperation(6, close_many)
 
 
-def release(tx: Transaction, given_back: Mapping[Lease, str], *, skip_locked: bool = False) -> int:
+def release(tx: Transaction, given_back: Mapping[Lease, Explanation], *, skip_locked: bool = False) -> int:
     """Move leases that have not begun, and are not over, back to WAIT without a recall; return how many.
 
     Args:
-        given_back: each lease with the reason, for the event log.
+        given_back: each lease with the reason.
         skip_locked: pass over those that another transaction has locked.
     """
     locked = lock_leased(tx, given_back, skip_locked=skip_locked)
-    ends = {lease: AttemptEnd(AttemptOutcome.RELEASED, why=why) for lease, why in given_back.items()}
+    ends = {lease: AttemptEnd(AttemptOutcome.RELEASED, because=why) for lease, why in given_back.items()}
     return _end_all(tx, [(row, ends[lease], None) for lease, row in locked.items() if not row.lease_started])
 
 
-def release_leases(tx: Transaction, node: str | None, why: str) -> int:
+def release_leases(tx: Transaction, node: str | None, why: Explanation) -> int:
     """Move the leases of a process that is gone back to WAIT, begun or not, without a recall; return how many.
 
     Args:
         node: whose; None: of every node (one process runs them all).
-        why: for the event log.
     """
     gone = tx.records(LockedSubtask, _OF_NODE, node=node)
-    return _end_all(tx, [(row, AttemptEnd(AttemptOutcome.RELEASED, why=why), None) for row in gone])
+    return _end_all(tx, [(row, AttemptEnd(AttemptOutcome.RELEASED, because=why), None) for row in gone])
 
 
 _OF_NODE = f"""
@@ -124,7 +124,7 @@ def silence(tx: Transaction, overdue: Mapping[Lease, FailureReason]) -> int:
     return _end_all(tx, [(row, ends[lease], None) for lease, row in silent])
 
 
-def cancel(tx: Transaction, subtask_id: int, why: str) -> None:
+def cancel(tx: Transaction, subtask_id: int, why: Explanation) -> None:
     """Cancel a subtask for good, from any queue but DONE; an attempt that runs is closed as cancelled.
 
     Raises:
@@ -133,9 +133,9 @@ def cancel(tx: Transaction, subtask_id: int, why: str) -> None:
     """
     row = transitions.lock_one(tx, subtask_id)
     if row.state is State.CRAWL:
-        _end_all(tx, [(row, AttemptEnd(AttemptOutcome.CANCELLED, why=why), None)])
+        _end_all(tx, [(row, AttemptEnd(AttemptOutcome.CANCELLED, because=why), None)])
     else:
-        one = Move(subtask_id, transitions.NO_WAIT, reason="cancelled", detail={"why": why})
+        one = Move(subtask_id, transitions.NO_WAIT, reason="cancelled", detail={"because": as_document(why)})
         transitions.move(tx, Transition.CANCEL, [one], row.state)
 
 
@@ -222,7 +222,8 @@ def _move(
     """Return the transition of a subtask whose attempt ends."""
     unanswered = row.idle_releases if end.unanswered is None else end.unanswered
     values: dict[str, Any] = {"left": left, "idle_releases": unanswered}
-    detail: dict[str, Any] = {"why": end.why, **counters}
+    told = {} if end.because is None else {"because": as_document(end.because)}
+    detail: dict[str, Any] = {**told, **counters}
     if end.outcome in (AttemptOutcome.FAILED, AttemptOutcome.SILENT):
         # Its node is now the last of those that it failed on.
         others = [name for name in row.failed_on if name != row.lease_node]

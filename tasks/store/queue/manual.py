@@ -10,12 +10,14 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
 
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 
 from tasks.domain.errors import IllegalTransition
 from tasks.domain.failures import SUGGESTIONS, FailureReason
+from tasks.domain.reasons import Explanation, Reason, as_document, because, from_document
 from tasks.domain.states import LEGAL, State, Transition
 from tasks.store.queue import nodes, tasks, transitions
 from tasks.store.queue.snapshot import READS_RESULTS
@@ -32,7 +34,8 @@ class ManualRow:
     Attributes:
         nodes: that failed in this round, the oldest failure first.
         since: when it came to MANUAL.
-        why: of the recall strategy, when it gave up; empty after `tasks.store.queue.upkeep.KEEP_DETAIL`.
+        because: of the recall strategy, when it gave up; `None` after `tasks.store.queue.upkeep.KEEP_DETAIL`.
+        why: the sentence of `because`, or an empty text.
         suggestion: advice for a person, by its reason.
     """
 
@@ -46,11 +49,13 @@ class ManualRow:
     recalls: int
     nodes: tuple[str, ...]
     since: datetime
-    why: str
+    because: Annotated[Explanation | None, from_document]
+    why: str = field(init=False)
     suggestion: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive the suggestion."""
+        """Derive the sentences."""
+        object.__setattr__(self, "why", "" if self.because is None else str(self.because))
         object.__setattr__(self, "suggestion", SUGGESTIONS.get(self.reason, ""))
 
 
@@ -91,7 +96,7 @@ _MANUAL = "FROM subtasks WHERE state = 'MANUAL'"
 _IN_ORDER = "ORDER BY id + 0"
 _ROWS = f"""
     s.id AS subtask_id, p.name AS product, s.site, s.chunk, coalesce(s.reason, '') AS reason, s.attempts,
-        s.round, s.recalls, s.failed_on AS nodes, s.changed_at AS since, coalesce(e.detail ->> 'why', '') AS why
+        s.round, s.recalls, s.failed_on AS nodes, s.changed_at AS since, e.detail -> 'because' AS because
     FROM chosen JOIN subtasks s ON s.id = chosen.id JOIN products p ON p.id = s.product_id
     LEFT JOIN events e ON e.id = (
         SELECT max(id) FROM events
@@ -196,20 +201,31 @@ _PAGES_TO_DO = """
 _LEAVE_OUT = "UPDATE targets SET state = 'refused', reason = 'left_out' WHERE id IN :ids"
 
 
-def set_aside(tx: Transaction, reason: FailureReason, whys: Mapping[int, str]) -> None:
+def set_aside(tx: Transaction, reason: FailureReason, reasons: Mapping[int, Explanation]) -> None:
     """Move subtasks that no sweep can work on to MANUAL, except those that another process has locked.
 
     Args:
-        whys: a sentence for people, by subtask.
+        reasons: why a person has to look, by subtask.
     """
     values = {"reason": reason, "failed_on": [], "not_before": None, **transitions.NO_WAIT}
     moves: dict[State, list[Move]] = {}
-    for row in transitions.lock(tx, whys, skip_locked=True):
+    for row in transitions.lock(tx, reasons, skip_locked=True):
         if row.state in LEGAL[Transition.SET_ASIDE]:
-            one = Move(row.id, values, reason=reason, detail={"why": whys[row.id]})
+            one = Move(row.id, values, reason=reason, detail={"because": as_document(reasons[row.id])})
             moves.setdefault(row.state, []).append(one)
     for state, its in moves.items():
         transitions.move(tx, Transition.SET_ASIDE, its, state)
+
+
+def set_aside_unknown_sites(tx: Transaction, catalog: str, gone: Mapping[int, str]) -> None:
+    """Set aside subtasks of sites that the catalog has no more.
+
+    Args:
+        catalog: its name.
+        gone: the site of each subtask.
+    """
+    reasons = {number: because(Reason.SITE_GONE, catalog=catalog, site=site) for number, site in gone.items()}
+    set_aside(tx, FailureReason.UNKNOWN_SITE, reasons)
 
 
 def set_aside_unanswered(tx: Transaction, sites: Mapping[str, str], searches: Collection[str]) -> None:
@@ -221,11 +237,10 @@ def set_aside_unanswered(tx: Transaction, sites: Mapping[str, str], searches: Co
             don't need it.
     """
     waiting = tx.rows(_WAITING, sites=list(sites), searches=list(searches), most=_AT_ONCE)
-    whys = {
-        subtask_id: f"{sites[site]} answers no node, however often it is asked"
-        for subtask_id, site in waiting
+    reasons = {
+        subtask_id: because(Reason.HOST_ANSWERS_NOBODY, host=sites[site]) for subtask_id, site in waiting
     }
-    set_aside(tx, FailureReason.HOST_UNREACHABLE, whys)
+    set_aside(tx, FailureReason.HOST_UNREACHABLE, reasons)
 
 
 _WAITING = f"""

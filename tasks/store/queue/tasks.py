@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from tasks.domain.hit_count import NewPartition, Partition, all_counted, task_hit_count
 from tasks.domain.page_key import page_key
+from tasks.domain.reasons import Explanation, as_document, from_document
 from tasks.domain.states import State
 from tasks.store.queue import transitions
 from tasks.store.queue.leases import HITS_UNREAD
@@ -68,16 +69,22 @@ class UnplannedSite:
     """A site that products wait for.
 
     Attributes:
-        obstacle: kind of the obstacle; `why` explains it to people.
+        obstacle: kind of the obstacle.
+        because: the reason for people; `why` is its sentence.
         products: how many wait for it.
         since: since when the first of them waits.
     """
 
     site: str
     obstacle: str
-    why: str
+    because: Annotated[Explanation, from_document]
     products: int
     since: datetime
+    why: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive the sentence."""
+        object.__setattr__(self, "why", str(self.because))
 
 
 # --- planning -----------------------------------------------------------------------------------------------
@@ -120,15 +127,15 @@ def _insert_tasks(
     return len(planned)
 
 
-def put_off(tx: Transaction, virtual_task: VirtualTask, sites: Mapping[str, tuple[str, str]]) -> None:
+def put_off(tx: Transaction, virtual_task: VirtualTask, sites: Mapping[str, tuple[str, Explanation]]) -> None:
     """Note the sites a virtual task gets no task on now: site -> (kind of obstacle, why).
 
     Sites that an earlier round of its product waited for are dropped: the newer one asks the same.
     """
     tx.run(_DROP_WAITS, product_id=virtual_task.product_id)
-    rows = [(site, kind, why) for site, (kind, why) in sites.items()]
+    rows = [(site, kind, as_document(reason)) for site, (kind, reason) in sites.items()]
     of = {"virtual_task_id": virtual_task.id, "since": tx.now}
-    tx.insert("unplanned_sites", ("site", "obstacle", "why"), rows, shared=of)
+    tx.insert("unplanned_sites", ("site", "obstacle", "because"), rows, shared=of)
 
 
 _DROP_WAITS = """
@@ -168,7 +175,8 @@ def list_late_sites(tx: Transaction) -> list[UnplannedSite]:
 
 
 _LATE_SITES = """
-    SELECT site, min(obstacle) AS obstacle, min(why) AS why, count(*) AS products, min(since) AS since
+    SELECT site, min(obstacle) AS obstacle, min(CAST(because AS text)) AS because, count(*) AS products,
+        min(since) AS since
     FROM unplanned_sites GROUP BY site ORDER BY products DESC, site
 """
 

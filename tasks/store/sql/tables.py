@@ -160,7 +160,7 @@ unplanned_sites = _table(
     Column("virtual_task_id", _Id, ForeignKey("virtual_tasks.id"), primary_key=True),
     Column("site", String(255), primary_key=True),
     Column("obstacle", String(20), nullable=False),
-    Column("why", Text, nullable=False),
+    Column("because", _Json, nullable=False),  # a reason, see tasks.domain.reasons
     _time("since", nullable=False),
     Index(None, "site"),
 )

@@ -1,0 +1,176 @@
+"""Reasons that people read, as data with parameters. A sentence is made only when it is printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from string import Formatter
+from typing import Any
+
+Value = str | int | float
+
+
+class Reason(StrEnum):
+    """Reasons, each with its English sentence. The names in braces are its parameters."""
+
+    sentence: str
+
+    def __new__(cls, value: str, sentence: str) -> Reason:
+        """Make a member of its stored text and its sentence."""
+        reason = str.__new__(cls, value)
+        reason._value_ = value
+        reason.sentence = sentence
+        return reason
+
+    # The host of a subtask can't be asked.
+    HOST_SILENT = "host_silent", "{host} does not answer"
+    HOST_RESTS = "host_rests", "{host} rests ({cause})"
+    HOST_BUSY = "host_busy", "{host} is asked as often as it may be"
+    PERMIT_TOO_FAR = "permit_too_far", "{host} can be asked in {wait_s:.0f} s only"
+
+    # An attempt ended before its work was done.
+    QUOTA_USED = "quota_used", "quota of {quota} used up"
+    BUDGET_USED = "budget_used", "budget used up"
+    FEW_PAGES = "few_pages", "few of its requests gave a page: another node makes more of them"
+    NODE_FAILED = "node_failed", "{error}: {text}"
+    NODE_DRAINED = "node_drained", "the node is drained"
+    NODE_REMOVED = "node_removed", "its node was removed"
+    NODE_STOPPED = "node_stopped", "its node had stopped in order"
+    NOT_STARTED = "not_started", "a live node did not start it in time"
+    RUN_STOPS = "run_stops", "the runner stops"
+    RUN_KILLED = "run_killed", "its run was killed"
+    WORKER_STOPS = "worker_stops", "the worker stops"
+    WORKER_KILLED = "worker_killed", "its process was killed"
+    ENTRY_DIFFERS = (
+        "entry_differs",
+        "{node} can't crawl {site}: its catalog has another entry of it, or none",
+    )
+    NODE_LACKS_BROWSER = "node_lacks_browser", "{node} can't crawl {site}: it has no browser"
+    REBALANCED = (
+        "rebalanced",
+        "rebalanced: {giver} has {waiting} not begun at {per_s:.2g} attempts/s and would begin this one in "
+        "{giver_s:.3g} s, {taker} in {taker_s:.3g} s",
+    )
+    PRODUCT_REMOVED = "product_removed", "the product was removed"
+    PRODUCT_CHANGED = "product_changed", "the product was changed"
+    IMPORT_UNDONE = "import_undone", "its import was undone"
+    PERSON_SAID = "person_said", "{text}"
+
+    # A person has to look.
+    INCURABLE = "incurable", "{failure}: no other node could cure it"
+    RECALL_OFF = "recall_off", "{failure} on {node}; recall is switched off"
+    NOBODY_ANSWERED = "nobody_answered", "{failure}: nobody answered {attempts} attempts in a row"
+    RECALLS_USED = "recalls_used", "{failure} on {node} after {recalls} recalls in this round"
+    SITE_GONE = "site_gone", "{catalog} has no site {site} (any more)"
+    HOST_ANSWERS_NOBODY = "host_answers_nobody", "{host} answers no node, however often it is asked"
+
+    # The quota of an attempt.
+    SITE_DEFAULTS = "site_defaults", "defaults of the site"
+    PERSON_SET_QUOTA = "person_set_quota", "a person set the quota"
+    BEST_QUOTA = (
+        "best_quota",
+        "{hits} hits at a time give most pages a second where a page takes {page_s:.2f} s and {hazard:.2%} of pages "
+        "begin a block or an outage (from {attempts:.1f} attempts)",
+    )
+
+    # A query is divided, or asked anew.
+    NO_HIT = "no_hit", "no hit with {words}: asked anew without {dropped}"
+    SPLIT_BY_TIME = (
+        "split_by_time",
+        "at least {hits:,} hits, the engine lists {most:,}: by {unit} into {parts} parts",
+    )
+    SPAN_TOO_SHORT = (
+        "span_too_short",
+        "at least {hits:,} hits, the engine lists {most:,}: no shorter range than one {unit} can be asked for",
+    )
+    MOST_PARTS = (
+        "most_parts",
+        "at least {hits:,} hits, the engine lists {most:,}: the task has {parts} parts already, which is the most",
+    )
+
+    # A site can't be asked.
+    NO_NETWORK = "no_network", "no network: no host name could be looked up"
+    NAME_UNKNOWN = "name_unknown", "{host} is no known name"
+    NAME_UNANSWERED = "name_unanswered", "{host} could not be looked up"
+    ROBOTS_REFUSE = "robots_refuse", "robots.txt of {host} refuses {path}"
+    ROBOTS_ALLOW = "robots_allow", "robots.txt of both hosts allows it"
+    ROBOTS_UNKNOWN = "robots_unknown", "robots.txt of {hosts} is not known"
+    CATALOG_PERMITS = "catalog_permits", "by the catalog, whatever robots.txt says: {text}"
+    SIGN_IN_NEEDED = "sign_in_needed", "{name} asks to sign in"
+    BROWSER_NEEDED = "browser_needed", "its pages need a browser: {lacks}"
+    NO_NODE_HAS_BROWSER = "no_node_has_browser", "its pages need a browser, and no node has one"
+    ENGINE_UNSUPPORTED = "engine_unsupported", "{engine} is not supported: {text}"
+    ENGINE_SILENT = "engine_silent", "{address} does not answer: {cause}"
+    ENGINE_SLOW = "engine_slow", "{address} did not answer in {wait_s:g} s"
+    ENGINE_DIFFERS = "engine_differs", "what answers at {address} is no SearXNG"
+    ENGINE_GIVES_NO_JSON = "engine_gives_no_json", "{address} refuses to answer in JSON (403)"
+    ENGINE_ANSWERS = "engine_answers", "{address} answers a search with {status}"
+
+    OTHER = "other", "{text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A reason with its parameters: plain JSON values by name."""
+
+    reason: Reason
+    parameters: Mapping[str, Value]
+
+    def __str__(self) -> str:
+        """Return the English sentence."""
+        return self.reason.sentence.format_map(self.parameters)
+
+    def __hash__(self) -> int:
+        """Return a hash that equal explanations share."""
+        return hash((self.reason, frozenset(self.parameters.items())))
+
+
+def because(reason: Reason, **parameters: Value) -> Explanation:
+    """Return a reason with its parameters.
+
+    Raises:
+        TypeError: these are not the parameters of this reason.
+    """
+    if parameters.keys() != parameter_names(reason):
+        raise TypeError(f"{reason} takes {sorted(parameter_names(reason))}, not {sorted(parameters)}")
+    return Explanation(reason, parameters)
+
+
+@cache
+def parameter_names(reason: Reason) -> frozenset[str]:
+    """Return the names of the parameters of a reason."""
+    return frozenset(name for _, name, _, _ in Formatter().parse(reason.sentence) if name is not None)
+
+
+def as_document(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation as it is stored and printed."""
+    return {"reason": explanation.reason.value, "parameters": dict(explanation.parameters)}
+
+
+def from_document(stored: str | Mapping[str, Any]) -> Explanation:
+    """Return a stored explanation; one that this version does not know is `OTHER`.
+
+    Args:
+        stored: as `as_document` returns it, or its JSON.
+    """
+    told = json.loads(stored) if isinstance(stored, str) else stored
+    try:
+        return because(_BY_NAME[told["reason"]], **told["parameters"])
+    except (KeyError, TypeError):
+        return because(Reason.OTHER, text=json.dumps(told, ensure_ascii=False))
+
+
+_BY_NAME = {reason.value: reason for reason in Reason}
+
+
+def with_sentences(detail: Any) -> Any:
+    """Return the detail of an event with the sentence of each explanation in it, as `why` beside `because`."""
+    if not isinstance(detail, Mapping):
+        return detail
+    told = {name: with_sentences(value) for name, value in detail.items()}
+    if "because" in detail:
+        told["why"] = str(from_document(detail["because"]))
+    return told
