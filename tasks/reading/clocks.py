@@ -57,10 +57,12 @@ def set_clock(day: datetime, clock: Mapping[str, str | None]) -> datetime:
     Raises:
         ValueError: there is no such time.
     """
-    if clock.get("hour") is None:
+    hour = clock.get("hour")
+    if hour is None:
         return day.replace(hour=0, minute=0, second=0, microsecond=0)
-    part = (clock.get("part") or clock.get("half") or "").lower()
-    hours = _hours(int(clock["hour"] or 0), part)
+    hours = int(hour)
+    if part := clock.get("part") or clock.get("half"):
+        hours = _hours(hours, part.lower())
     minute = int(clock.get("minute") or clock.get("dotted") or _QUARTERS.get(clock.get("quarter") or "", 0))
     if hours == _DAY_HOURS:
         day += timedelta(days=1)

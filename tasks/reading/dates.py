@@ -11,6 +11,8 @@ from calendar import monthrange
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -61,6 +63,7 @@ _LINK = r"(?:(?:at|um|à|a\slas|às|kl\.?|в|om|alle|on|the|le|am|den|北京时�
 _BLANKS = r"[\s,(（·•|@–-]*+"
 _BEHIND = rf"(?:[T:](?=\d)|{_BLANKS}(?:{_WEEKDAY}{_BLANKS})?(?:{_LINK}\s*+)?){CLOCK}"
 _LATE_YEAR = r"(?:\s(?P<late>(?:19|2\d)\d\d)(?![\d年:/.-]))?"
+_TAIL = re.compile(f"(?:{_BEHIND})?{_LATE_YEAR}", re.I)
 _BEFORE = re.compile(rf"{CLOCK}{_BLANKS}(?:{_WEEKDAY}{_BLANKS})?(?:{_LINK}\s*+)?$", re.I)
 _ZONE_BEHIND = re.compile(rf"\s?\(?{ZONE}", re.I)
 _MONTH = rf"(?P<m>{'|'.join(sorted(_MONTH_OF, key=len, reverse=True))})(?![^\W\d_])\.?"
@@ -73,6 +76,7 @@ _CLOCK_LEFT = re.compile(
 _CLOCK_FAR = re.compile(
     rf"\d:\d\d?(?:\s?[ap]\.?m\.?)?(?:\s[A-Z]{{2,4}})?{_BLANKS}(?:{_WEEKDAY}{_BLANKS})?$", re.I
 )
+_ANY_DIGIT = re.compile(r"\d")
 _NUMBER_FAR = re.compile(r"\d[日号]?[\s,.(（-]{0,3}$")
 _NUMBER_LEFT = re.compile(rf"[\s,.(（-]{{0,3}}(?:{_MONTH}|[{NUMERALS}]{{0,3}}\d)", re.I)
 
@@ -115,7 +119,7 @@ def read_date(text: str, now: datetime) -> datetime | None:
 
 
 def _read(text: str, now: datetime) -> datetime | None:
-    if text[4:5] == "-" and text.isascii():
+    if (text[4:5] == "-" or text[8:9] == "T") and text.isascii():
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
@@ -129,7 +133,7 @@ def _read(text: str, now: datetime) -> datetime | None:
             return _day(match.groupdict(), match, now)
         if not text.isascii():
             text = normalize("NFKC", text).translate(_SIMPLE)
-        for pattern, reader in _READERS:
+        for pattern, reader in _readers(_signs(text)):
             if match := pattern.search(text):
                 return reader(_parts(match), match, now)
     except (ValueError, OverflowError):  # 2013-02-30, 25:61
@@ -137,22 +141,40 @@ def _read(text: str, now: datetime) -> datetime | None:
     return None
 
 
+def _signs(text: str) -> frozenset[str]:
+    """Return the signs of forms that a text has: without them most patterns need not be tried."""
+    lower = text.lower()
+    signs = _SIGNS.intersection(lower)
+    if lower == text.upper():
+        return signs
+    return signs.union([_LETTERS, *(word for word in _WORDS if word in lower)])
+
+
 def _parts(match: re.Match[str]) -> dict[str, str | None]:
-    """Return the groups of a date, with those of a clock in front of it if none stands behind.
+    """Return the groups of a date, with those of the clock behind it, or of one in front of it if there is none.
 
     Raises:
         ValueError: a clock behind the date can't be read.
     """
     found = match.groupdict()
+    if "hour" in found:
+        return found
+    behind = _TAIL.match(match.string, match.end())
+    end = match.end()
+    if behind is not None:
+        found |= behind.groupdict()
+        end = behind.end()
     if found["hour"] is not None:
         return found
-    if _CLOCK_LEFT.match(match.string, match.end()):
+    if _CLOCK_LEFT.match(match.string, end):
         raise ValueError
-    if match.start() and (before := _BEFORE.search(match.string, 0, match.start())):
+    if not _ANY_DIGIT.search(match.string, 0, match.start()):
+        return found
+    if before := _BEFORE.search(match.string, 0, match.start()):
         found |= before.groupdict()
         if not found["zone"] and (zone := _ZONE_BEHIND.match(match.string, match.end())):
             found["zone"] = zone["zone"]
-    elif match.start() and _CLOCK_FAR.search(match.string, 0, match.start()):
+    elif _CLOCK_FAR.search(match.string, 0, match.start()):
         raise ValueError
     return found
 
@@ -182,6 +204,8 @@ def _taiwan_day(found: _Parts, match: re.Match[str], now: datetime) -> datetime 
 
 
 def _year(text: str, now: datetime) -> int:
+    if text.isdecimal():
+        return int(text) if len(text) > 2 else 2000 + int(text)
     if text[0] in "今去前":
         return now.year - "今去前".index(text[0])
     if text[0] in _HAN_DIGITS:
@@ -190,7 +214,7 @@ def _year(text: str, now: datetime) -> int:
 
 
 def _month(text: str) -> int:
-    return _MONTH_OF.get(text.lower()) or int(_number(text))
+    return int(text) if text.isdecimal() else _MONTH_OF.get(text.lower()) or int(_number(text))
 
 
 def _number(text: str) -> float:
@@ -199,6 +223,8 @@ def _number(text: str) -> float:
     Raises:
         ValueError: it is no number: 十3, 两三.
     """
+    if text.isdecimal():
+        return int(text)
     text = text.lower()
     if text in _NUMBERS:
         return _NUMBERS[text]
@@ -261,7 +287,9 @@ def _ago(found: _Parts, match: re.Match[str], now: datetime) -> datetime | None:
             months += 12 * amount
         else:
             seconds += amount * _SECONDS[unit[0]]
-    moment = _months_back(now, months) - timedelta(seconds=seconds)
+    if months:
+        now = _months_back(now, months)
+    moment = now - timedelta(seconds=seconds)
     return moment if found["hour"] is None else set_clock(moment, found)
 
 
@@ -284,16 +312,23 @@ def _now(found: _Parts, _match: re.Match[str], now: datetime) -> datetime:
 
 # A form is a date everywhere, only with a clock, or only if a date is expected.
 _ALWAYS, _CLOCKED, _EXPECTED = 2, 1, 0
+# The sign of a form with a name: any letter that has a capital one.
+_LETTERS = "A"
+
+
+_Reader = Callable[[_Parts, re.Match[str], datetime], datetime | None]
 
 
 class _Form(NamedTuple):
     found: int
+    signs: str  # a text without all of these is not searched for it; every text is if there are none
     first: str  # characters that it can begin with, for `DATE`
-    reader: Callable[[_Parts, re.Match[str], datetime], datetime | None]
+    reader: _Reader
     pattern: str  # of the day; a clock may follow
 
 
 _ALONE = rf"(?<!\d[-/.~]){UNTOUCHED}"
+_DIGITS_ALONE = rf"(?=\d){_ALONE}"  # most places fail at once
 _DIGIT = r"\d"
 _LETTER = "".join(sorted({name[0] for name in _MONTH_OF} | set("mtwfs")))
 _HAN = rf"[{NUMERALS}]"
@@ -322,47 +357,59 @@ _SPOKEN = (
 # The least ambiguous first.
 # fmt: off
 _FORMS = (
-    _Form(_ALWAYS, _DIGIT, _day, rf"{_ALONE}(?P<y>(?:19|2\d)\d\d)(?:\s?[-/.年]\s?|\s(?=\d{{1,2}}\s?[-/月]))"
+    _Form(_ALWAYS, "- / . 月", _DIGIT, _day,
+          rf"{_DIGITS_ALONE}(?P<y>(?:19|2\d)\d\d)(?:\s?[-/.年]\s?|\s(?=\d{{1,2}}\s?[-/月]))"
           r"(?P<m>\d{1,2})\s?[-/.月]\s?(?P<d>\d{1,2})(?!\d)\s?[日号號]?"),
-    _Form(_ALWAYS, rf"\d{NUMERALS}", _day, rf"{_ALONE}(?P<y>(?:19|2\d)\d\d|[〇零一二三四五六七八九]{{4}})\s?年"
+    _Form(_ALWAYS, "月", rf"\d{NUMERALS}", _day, rf"{_ALONE}(?P<y>(?:19|2\d)\d\d|[〇零一二三四五六七八九]{{4}})\s?年"
           rf"\s?(?P<m>{_DAY_NUMBER})\s?月\s?(?P<d>{_DAY_NUMBER})\s?[日号號]"),
-    _Form(_ALWAYS, _DIGIT, _day, rf"{_ALONE}(?P<y>(?:19|2\d)\d\d),?[\s./-]{_MONTH}"
+    _Form(_ALWAYS, "月 A", _DIGIT, _day, rf"{_DIGITS_ALONE}(?P<y>(?:19|2\d)\d\d),?[\s./-]{_MONTH}"
           rf"[\s./-]?(?P<d>\d{{1,2}})(?![\d:]){_ORDINAL},?"),
-    _Form(_ALWAYS, r"\d民", _taiwan_day, rf"(?:民[国國]\s?)?{_ALONE}(?P<roc>1[01]\d)\s?年\s?(?P<m>\d{{1,2}})\s?月\s?"
+    _Form(_ALWAYS, "年", r"\d民", _taiwan_day,
+          rf"(?:民[国國]\s?)?{_DIGITS_ALONE}(?P<roc>1[01]\d)\s?年\s?(?P<m>\d{{1,2}})\s?月\s?"
           r"(?P<d>\d{1,2})(?!\d)\s?[日号號]?"),
-    _Form(_EXPECTED, _DIGIT, _taiwan_day, rf"{_ALONE}(?P<roc>1[01]\d)/(?P<m>\d{{1,2}})/(?P<d>\d{{1,2}})(?![\d/])"),
-    _Form(_ALWAYS, _EITHER, _ago, rf"{_ALONE}(?<!\d,)(?<![月年])(?P<ago>{_AGO}(?:\s*+[零又]?\s*+{_AGO}){{0,3}})"
+    _Form(_EXPECTED, "/", _DIGIT, _taiwan_day,
+          rf"{_DIGITS_ALONE}(?P<roc>1[01]\d)/(?P<m>\d{{1,2}})/(?P<d>\d{{1,2}})(?![\d/])"),
+    _Form(_ALWAYS, "前", _EITHER, _ago,
+          rf"{_ALONE}(?<!\d,)(?<![月年])(?P<ago>{_AGO}(?:\s*+[零又]?\s*+{_AGO}){{0,3}})"
           rf"\s*+[之以]?前{_SPOKEN}"),
-    _Form(_ALWAYS, _EITHER, _now, rf"(?:[刚剛][刚剛才]|just now|(?:moments?|few seconds) ago){_SPOKEN}"),
-    _Form(_ALWAYS, _EITHER, _ago, rf"(?<![^\W_])(?<!ty[\s-])(?<!and\s)(?<!hundred\s)(?<!\d[.,~-])(?P<ago>{_AGO_EN}"
+    _Form(_ALWAYS, "刚 now ago", _EITHER, _now,
+          rf"(?:[刚剛][刚剛才]|just now|(?:moments?|few seconds) ago){_SPOKEN}"),
+    _Form(_ALWAYS, "ago", _EITHER, _ago,
+          rf"(?<![^\W_])(?<!ty[\s-])(?<!and\s)(?<!hundred\s)(?<!\d[.,~-])(?P<ago>{_AGO_EN}"
           rf"(?:,?\s?(?:and\s)?{_AGO_EN}){{0,3}})\sago\b{_SPOKEN}"),
-    _Form(_EXPECTED, _DIGIT, _ago, rf"^(?P<ago>{SHORT_AGO})$"),
-    _Form(_ALWAYS, _DIGIT, _day, rf"{_ALONE}(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s/.-](?:of\s|de\s)?{_MONTH}"
+    _Form(_EXPECTED, "A", _DIGIT, _ago, rf"^(?P<ago>{SHORT_AGO})$"),
+    _Form(_ALWAYS, "月 A", _DIGIT, _day,
+          rf"{_DIGITS_ALONE}(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s/.-](?:of\s|de\s)?{_MONTH}"
           rf"(?P<y>,?(?:[\s/.-](?:de\s)?)\d{{4}}(?!\d)|-\d\d(?![\d:])|\s?['’]\d\d|,?\s\d\d(?=$|,|\s\d\d?:\d\d))"),
-    _Form(_ALWAYS, _LETTER + NUMERALS, _day, rf"(?<![^\W_]){_NO_YEAR}(?=[^\W\d_]{{2,10}}\.?[\s-]\s?\d)"
+    _Form(_ALWAYS, "月 A", _LETTER + NUMERALS, _day, rf"(?<![^\W_]){_NO_YEAR}(?=[^\W\d_]{{2,10}}\.?[\s-]\s?\d)"
           rf"(?!(?-i:may)\s\d+\s[a-z]){_MONTH}[\s-]\s?"
           rf"(?P<d>\d{{1,2}})(?!\d|:){_ORDINAL}(?P<y>(?:,\s?|\s|-)\d{{4}}(?!\d)|,?\s?['’]\d\d)?,?"),
-    _Form(_ALWAYS, _DIGIT, _day, rf"{_ALONE}(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s-](?:of\s|de\s)?"
+    _Form(_ALWAYS, "月 A", _DIGIT, _day,
+          rf"{_DIGITS_ALONE}(?<![\d:])(?P<d>\d{{1,2}}){_ORDINAL}\.?[\s-](?:of\s|de\s)?"
           rf"(?!(?-i:may)\s[a-z]){_MONTH}"),
-    _Form(_CLOCKED, _EITHER, _day_word, r"(?P<word>今[天日]|今[早晚](?=\s?\d)|(?<![a-z])today(?![a-z]))"),
-    _Form(_ALWAYS, _EITHER, _day_word, rf"(?P<word>大前天|昨[天日]|前[天日]|昨[早晚]|"
+    _Form(_CLOCKED, "今 day", _EITHER, _day_word, r"(?P<word>今[天日]|今[早晚](?=\s?\d)|(?<![a-z])today(?![a-z]))"),
+    _Form(_ALWAYS, "昨 前 day", _EITHER, _day_word, rf"(?P<word>大前天|昨[天日]|前[天日]|昨[早晚]|"
           rf"(?<![a-z])yesterday(?![a-z])){_SPOKEN}"),
-    _Form(_EXPECTED, _DIGIT, _epoch, r"^(?P<epoch>\d{10}(?:\d{3})?)$"),
-    _Form(_ALWAYS, _DIGIT, _day, rf"{_ALONE}(?<![\d-])(?P<m>\d{{1,2}})[/-](?P<d>\d{{1,2}})[/-](?P<y>\d{{4}})(?!\d)"),
-    _Form(_ALWAYS, _DIGIT, _day, rf"{_ALONE}(?<![\d./])(?P<m>0?[1-9]|1[0-2])[/.](?P<d>1[3-9]|2\d|3[01])[/.]"
+    _Form(_EXPECTED, "", _DIGIT, _epoch, r"^(?P<epoch>\d{10}(?:\d{3})?)$"),
+    _Form(_ALWAYS, "- /", _DIGIT, _day,
+          rf"{_DIGITS_ALONE}(?<![\d-])(?P<m>\d{{1,2}})[/-](?P<d>\d{{1,2}})[/-](?P<y>\d{{4}})(?!\d)"),
+    _Form(_ALWAYS, "/ .", _DIGIT, _day,
+          rf"{_DIGITS_ALONE}(?<![\d./])(?P<m>0?[1-9]|1[0-2])[/.](?P<d>1[3-9]|2\d|3[01])[/.]"
           r"(?P<y>\d\d)(?![\d./])"),
-    _Form(_ALWAYS, _DIGIT, _day, rf"{_ALONE}(?<![\d.])(?P<d>\d{{1,2}})\.\s?(?P<m>\d{{1,2}})\.\s?(?P<y>\d{{4}})(?!\d)"),
-    _Form(_CLOCKED, _DIGIT, _day, rf"{_ALONE}(?<![\d./-])(?P<y>\d\d)[-/年](?P<m>\d{{1,2}})[-/月]"
+    _Form(_ALWAYS, ".", _DIGIT, _day,
+          rf"{_DIGITS_ALONE}(?<![\d.])(?P<d>\d{{1,2}})\.\s?(?P<m>\d{{1,2}})\.\s?(?P<y>\d{{4}})(?!\d)"),
+    _Form(_CLOCKED, "- / 年", _DIGIT, _day, rf"{_DIGITS_ALONE}(?<![\d./-])(?P<y>\d\d)[-/年](?P<m>\d{{1,2}})[-/月]"
           r"(?P<d>\d{1,2})(?![\d/-])日?"),
-    _Form(_ALWAYS, _EITHER, _day, rf"(?P<y>今年|去年|前年)?\s?{_ALONE}(?<![\d{NUMERALS}]年)"
+    _Form(_ALWAYS, "月", _EITHER, _day, rf"(?P<y>今年|去年|前年)?\s?{_ALONE}(?<![\d{NUMERALS}]年)"
           rf"(?P<m>{_DAY_NUMBER})\s?月\s?(?P<d>{_DAY_NUMBER})"
           rf"\s?[日号號]{_YEAR_BEHIND}"),
-    _Form(_ALWAYS, _DIGIT, _day, rf"{_ALONE}(?P<m>\d{{1,2}})\s?月\s(?P<d>\d{{1,2}}),\s?(?P<year>(?:19|2\d)\d\d)(?!\d)"),
-    _Form(_CLOCKED, _EITHER, _day, rf"(?P<y>今年|去年|前年)?\s?{_ALONE}{_NO_YEAR}(?<![\d{NUMERALS}]年)"
+    _Form(_ALWAYS, "月", _DIGIT, _day,
+          rf"{_DIGITS_ALONE}(?P<m>\d{{1,2}})\s?月\s(?P<d>\d{{1,2}}),\s?(?P<year>(?:19|2\d)\d\d)(?!\d)"),
+    _Form(_CLOCKED, "- / 月", _EITHER, _day, rf"(?P<y>今年|去年|前年)?\s?{_ALONE}{_NO_YEAR}(?<![\d{NUMERALS}]年)"
           rf"(?P<m>\d{{1,2}})\s?[-/月]\s?(?P<d>\d{{1,2}})"
           r"(?!\d)\s?[日号號]?"),
-    _Form(_EXPECTED, _EITHER, _weekday, r"(?P<last>上)?个?(?:星期|周|礼拜)(?P<weekday>[一二三四五六日天])"),
-    _Form(_CLOCKED, _LETTER, _weekday, r"(?<![a-z])(?P<weekday>mon|tue|wed|thu|fri|sat|sun)"
+    _Form(_EXPECTED, "周 星 礼", _EITHER, _weekday, r"(?P<last>上)?个?(?:星期|周|礼拜)(?P<weekday>[一二三四五六日天])"),
+    _Form(_CLOCKED, "A", _LETTER, _weekday, r"(?<![a-z])(?P<weekday>mon|tue|wed|thu|fri|sat|sun)"
           r"(?:s|rs?|(?:s|rs|nes|ur)?day)?(?![a-z])"),
 )
 # fmt: on
@@ -381,10 +428,24 @@ def _repeatable(pattern: str) -> str:
 
 
 _READERS = [
-    (re.compile(f"{_repeatable(form.pattern)}(?:{_BEHIND})?{_LATE_YEAR}", re.I), form.reader)
+    (
+        frozenset(form.signs.split()),
+        re.compile(_repeatable(form.pattern), re.I),
+        form.reader,
+    )
     for form in _FORMS
 ]
-_READERS.append((re.compile(f"^{CLOCK}$", re.I), _time))
+_READERS.append((frozenset(), re.compile(f"^{CLOCK}$", re.I), _time))
+_SIGNS = frozenset(chain.from_iterable(form.signs.split() for form in _FORMS))
+_WORDS = tuple(sign for sign in _SIGNS if len(sign) > 1)
+
+
+@lru_cache(maxsize=1024)
+def _readers(signs: frozenset[str]) -> list[tuple[re.Pattern[str], _Reader]]:
+    """Return the pattern and the reader of each form that a text with these signs can have."""
+    return [(pattern, reader) for needed, pattern, reader in _READERS if not needed or needed & signs]
+
+
 _COUNT_FAR = re.compile(
     rf"[\d{NUMERALS}]\s?(?:个?{_drop_names(_UNIT)}|{_drop_names(_UNIT_EN)})[\s,零又]{{0,3}}(?:and\s)?$", re.I
 )
