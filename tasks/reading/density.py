@@ -123,7 +123,9 @@ class _Density:
         if _chars(sentences) < (1 - _MOST_NOISE) * _chars(every):
             noise = noise if described else self._are_called(is_caption)
             sentences = [one for one in every if not noise[one.element]]
-            sentences = [*sentences, *(one for one in described if not one.sentence)] or every
+            sentences = [*sentences, *(one for one in described if not one.sentence)]
+        if not sentences:
+            noise, sentences = [False] * len(noise), every
         best = self._text_element(sentences)
         if _chars(self._inner(best, sentences)) < _PART * _chars(sentences):
             around = next((one for one, _ in self._around_most(sentences)), best)
