@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.reading.copies.authors import identity, is_nobody
 from tasks.reading.copies.copy_key import LEAST, copy_key, is_long, length
@@ -56,6 +58,11 @@ def test_a_name_that_somebody_chose_identifies_an_author_of_one_site(name: str) 
 def test_what_repeats_itself_or_is_no_text_adds_no_length(text: str, expected: int) -> None:
     assert length(text) == expected
     assert is_long(text) == (expected >= LEAST)
+
+
+@given(st.text("好评物流很快下次还会再来一定支持abcdefghijklmn0123456789", max_size=70))
+def test_a_text_of_letters_is_long_by_its_length_alone(text):
+    assert is_long(text) == (length(text) >= LEAST)
 
 
 RULE = [

@@ -30,8 +30,11 @@ def is_long(text: str) -> bool:
     """Return True if a text is too long for two authors to write it by chance."""
     if len(text) < LEAST:
         return False
-    if "//" not in text and _count(plain(text[:_ENOUGH])) >= LEAST:
-        return True
+    if "//" not in text:
+        letters = plain(text[:_ENOUGH])
+        # All but two different letters begin a 3-gram each, and are counted in half the time.
+        if len(set(letters)) >= LEAST or _count(letters) >= LEAST:
+            return True
     return length(text) >= LEAST
 
 
