@@ -11,9 +11,9 @@ from calendar import monthrange
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 from unicodedata import normalize
 
 from splitter.spans import CHINA
@@ -180,6 +180,7 @@ def _parts(match: re.Match[str]) -> dict[str, str | None]:
 
 
 _Parts = Mapping[str, str | None]
+_Reader = Callable[[_Parts, re.Match[str], datetime], datetime | None]
 
 
 def _day(found: _Parts, match: re.Match[str], now: datetime) -> datetime | None:
@@ -316,9 +317,6 @@ _ALWAYS, _CLOCKED, _EXPECTED = 2, 1, 0
 _LETTERS = "A"
 
 
-_Reader = Callable[[_Parts, re.Match[str], datetime], datetime | None]
-
-
 class _Form(NamedTuple):
     found: int
     signs: str  # a text without all of these is not searched for it; every text is if there are none
@@ -427,15 +425,8 @@ def _repeatable(pattern: str) -> str:
     return head + mark + _drop_names(tail) if mark else pattern
 
 
-_READERS = [
-    (
-        frozenset(form.signs.split()),
-        re.compile(_repeatable(form.pattern), re.I),
-        form.reader,
-    )
-    for form in _FORMS
-]
-_READERS.append((frozenset(), re.compile(f"^{CLOCK}$", re.I), _time))
+_READERS = [(frozenset(form.signs.split()), _repeatable(form.pattern), form.reader) for form in _FORMS]
+_READERS.append((frozenset(), f"^{CLOCK}$", _time))
 _SIGNS = frozenset(chain.from_iterable(form.signs.split() for form in _FORMS))
 _WORDS = tuple(sign for sign in _SIGNS if len(sign) > 1)
 
@@ -443,7 +434,15 @@ _WORDS = tuple(sign for sign in _SIGNS if len(sign) > 1)
 @lru_cache(maxsize=1024)
 def _readers(signs: frozenset[str]) -> list[tuple[re.Pattern[str], _Reader]]:
     """Return the pattern and the reader of each form that a text with these signs can have."""
-    return [(pattern, reader) for needed, pattern, reader in _READERS if not needed or needed & signs]
+    return [
+        (_compile(pattern), reader) for needed, pattern, reader in _READERS if not needed or needed & signs
+    ]
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Compile the pattern of a form when a text first needs it: all of them take 0.2 s."""
+    return re.compile(pattern, re.I)
 
 
 _COUNT_FAR = re.compile(
@@ -453,7 +452,17 @@ _AGO_PARTS = re.compile(_AGO, re.I)
 _AGO_PARTS_EN = re.compile(_AGO_EN, re.I)
 
 
-def _finder() -> re.Pattern[str]:
+class _Finder:
+    """A pattern that is compiled when it is first used: it takes 0.1 s, and pages with rules do not need it."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(_compile_finder(), name)
+        setattr(self, name, found)
+        return found
+
+
+@cache
+def _compile_finder() -> re.Pattern[str]:
     by_first: dict[str, list[str]] = defaultdict(list)
     for form in _FORMS:
         if form.found:
@@ -464,5 +473,5 @@ def _finder() -> re.Pattern[str]:
     return re.compile(begins + _drop_names(f"(?:{found})"), re.I)
 
 
-DATE = _finder()
+DATE = cast(re.Pattern[str], _Finder())
 """A pattern of dates that say a day by themselves."""
