@@ -1,15 +1,27 @@
-"""The schema of a database: its revision, and the upgrade to this version's revision by Alembic's migrations."""
+"""The schema of a database: its revision, and the upgrade to this version's revision.
+
+An empty database gets the declared tables. One of an older version is upgraded by Alembic's migrations, which are slow
+to import. A test compares the two schemas.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import inspect
+from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, String, Table, inspect
 
 from tasks.domain.errors import WrongRevision
 from tasks.store.sql.database import Store, lift_limits
+from tasks.store.sql.tables import metadata
 from tasks.store.sql.transaction import Transaction
 
+_VERSION = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+"""Alembic's own table, as Alembic makes it."""
 _LOCK = 7_203_118  # any number, the same in every process
 
 
@@ -77,8 +89,17 @@ def upgrade(store: Store, scripts: Path) -> None:
     with store.begin() as conn, lift_limits(conn):
         if not store.is_sqlite:
             conn.run("SELECT pg_advisory_xact_lock(:lock)", lock=_LOCK)
-        if upgradable_revision(conn, scripts) != newest(scripts):
+        found = upgradable_revision(conn, scripts)
+        if found is None:
+            _create_tables(conn, newest(scripts))
+        elif found != newest(scripts):
             _run_migrations(conn, scripts)
+
+
+def _create_tables(tx: Transaction, revision: str) -> None:
+    metadata.create_all(tx.engine_connection)
+    _VERSION.create(tx.engine_connection)
+    tx.run("INSERT INTO alembic_version (version_num) VALUES (:revision)", revision=revision)
 
 
 def _run_migrations(tx: Transaction, scripts: Path) -> None:
