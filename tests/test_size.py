@@ -79,7 +79,10 @@ PACKAGES = {
     "app/run": (2_823, ""),
     "app/sending": (442, ""),
     "app/sites": (930, ""),
-    "app/views": (234, ""),
+    "app/views": (
+        234,
+        "Has the one table of what is said of the system, which status, run, pages and API each had.",
+    ),
     "app/web": (2_323, ""),
     "splitter": (2_222, "Guesses categories from whole names, and keeps names whole."),
     "tasks": (0, ""),

@@ -16,9 +16,8 @@ from rich.text import Text
 
 from app.cli.output import messages
 from app.cli.tables import COLORS, queue_line
-from app.views.durations import seconds
 from app.views.host_waits import wait_text
-from app.views.loop_state import Ending, LoopState, read_state
+from app.views.loop_state import LoopState, read_state
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State, count_open
 from tasks.fetching.hosts import HostCatalog
@@ -58,64 +57,19 @@ class Speed:
     """How fast the run goes, over the last seconds.
 
     Attributes:
-        left: the time left, or why it isn't known.
     """
 
     pages_per_s: float
     reviews_per_s: float
-    left: str
 
 
 def speed(first: Snapshot, last: Snapshot) -> Speed:
-    """The speed between two snapshots, and the time left in words."""
+    """The speed between two snapshots."""
     passed_s = max(0.001, last.at_s - first.at_s)
     return Speed(
         (last.added.pages - first.added.pages) / passed_s,
         (last.added.reviews - first.added.reviews) / passed_s,
-        _left(last),
     )
-
-
-def _left(now: Snapshot) -> str:
-    state, known = now.state, now.state.left
-    match known.ending:
-        case Ending.NO_WORK:
-            return "making tasks"
-        case Ending.NOTHING_LEFT:
-            if not now.added.pages:
-                return f"nothing to do: all {sum(state.queues.values()):,} subtasks are settled"
-            return "nothing left"
-        case Ending.HOSTS:
-            return f"{state.open:,} wait for hosts, {_next(known.seconds)}"
-        case Ending.UNKNOWN:
-            if held := _held(state):
-                return held
-            if known.silent:
-                return f"time left not known: {_silent(known.silent)}"
-            return "time left not known: no page was stored in the last 5 minutes"
-    about = f"about {seconds(max(1.0, round(known.seconds)))} left"
-    if known.next_s is not None:
-        return f"{about}: {state.open:,} wait for hosts, {_next(known.next_s)}"
-    if held := _held(state):
-        return f"{about}: {held}"
-    return f"{about} for the others: {_silent(known.silent)}" if known.silent else about
-
-
-def _silent(subtasks: int) -> str:
-    return f"{subtasks:,} wait for hosts that don't answer"
-
-
-def _next(in_s: float) -> str:
-    return f"the next is asked {f'in {seconds(round(in_s))}' if in_s >= 1.0 else 'now'}"
-
-
-def _held(state: LoopState) -> str | None:
-    """Return when work goes on if all that is left is held back; otherwise `None`."""
-    load = state.load
-    if load.next_at is None or state.open != load.delayed:
-        return None
-    next_in_s = max(0.0, (load.next_at - state.now).total_seconds())
-    return f"{load.delayed} held back, the next one goes in {seconds(next_in_s)}"
 
 
 class Progress:
@@ -202,7 +156,7 @@ class Progress:
             messages.print(
                 f"{now.at_s:5.0f} s | {queue_line(now.state.queues, all_of_them=False).plain or 'no subtasks yet'} | "
                 f"{now.added.pages:,} pages, {now.added.reviews:,} reviews | "
-                f"{fast.pages_per_s:.1f} pages/s | {fast.left}"
+                f"{fast.pages_per_s:.1f} pages/s | {now.state.said}"
             )
             for line in wait_lines(now.state, self._catalog):
                 messages.print(f"        | {line}")
@@ -213,7 +167,7 @@ def _picture(now: Snapshot, fast: Speed, catalog: Catalog) -> Group:
         (f"{now.at_s:.0f} s  ", "bold"),
         f"{now.added.pages:,} pages ({fast.pages_per_s:.1f}/s)  ",
         f"{now.added.reviews:,} reviews ({fast.reviews_per_s:.1f}/s)  ",
-        (fast.left, "dim"),
+        (str(now.state.said), "dim"),
     )
     waits = [
         Text(text, style="yellow", no_wrap=True, overflow="ellipsis")

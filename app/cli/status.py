@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from app.cli.nodes import node_document, node_notes, node_table
-from app.cli.options import db_option, json_option, settings_of, store_there
+from app.cli.options import DatabaseUnusable, db_option, json_option, left_by_up, settings_of, store_there
 from app.cli.output import ago, labelled, print_json, printed, table
 from app.cli.tables import counted, coverage_text, queue_line
+from app.run.open_store import is_busy
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
-from app.views.loop_state import Ending, TimeLeft, read_state
+from app.views.loop_state import Said, Situation, read_state
+from tasks.domain.errors import StoreUnavailable, WrongRevision
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.content import links
 from tasks.store.queries import products as product_queries
@@ -23,6 +28,9 @@ from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.queues import WaitingSummary
 from tasks.store.queue import nodes
 from tasks.store.verify.verify import verify as check_invariants
+
+if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
 
 
 @click.command()
@@ -39,7 +47,7 @@ def status(db: str | None, as_json: bool) -> None:
     settings = settings_of(db)
     catalog = settings.catalog()
     rule = settings.buffer()
-    with store_there(settings) as store, store.read() as tx:
+    with _telling_of_its_absence(settings, as_json), store_there(settings) as store, store.read() as tx:
         state = read_state(tx, HostCatalog(catalog).of_site, timedelta(seconds=rule.silent_after_s))
         totals = queue_queries.get_totals(tx)
         refused = links.refusals_by_reason(tx)
@@ -53,7 +61,7 @@ def status(db: str | None, as_json: bool) -> None:
         print_json(
             {
                 "queues": state.queues,
-                "time_left": asdict(state.left),
+                **said_document(state.said),
                 "waits_for_hosts": wait_documents(waits, catalog),
                 "sites_not_asked": state.unplanned,
                 "held_back": load.delayed,
@@ -70,9 +78,9 @@ def status(db: str | None, as_json: bool) -> None:
         )
         return
     out = printed()
+    labelled(out, "State", said_text(state.said))
     labelled(out, "Queues", queue_line(state.queues))
     labelled(out, "Waiting", _waiting(load, now))
-    labelled(out, "Time left", _left(state.left))
     for one in waits:
         labelled(out, "", wait_text(one, catalog, now))
     for text in unplanned_texts(state.unplanned):
@@ -100,24 +108,44 @@ def status(db: str | None, as_json: bool) -> None:
         out.print(node_table(state.nodes, now, rule))
         for note in node_notes(state.nodes, unrendered):
             out.print(note, style="yellow")
+
+
+@contextmanager
+def _telling_of_its_absence(settings: Settings, as_json: bool) -> Iterator[None]:
+    """Say that the database does not answer, or that `up` is about to make its tables, and end with status 1."""
+    try:
+        yield
+    except WrongRevision:
+        folder = left_by_up(settings)
+        if folder is None or not is_busy(folder):
+            raise
+        situation = Situation.STARTING
+    except (DatabaseUnusable, StoreUnavailable) as error:
+        if not isinstance(error, StoreUnavailable) and not isinstance(error.__cause__, StoreUnavailable):
+            raise
+        situation = Situation.DATABASE_AWAY
     else:
-        out.print("No node has run yet: reviewloop run --until-done", style="dim")
+        return
+    if as_json:
+        print_json(said_document(Said(situation)))
+    else:
+        labelled(printed(), "State", said_text(Said(situation)))
+    sys.exit(1)
 
 
-def _left(known: TimeLeft) -> str:
-    about = f"about {seconds(max(1.0, round(known.seconds)))}"
-    silent = f"{known.silent:,} subtasks wait for hosts that don't answer"
-    match known.ending:
-        case Ending.NO_WORK:
-            return "no task is made yet"
-        case Ending.NOTHING_LEFT:
-            return "nothing is left to do"
-        case Ending.HOSTS:
-            return f"all that is left waits for hosts, the next is asked in {seconds(round(known.seconds))}"
-        case Ending.DONE_IN:
-            return f"{about} for the others: {silent}" if known.silent else about
-        case Ending.UNKNOWN:
-            return f"not known: {silent if known.silent else 'no page was stored in the last 5 minutes'}"
+def said_text(said: Said) -> str:
+    """What is said of the system, with the command that comes next."""
+    return f"{said} Next: {said.situation.command}"
+
+
+def said_document(said: Said) -> dict[str, Any]:
+    """The same as `--json` prints it."""
+    return {
+        "state": said.situation,
+        "said": str(said),
+        "next_command": said.situation.command,
+        "left_s": said.left_s,
+    }
 
 
 def _waiting(load: WaitingSummary, now: datetime) -> str:

@@ -205,6 +205,15 @@ def hold_folder(folder: Path) -> AbstractContextManager[None]:
     )
 
 
+def is_busy(folder: Path) -> bool:
+    """Return True if a cluster or a command works in a folder."""
+    try:
+        refuse_busy(folder)
+    except InputError:
+        return True
+    return False
+
+
 def refuse_busy(folder: Path) -> None:
     """Refuse a folder that a cluster works in, and make nothing. Raises InputError as `hold`."""
     if (folder / "lock").exists():

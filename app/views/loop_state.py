@@ -1,13 +1,17 @@
-"""The state of the loop at a moment, with the time left by the rate of the last minutes."""
+"""The state of the loop at a moment: what runs, what is left, and what a person does next.
+
+`status`, `run`, `up`, the overview and the API say this and nothing else. docs/states.md has the table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from tasks.domain.states import count_open
+from app.views.durations import seconds
+from tasks.domain.states import State, count_open
 from tasks.store.queries.queues import (
     HostQueue,
     WaitingSummary,
@@ -16,40 +20,82 @@ from tasks.store.queries.queues import (
     get_waiting_summary,
     list_host_waits,
 )
-from tasks.store.queue import nodes, snapshot, tasks, transitions
+from tasks.store.queue import nodes, snapshot, tasks, transitions, upkeep
 from tasks.store.queue.nodes import NodeRow
 from tasks.store.queue.tasks import UnplannedSite
 from tasks.store.sql.transaction import Transaction
 
 _WINDOW_S = 300.0
+_SCHEDULER_SILENT_AFTER = timedelta(seconds=30)
 
 
-class Ending(StrEnum):
-    """Kinds of knowledge about the end of a crawl."""
+class Situation(StrEnum):
+    """Situations of the system, each with what is said of it and the command that comes next.
 
-    NO_WORK = "no work"
-    NOTHING_LEFT = "nothing left"
-    HOSTS = "hosts"
-    DONE_IN = "done in"
-    UNKNOWN = "unknown"
+    The names in braces are parameters of `Said`; those that end in `_s` are lengths of time.
+    """
+
+    sentence: str
+    command: str
+
+    def __new__(cls, value: str, sentence: str, command: str) -> Situation:
+        """Make a member."""
+        situation = str.__new__(cls, value)
+        situation._value_ = value
+        situation.sentence = sentence
+        situation.command = command
+        return situation
+
+    EMPTY = "empty", "Nothing is planned.", "reviewloop product add NAME"
+    PLANNED = "planned", "Planned, and nothing runs.", "reviewloop run --until-done"
+    UNASKED = "unasked", "None of the {sites} sites of the products can be asked.", "reviewloop sites check"
+    STARTING = "starting", "Starting: the first subtask has not begun.", "reviewloop status"
+    RUNNING = "running", "Running: about {left_s} left.", "reviewloop web"
+    UNTIMED = (
+        "untimed",
+        "Running: no page was stored in the last 5 minutes, so the time left is not known.",
+        "reviewloop nodes list",
+    )
+    RESTING = (
+        "resting",
+        "All that is left waits; the next request may be sent in {next_s}.",
+        "reviewloop status",
+    )
+    UNSCHEDULED = (
+        "unscheduled",
+        "Nodes run, and no scheduler has looked for {silent_s}: its database or Redis may be away.",
+        "reviewloop doctor",
+    )
+    DATABASE_AWAY = "database_away", "The database does not answer.", "reviewloop doctor"
+    PEOPLE = "people", "Only people can go on: {manual} subtasks wait for them.", "reviewloop failed list"
+    DONE = "done", "All {settled} subtasks are done.", "reviewloop export reviews -o reviews.xlsx"
+    DONE_BUT_FAILURES = (
+        "done_but_failures",
+        "Done, but {manual} of {settled} subtasks wait for people.",
+        "reviewloop failed list",
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class TimeLeft:
-    """The known facts about the end of a crawl.
+class Said:
+    """A situation with its parameters: counts, and lengths of time in seconds."""
 
-    Attributes:
-        seconds: `HOSTS`: seconds until the next host is asked. `DONE_IN`: seconds until all is done. Otherwise 0.
-        waiting: number of subtasks that wait for a host.
-        silent: number of those whose host doesn't answer. No estimate includes them.
-        next_s: if all subtasks wait, seconds until the first host is asked.
-    """
+    situation: Situation
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
-    ending: Ending
-    seconds: float = 0.0
-    waiting: int = 0
-    silent: int = 0
-    next_s: float | None = None
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until all is done; `None` unless something runs and its rate is known."""
+        return self.parameters.get("left_s")
+
+    def __str__(self) -> str:
+        """Return the English sentence."""
+        return self.situation.sentence.format_map(
+            {
+                name: seconds(max(1.0, round(value))) if name.endswith("_s") else f"{value:,}"
+                for name, value in self.parameters.items()
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +104,7 @@ class LoopState:
 
     Attributes:
         now: by the store's clock.
+        said: what people are told of it.
         queues: number of subtasks by state.
         load: delayed and waiting subtasks.
         waits: hosts that subtasks wait for.
@@ -65,10 +112,10 @@ class LoopState:
     """
 
     now: datetime
+    said: Said
     queues: Mapping[str, int]
     load: WaitingSummary
     waits: Sequence[HostQueue]
-    left: TimeLeft
     unplanned: Sequence[UnplannedSite]
     nodes: Sequence[NodeRow]
 
@@ -82,37 +129,59 @@ def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timede
     """Return the state of the loop now.
 
     Args:
-        silent_after: as of `list_host_waits`.
+        silent_after: a node whose last heartbeat is older does not run.
     """
     queues = transitions.count_queues(tx)
     waits = list_host_waits(tx, hosts_of, silent_after)
+    load = get_waiting_summary(tx)
+    unplanned = tasks.list_late_sites(tx)
+    rows = nodes.list_nodes(tx)
+    runs = any(row.is_alive(tx.now, silent_after) for row in rows)
+    if count_open(queues):
+        said = _describe_work(tx, queues, waits, load, runs=runs)
+    elif not snapshot.all_settled(tx):
+        said = Said(Situation.STARTING if runs else Situation.PLANNED)
+    else:
+        said = _describe_end(queues, len(unplanned))
     return LoopState(
-        now=tx.now,
-        queues=queues,
-        load=get_waiting_summary(tx),
-        waits=waits,
-        left=estimate_time_left(tx, queues, waits),
-        unplanned=tasks.list_late_sites(tx),
-        nodes=nodes.list_nodes(tx),
+        now=tx.now, said=said, queues=queues, load=load, waits=waits, unplanned=unplanned, nodes=rows
     )
 
 
-def estimate_time_left(tx: Transaction, queues: Mapping[str, int], waits: Sequence[HostQueue]) -> TimeLeft:
-    """Estimate the time left as hits left / pages per second of the last 5 minutes, if no work is added."""
-    unsettled, waiting = count_open(queues), sum(one.subtasks for one in waits)
-    if not unsettled:
-        planned = sum(queues.values()) and snapshot.all_settled(tx)
-        return TimeLeft(Ending.NOTHING_LEFT if planned else Ending.NO_WORK)
-    silent = [one for one in waits if one.unreachable]
-    silent_subtasks = sum(one.subtasks for one in silent)
-    next_s = None
-    if waits and unsettled <= waiting:
-        next_s = max(0.0, min((one.until - tx.now).total_seconds() for one in waits))
+def _describe_end(queues: Mapping[str, int], unplanned: int) -> Said:
+    """Describe a loop in which all that was planned is settled."""
+    settled, manual = sum(queues.values()), queues[State.MANUAL]
+    if not settled:
+        return Said(Situation.UNASKED, {"sites": unplanned}) if unplanned else Said(Situation.EMPTY)
+    if manual and manual == settled:
+        return Said(Situation.PEOPLE, {"manual": manual})
+    if manual:
+        return Said(Situation.DONE_BUT_FAILURES, {"manual": manual, "settled": settled})
+    return Said(Situation.DONE, {"settled": settled})
+
+
+def _describe_work(
+    tx: Transaction,
+    queues: Mapping[str, int],
+    waits: Sequence[HostQueue],
+    load: WaitingSummary,
+    *,
+    runs: bool,
+) -> Said:
+    """Describe a loop with open subtasks. The time left is hits left / pages per second of the last 5 minutes."""
+    if not runs:
+        return Said(Situation.PLANNED)
+    looked = upkeep.get_steady_since(tx)
+    if looked is not None and tx.now - looked[1] > _SCHEDULER_SILENT_AFTER:
+        return Said(Situation.UNSCHEDULED, {"silent_s": (tx.now - looked[1]).total_seconds()})
+    unsettled = count_open(queues)
+    next_at = [one.until for one in waits] if unsettled <= sum(one.subtasks for one in waits) else []
+    if load.next_at is not None and load.delayed == unsettled:
+        next_at.append(load.next_at)
+    if next_at:
+        return Said(Situation.RESTING, {"next_s": max(0.0, (min(next_at) - tx.now).total_seconds())})
     pages_per_s = get_pace(tx, _WINDOW_S).pages_per_s
-    if next_s is not None and (silent or not pages_per_s):
-        return TimeLeft(Ending.HOSTS, next_s, waiting, silent_subtasks, next_s)
     if not pages_per_s:
-        return TimeLeft(Ending.UNKNOWN, 0.0, waiting, silent_subtasks)
-    hits = max(0, count_open_hits(tx) - sum(one.left for one in silent))
-    seconds = max(next_s or 0.0, hits / pages_per_s)
-    return TimeLeft(Ending.DONE_IN, seconds, waiting, silent_subtasks, next_s)
+        return Said(Situation.UNTIMED if queues[State.CRAWL] else Situation.STARTING)
+    hits = max(0, count_open_hits(tx) - sum(one.left for one in waits if one.unreachable))
+    return Said(Situation.RUNNING, {"left_s": hits / pages_per_s})

@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from app.run.version import VERSION
+from app.views.loop_state import Situation
 from app.web import metrics
 from app.web.api import acting, reading
 from app.web.base.context import Context, Page
@@ -100,4 +101,4 @@ def _wrong_input(request: Request, error: Exception) -> Response:
 
 def _store_away(request: Request, error: Exception) -> Response:
     _log.warning("the store did not answer: %s", error)
-    return _failure(request, 503, "the store does not answer now: try again in a moment")
+    return _failure(request, 503, Situation.DATABASE_AWAY.sentence)

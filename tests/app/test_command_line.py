@@ -208,3 +208,15 @@ def rests(cause, after_s, subtasks, left=0, host="12315.com"):
     return HostQueue(
         host=host, cause=cause, until=NOW + timedelta(seconds=after_s), subtasks=subtasks, left=left
     )
+
+
+def test_a_database_that_does_not_answer_is_a_state(reviewloop):
+    away = "postgresql+psycopg2://nobody@127.0.0.1:1/none"
+    result = reviewloop("status", "--json", "--db", away)
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {
+        "state": "database_away",
+        "said": "The database does not answer.",
+        "next_command": "reviewloop doctor",
+        "left_s": None,
+    }

@@ -5,14 +5,14 @@ from datetime import timedelta
 import pytest
 from world import SILENT, SITE, hit
 
-from app.views.loop_state import Ending, TimeLeft, read_state
+from app.views.loop_state import Said, Situation, read_state
 from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.queries import pairs, queues
 from tasks.store.queries.pairs import AttemptGroup
-from tasks.store.queue import leases
+from tasks.store.queue import leases, upkeep
 from tasks.store.queue.leases import Grant
 
 FIVE = [hit(str(n)) for n in range(5)]
@@ -60,11 +60,11 @@ def test_queues_and_storing_over_time(crawled):
     assert crawled.look(queues.count_stored_since, mark) == mark
 
 
-# --- the time left --------------------------------------------------------------------------------------------
+# --- what is said of the system -------------------------------------------------------------------------------
 
 
-def left(world):
-    return world.look(lambda tx: read_state(tx, world.context.hosts.of_site, SILENT).left)
+def said(world):
+    return world.look(lambda tx: read_state(tx, world.context.hosts.of_site, SILENT).said)
 
 
 @pytest.fixture
@@ -78,28 +78,80 @@ def answered(world):
     return lease.subtask_id
 
 
+def test_the_situations_before_anything_runs(world):
+    assert said(world) == Said(Situation.EMPTY)
+    world.add_product("金领冠")
+    assert said(world) == Said(Situation.PLANNED)
+    world.node("n1")
+    assert said(world) == Said(Situation.STARTING)
+
+
+def test_a_subtask_waits_and_then_begins(world):
+    world.add("特仑苏")
+    assert said(world) == Said(Situation.PLANNED)
+    world.node("n1")
+    assert said(world) == Said(Situation.STARTING)
+    world.begun("金领冠")
+    assert said(world) == Said(Situation.UNTIMED)
+
+
 def test_hits_left_come_at_the_rate_of_the_pages_of_the_last_five_minutes(world, answered):
-    assert left(world) == TimeLeft(Ending.DONE_IN, pytest.approx(4 * 5.0))
-    world.now += timedelta(minutes=5)
-    assert left(world) == TimeLeft(Ending.UNKNOWN)
+    assert said(world) == Said(Situation.RUNNING, {"left_s": pytest.approx(4 * 5.0)})
+    world.now += timedelta(seconds=61)
+    assert said(world) == Said(Situation.PLANNED), "its node was killed"
 
 
-def test_a_rest_of_all_that_is_left_is_the_least(world, answered):
-    world.rest("n1", Rest(SITE, "forbidden", lambda _: 300.0))
-    assert left(world) == TimeLeft(Ending.DONE_IN, pytest.approx(300.0), waiting=1, next_s=300.0)
-    world.now += timedelta(seconds=299)
-    assert left(world) == TimeLeft(Ending.HOSTS, pytest.approx(1.0), waiting=1, next_s=pytest.approx(1.0))
+def test_no_time_is_given_while_all_that_is_left_waits(world, answered):
+    world.rest("n1", Rest(SITE, "forbidden", lambda _: 30.0))
+    assert said(world) == Said(Situation.RESTING, {"next_s": 30.0})
+    assert said(world).left_s is None
+    world.now += timedelta(seconds=29)
+    assert said(world) == Said(Situation.RESTING, {"next_s": pytest.approx(1.0)})
 
 
 def test_hits_of_a_host_that_does_not_answer_are_in_no_estimate(world, answered):
     world.rest("n1", Rest(SITE, UNREACHABLE, lambda _: 9.0))
-    assert left(world) == TimeLeft(Ending.HOSTS, 9.0, waiting=1, silent=1, next_s=9.0)
+    assert said(world) == Said(Situation.RESTING, {"next_s": 9.0})
     world.begun("金领冠")
-    assert left(world) == TimeLeft(Ending.DONE_IN, pytest.approx(10 * 5.0), waiting=1, silent=1)
+    assert said(world) == Said(Situation.RUNNING, {"left_s": pytest.approx(10 * 5.0)})
 
 
-def test_nothing_is_left_when_all_is_settled(world, answered):
+def test_a_scheduler_that_is_silent_is_said(world, answered):
+    world.do(upkeep.bridge_lapse, SILENT, is_new=True)
+    assert said(world).situation is Situation.RUNNING
+    world.now += timedelta(seconds=31)
+    assert said(world) == Said(Situation.UNSCHEDULED, {"silent_s": 31.0})
+
+
+def test_the_situations_at_the_end(world, answered):
     world.cancel(answered)
-    assert left(world) == TimeLeft(Ending.NOTHING_LEFT)
+    assert said(world) == Said(Situation.DONE, {"settled": 1})
     world.add_product("金领冠")
-    assert left(world) == TimeLeft(Ending.NO_WORK)
+    assert said(world).situation is Situation.STARTING
+
+
+def test_only_people_can_go_on(world):
+    world.node("n1")
+    world.failed(FailureReason.BAD_RULE)
+    world.recall()
+    assert said(world) == Said(Situation.PEOPLE, {"manual": 1})
+    lease = world.begun("金领冠")
+    world.cancel(lease.subtask_id)
+    assert said(world) == Said(Situation.DONE_BUT_FAILURES, {"manual": 1, "settled": 2})
+
+
+@pytest.mark.parametrize(
+    ("one", "sentence"),
+    [
+        (Said(Situation.RUNNING, {"left_s": 20.4}), "Running: about 20 s left."),
+        (Said(Situation.RUNNING, {"left_s": 0.2}), "Running: about 1 s left."),
+        (Said(Situation.RUNNING, {"left_s": 7300.0}), "Running: about 2.03 h left."),
+        (
+            Said(Situation.RESTING, {"next_s": 0.0}),
+            "All that is left waits; the next request may be sent in 1 s.",
+        ),
+        (Said(Situation.DONE, {"settled": 1000}), "All 1,000 subtasks are done."),
+    ],
+)
+def test_lengths_and_counts_are_written_out(one, sentence):
+    assert str(one) == sentence

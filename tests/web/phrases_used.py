@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from app.views.loop_state import Situation
 from app.web.pages.matrix import MEASURES
-from app.web.pages.overview import SAID
 from splitter.catalog.names import Category, Kind
 from tasks.domain.failures import SUGGESTIONS, ErrorClass, FailureReason
 from tasks.domain.host_wait import UNREACHABLE
@@ -54,7 +54,7 @@ def phrases_used() -> set[str]:
     return (
         found
         | set(MEASURES.values())
-        | set(SAID.values())
+        | {one.sentence for one in Situation}
         | {UNREACHABLE, *OUTCOMES, *PROVENANCES, *TRIED, *TARGETS, *ACTIONS, *SCHEDULES}
     )
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from app.actions.schedule_actions import document
+from app.views.loop_state import Situation
 from app.web.base.context import Here
 from app.web.pages.failed import MOST_ID
 from app.web.pages.matrix import read_matrix
@@ -54,7 +55,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         413: "The request is too large.",
         422: "The request has not the form that is described here.",
         429: "Too many wrong tokens.",
-        503: "The store does not answer now.",
+        503: "The database does not answer.",
     }.items()
 }
 
@@ -70,8 +71,10 @@ class Queues(BaseModel):
     queues: dict[str, int]
     pages_per_s: float
     reviews_per_s: float
-    time_left_s: float | None
-    time_left: str
+    state: Situation
+    said: str
+    next_command: str
+    left_s: float | None
     wait_for_hosts: int
     now: datetime
 
@@ -80,13 +83,16 @@ class Queues(BaseModel):
 def queues(page: Here) -> Queues:
     """The state of the loop."""
     told = read_overview(page.context)
+    said = told.state.said
     return Queues(
         queues=dict(told.state.queues),
         pages_per_s=told.pace.pages_per_s,
         reviews_per_s=told.pace.reviews_per_s,
-        time_left_s=told.left_s,
-        time_left=told.left_said,
-        wait_for_hosts=told.state.left.waiting,
+        state=said.situation,
+        said=str(said),
+        next_command=said.situation.command,
+        left_s=said.left_s,
+        wait_for_hosts=sum(one.subtasks for one in told.state.waits),
         now=told.state.now,
     )
 

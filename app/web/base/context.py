@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.importing.uploads import Uploads
 from app.run.setting_fields import Settings
+from app.views.loop_state import Said
 from app.web.base import phrases
 from app.web.base.access import Access, Visitor
 from app.web.base.cached import Cached
@@ -108,6 +109,16 @@ class Page:
     def t(self) -> phrases.Translate:
         """Phrases in the reader's language."""
         return phrases.translator(self.language)
+
+    def said(self, said: Said) -> str:
+        """What people are told of the loop."""
+        values = {
+            name: phrases.length(self.language, max(1.0, round(value)))
+            if name.endswith("_s")
+            else f"{value:,}"
+            for name, value in said.parameters.items()
+        }
+        return self.t(said.situation.sentence, **values)
 
     @property
     def visitor(self) -> Visitor | None:

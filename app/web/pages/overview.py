@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from app.reports import charts
 from app.views.host_waits import unplanned_texts, wait_text
-from app.views.loop_state import Ending, LoopState, read_state
+from app.views.loop_state import LoopState, read_state
 from app.web.base.context import Context, Here
 from tasks.domain.states import State
 from tasks.store.queries.queues import Pace, Point, count_stored, get_pace, get_queue_trend, get_storing_trend
@@ -19,14 +19,6 @@ from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
-SAID = {
-    Ending.NO_WORK: "There is no work yet.",
-    Ending.NOTHING_LEFT: "Nothing is left to do.",
-    Ending.HOSTS: "All that is left waits for hosts; the next one is asked in:",
-    Ending.DONE_IN: "Time left, about:",
-    Ending.UNKNOWN: "The time left is not known: no page was stored in the last 5 minutes.",
-}
-"""How the page says what is known of the end; of two of them the time follows."""
 _PACE_S = 120.0
 _WAITS_SHOWN = 10
 
@@ -43,17 +35,6 @@ class Overview:
     pace: Pace
     pages: int
     reviews: int
-
-    @property
-    def left_said(self) -> str:
-        """What is known of the end."""
-        return SAID[self.state.left.ending]
-
-    @property
-    def left_s(self) -> float | None:
-        """The time that belongs to it; None: there is none."""
-        left = self.state.left
-        return left.seconds if left.ending in (Ending.HOSTS, Ending.DONE_IN) else None
 
 
 def read_overview(context: Context) -> Overview:
@@ -86,6 +67,7 @@ def overview(page: Here) -> Response:
         live_s=3,
         overview=now,
         told=told,
+        said=page.said(told.said),
         waits=[wait_text(one, context.catalog, told.now) for one in told.waits[:_WAITS_SHOWN]],
         unplanned=unplanned_texts(told.unplanned),
         silent_after=context.silent_after,
