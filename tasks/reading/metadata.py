@@ -16,7 +16,8 @@ from selectolax.lexbor import LexborHTMLParser
 from tasks.reading.dates import DATE
 from tasks.reading.days import is_in_sentence
 from tasks.reading.markup import collapse, resolve_references, text_of
-from tasks.reading.people import elsewhere, person
+from tasks.reading.names import person
+from tasks.reading.people import elsewhere
 
 _MAX_JSON_CHARS = 500_000
 _MAX_JSON_DEPTH = 8

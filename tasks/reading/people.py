@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.reading.dates import DATE, read_date
-from tasks.reading.days import LONGEST_BYLINE, date_of, is_its_day
+from tasks.reading.days import date_of, is_its_day
 from tasks.reading.markup import collapse, text_of
+from tasks.reading.names import bare_name, drop_times, is_role, may_be_name, person
 from tasks.reading.outline import Outline
 from tasks.reading.roles import Role, is_called, roles
-from tasks.reading.site_text import COUNTER
 
 # Of an address in lower case between two strokes.
 _PERSON_LINK = re.compile(
@@ -30,37 +30,7 @@ _PERSON_LINK = re.compile(
     r"|space-uid-\d|weibo\.com/(?:u/)?\d"
 )
 _AUTHOR_LINK = re.compile(r"/(?:authors?|contributors?|writers?)/[^/]", re.IGNORECASE)
-_NO_NAME = re.compile(
-    r"^(?:[\W_]*+(?:\d{1,4}[\W_]*+)?|楼主|作者|沙发|板凳|地板|回复|引用|举报|只看\S*|发[表布]于?.*|.*发布|posted.*|author|op"
-    r"|reply|by|says?:?|said:?|asked|answered|edited|commented|posted"
-    r"|wrote:?|user|username|name"
-    r"|(?:赞|顶|踩|回复|举报|收藏|转发|评论|支持|反对|有用|没用|关注|推荐|最新评论|热门)\S{0,2}[\s\[(（]*\d*.?"
-    r"|登[录入]\S*|注[册冊]|log ?in|sign (?:in|up)|register|create an account|我的.*"
-    r"|about(?: me| us)?|个人.*|.*中心|.*首页|home|.*投诉|名片|原创"
-    r"|阅读|浏览|(?:written|article|words|story|reviewed) by|联系(?:作者|我们|客服).*|.*扫码.*"
-    r"|.*(?:客户端|网页版|手机版|专业版)|精华帖?|加精|置顶|热帖|精品|悬赏|公告|(?:已|未)(?:解决|采纳)|最佳答案"
-    r"|pinned|sticky|solved|featured|closed|locked|best answer"
-    r"|level.*|lv\.?\s*\d+|#\d+|(?:post|reply|comment)\s*+#?\s*+\d.*"
-    r"|share|分享|report|quote|like|edit|link|permalink|(?:read |see |show )?(?:more|less)|更多|查看\S*|全部\S*"
-    r"|\d+\s?(?:楼|人|条|个|赞).*|.*(?:回复|关注|粉丝|点赞)|\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\.?)?|\d{1,2}[時时点]\d{1,2}分?|(?:on|off)line|在线|离线"
-    r"|最后由|最后(?:编辑|回复).*|.*[?？])$",
-    re.IGNORECASE,
-)
-_ROLE = re.compile(
-    r"管理员|版主|会员|贵宾|新手|等级|注册|论坛元老|(?:(?:new|eminent|active|senior|junior|full|trusted|noble|honorable|famed"
-    r"|reputable|estimable)\s+)?members?"
-    r"|guest|admin|administrator|moderator|participant|keymaster|staff|owner|topic author"
-    r"|topic starter|thread starter|original poster|verified|newbie|regular",
-    re.IGNORECASE,
-)
-_AROUND_NAME = re.compile(
-    r"^[-–—・•\s]++|^(?:(?:posted |started |asked |answered |created )?by\s+|作者[:：]?\s*|楼主[:：]?\s*|来自[:：]?\s*"
-    r"|用户[:：]?\s*|[(（]?@)"
-    r"|(?<![\s:：,，·»)）])(?:\s++(?:says|said|wrote|发表于|回复|评论|楼主))?[\s:：,，·»)）]*+$",
-    re.IGNORECASE,
-)
 _ID = re.compile(r"\d{8,}")
-LONGEST_NAME = 40
 # Elements around a text whose names are its own: a whole post may be called after the rank of its author.
 _OWN = 2
 
@@ -87,35 +57,6 @@ _CRUMBS = ", ".join(
     for name in ("crumb", "curpos", "cur-pos", "weizhi", "current-location")
 )
 _MOST_CRUMBS, _MOST_UP, _FEW, _MOST_BELOW = 10, 8, 3, 20
-_LONGEST, _MOST_WORDS = 60, 6
-
-# Words before a name, and marks behind it.
-_BEFORE = re.compile(
-    r"^.{0,40}?\b(?:by|von|par|por|autore?(?:in|en)?|authors?|auteurs?|text|verfasst von|beitrag von)\b\s*:?\s+(?=\S)"
-    r"|^(?:原创|beitragvon |von |作\s*者|撰\s*文|文|来\s*源|稿源|记\s*者|采\s*写|执\s*笔)\s*[:：/|｜︱丨]?\s*"
-    r"|^(?:(?:本[报刊网台社]|\S{2,6}[报网社])(?:见习|实习|特约)?记\s*者)\s*[:：/|｜︱丨]?\s*",
-    re.IGNORECASE,
-)
-_BEHIND = re.compile(
-    r"[|•·»/\n(（\[【©@]|\s[-–—]\s|\s(?:am|on|vom|le|at|in|für|for)\b"
-    r"|\s(?:und interview|illustration|kategorien|symbolbild)\b"
-    r"|[\s,](?:mon?|die?|tue|mit?|wed|don?|thu|fri?|sat?|sam|son?|sun)[a-z]{0,8}[.,]?\s\d"
-    r"|\s\d|\d{1,2}[.:/-]\d|(?<![a-z_-])\d{4}|责任编辑|责编|编辑|发布时间|发表(?:时间|于)|发布于|(?<![\s\u200b])[\s\u200b]++(?:(?:企鹅|头条|百家|搜狐|网易|大鱼)号|关注)(?:$|\s)|\u200b",
-    re.IGNORECASE,
-)
-_NOBODY = re.compile(
-    r"(?:\w{0,12}admin|(?:企鹅|头条|百家|搜狐|网易|大鱼)号|"
-    r"administrator|(?:about )?the author|staff|user|publisher|editor|root|webmaster|super user|anonymous|an[oó]nimo"
-    r"|unknown|autor(?:in)?|author|artikel|beitrag\w*|pressemitteilung|news|datum|redacción|gast"
-    r"|guest|name|e-?mail|posted|january|february|march|april|may|june|july|august|september|october|november|december|text|source"
-    r"|未知|佚名|匿名|无|不详|网络|互联网|本站|原创|本站原创|本网|本报|本刊|本台|网友|转载|作者|来源|记者|时间|反馈|日期|\S{0,4}下载\S{0,4}|客户端|.*[!！?？…。]|最后由.*"
-    r"|(?:选稿|選稿|编辑|編輯|责编|責編|校对|审核)\s*[:：].*)",
-    re.IGNORECASE,
-)
-_ADDRESS = re.compile(r"https?:|\S@\S|^\S+\.[a-z]{2,6}$", re.IGNORECASE)
-_DEGREE = re.compile(r"[A-Z]{2}$|[A-Z]{2,4}, ")  # or initials
-
-_SPACED_NAME = re.compile(r"(?<![\u4e00-\u9fff])([\u4e00-\u9fff])\s([\u4e00-\u9fff])(?![\u4e00-\u9fff])")
 _HAN_NAME = r"[\u4e00-\u9fff·]{2,4}"
 # Words behind a name that are no name: another task, or the beginning of a text.
 _NEXT_NAME = r"(?!报道|通讯员|摄影|摄像|整理|发自|编辑|责编|[近日昨今][日天前来年]|记者|本报|最近|近期|目前)"
@@ -228,22 +169,6 @@ def as_name(page: Outline, number: int) -> float:
     return person_strength(page, text.owner, 0)
 
 
-def may_be_name(text: str) -> bool:
-    """Return True if a text could be a name: short, and neither a label nor a control."""
-    return 0 < len(text) <= LONGEST_NAME and _NO_NAME.match(text) is None and not COUNTER.fullmatch(text)
-
-
-def is_role(name: str) -> bool:
-    """Return True for a role or rank of a forum (版主, New Member), which may also be a name."""
-    return _ROLE.fullmatch(name) is not None
-
-
-def bare_name(text: str) -> str:
-    """Return a text without the words around a name (by, 作者, a colon)."""
-    text = text.strip()
-    return _AROUND_NAME.sub("", text) if len(text) <= LONGEST_BYLINE else text
-
-
 def name_of(page: Outline, number: int) -> str:
     """Return the name in a text without the words around it (by, 作者); empty if it is an id."""
     name = " ".join(bare_name(page.texts[number].text).split())
@@ -353,31 +278,6 @@ def elsewhere(node: LexborNode) -> bool:
     return False
 
 
-def person(text: str) -> str:
-    """Return the name in a text that holds little else, or an empty text."""
-    text = collapse(text)
-    if len(text) > 2 * _LONGEST or _ADDRESS.search(text):
-        return ""
-    name = bare_name(_BEHIND.split(_BEFORE.sub("", text), maxsplit=1)[0])
-    first, *others = re.split(r"[,，;；]\s*", name)
-    first = _SPACED_NAME.sub(r"\1\2", first)
-    name = ", ".join([first, *(one for one in others if " " in one)]).strip(" ,.:：-")
-    return name if is_name(name) else ""
-
-
-def is_name(name: str) -> bool:
-    """Return True if a text can be an author's name: short, and no address, id, label or role."""
-    return (
-        1 < len(name) <= _LONGEST
-        and len(name.split()) <= _MOST_WORDS
-        and may_be_name(name[:40])
-        and not is_role(name)
-        and not _NOBODY.fullmatch(name)
-        and not _ADDRESS.search(name)
-        and not _DEGREE.match(name)
-    )
-
-
 def line_author(before: Iterable[str], after: Iterable[str], body: str, title: str) -> tuple[str, str]:
     """Return the author named in lines around a text, or in its first and last words, and the publisher.
 
@@ -387,8 +287,8 @@ def line_author(before: Iterable[str], after: Iterable[str], body: str, title: s
     """
     lines = _below(list(before), title)
     short = [line for line in [*lines, *after] if len(line) <= _LINE_CHARS]
-    said = "\n".join(short)
-    ends = f"{body[:_HEAD]}\n{body[-_TAIL:]}"
+    said = drop_times("\n".join(_drop_title(short, title)))
+    ends = drop_times("\n".join(_drop_title([*body[:_HEAD].split("\n"), *body[-_TAIL:].split("\n")], title)))
     for pattern, text in (
         (_LABELLED, said),
         (_LABEL_ABOVE, said),
@@ -401,7 +301,7 @@ def line_author(before: Iterable[str], after: Iterable[str], body: str, title: s
             return name, ""
     western = (
         name
-        for line in [*short, *ends.split("\n")]
+        for line in f"{said}\n{ends}".split("\n")
         if len(line) <= _LINE_CHARS and (name := _first(_WESTERN, line))
     )
     published = _first(_SOURCE, said) or _name_near_day(lines, title) or _first(_SOURCE, ends)
@@ -422,7 +322,7 @@ def editors(text: str) -> set[str]:
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
     named = (match[match.lastindex or 1] for match in pattern.finditer(text))
-    return next((name for one in named if is_name(name := person(DATE.sub("", one)))), "")
+    return next(filter(None, map(person, named)), "")
 
 
 def _below(lines: list[str], title: str) -> list[str]:
@@ -430,6 +330,19 @@ def _below(lines: list[str], title: str) -> list[str]:
     squeezed = "".join(title.split())
     headings = [place for place, line in enumerate(lines) if squeezed and squeezed in "".join(line.split())]
     return lines[headings[-1] :] if headings else lines
+
+
+def _drop_title(lines: list[str], title: str) -> list[str]:
+    """Return lines without the page's title, and without those that hold most of it alone."""
+    squeezed = "".join(title.split())
+    if not squeezed:
+        return lines
+    kept = [line.replace(title, "|") for line in lines]
+    return [line for line in kept if not _is_part_of_title("".join(line.split()), squeezed)]
+
+
+def _is_part_of_title(line: str, title: str) -> bool:
+    return 2 * len(line) >= len(title) and line.strip(".…") in title
 
 
 def _name_near_day(lines: list[str], title: str) -> str:
@@ -453,6 +366,7 @@ def _name_near_day(lines: list[str], title: str) -> str:
                 and (part := person(part))
                 and re.search(r"[\u4e00-\u9fff]|^[A-Za-z]{4,}$", part)
                 and not _NOT_A_NAME.search(part)
+                and part not in title
             ):
                 return part
     return ""

@@ -17,14 +17,15 @@ from datetime import datetime
 from tasks.reading.dates import read_date
 from tasks.reading.days import LONGEST_BYLINE, NOT_ITS_DAY, date_of, is_in_sentence
 from tasks.reading.element_kinds import Quotes, is_content, kind_of
+from tasks.reading.names import LONGEST_NAME, bare_name, is_role, may_be_name, person
 from tasks.reading.outline import Outline
-from tasks.reading.people import LONGEST_NAME, bare_name, is_role, may_be_name, name_of, person_strength
+from tasks.reading.people import name_of, person_strength
 from tasks.reading.repeated import Span
 from tasks.reading.roles import roles
 from tasks.reading.site_text import is_site_text, strip_controls
 
 _WORDY = re.compile(r"\w", re.UNICODE)
-_BY = re.compile(r"\bby:?\s+(\S{2,30})", re.IGNORECASE)
+_BY = re.compile(r"\bby:?\s+\S|\S\s*发表于", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d+")
 _LEAST_DATE_WORTH = 0.3
 _SAME_SHARE, _SAME_CHARS = 0.5, 60
@@ -288,8 +289,13 @@ class _Group:
         return {}
 
     def _name_in_date(self, record: int, dates: dict[int, int]) -> str:
-        match = _BY.search(self._page.texts[dates[record]].text) if record in dates else None
-        return match[1].strip(",.;:") if match else ""
+        """Return the name in the text with a record's day, if a word or its element says that it holds one."""
+        if record not in dates:
+            return ""
+        text = self._page.texts[dates[record]]
+        if not _BY.search(text.text) and not person_strength(self._page, text.owner, record):
+            return ""
+        return person(text.text)
 
     def _body(self, used: set[int]) -> int:
         """Return the place with most of the words."""

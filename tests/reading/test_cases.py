@@ -16,7 +16,7 @@ from tasks.domain.pages import Review
 from tasks.reading.extract import read_page
 from tasks.reading.lists import is_feed
 from tasks.reading.metadata import read_metadata
-from tasks.reading.people import is_name, may_be_name, person
+from tasks.reading.names import is_name, may_be_name, person
 from tasks.reading.site_text import strip_controls, strip_site_lines
 
 NOW = datetime(2026, 11, 20, 4, tzinfo=UTC)
