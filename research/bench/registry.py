@@ -46,6 +46,7 @@ BENCHES: Mapping[str, tuple[str, str]] = MappingProxyType(
 LOWER_IS_BETTER: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "balance": ("*_over_exact",),
+        "crawl": ("writing_vs_raw_sqlite",),
         "coroutines": ("memory_*", "rss_*"),
         "field": ("*.requests_per_page", "*.done_of_bound"),
         "hostile": ("*",),

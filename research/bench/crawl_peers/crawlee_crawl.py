@@ -1,21 +1,26 @@
-"""Crawlee's ParselCrawler, set up for speed as its documentation tells (guides: scaling crawlers, storage clients,
-HTTP clients): concurrency at its height from the start, storage in memory, no sessions, no statistics told."""
+"""Crawlee, set up for speed as its documentation recommends (guides: scaling crawlers, storage clients, HTTP clients, HTTP crawlers).
+
+Concurrency is at its height from the start, storage in memory, without sessions and without statistics in the log. The variant is the
+parser: without one it is the ParselCrawler, the others hand the bytes of an HttpCrawler to `READERS`.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from crawlee import ConcurrencySettings
 from crawlee.configuration import Configuration
-from crawlee.crawlers import ParselCrawler, ParselCrawlingContext
+from crawlee.crawlers import HttpCrawler, ParselCrawler
 from crawlee.http_clients import ImpitHttpClient
 from crawlee.storage_clients import MemoryStorageClient
 
 from app.run.process import run_coroutine
 from research.bench.crawl_peers.contest import AT_ONCE, Call, Figures, Rows, Watch, stored_in, take_part
-from research.bench.crawl_peers.readers import with_parsel
+from research.bench.crawl_peers.readers import READERS, Page, with_parsel
 
 
 def crawl(call: Call) -> Figures:
@@ -28,8 +33,14 @@ def crawl(call: Call) -> Figures:
 
 
 async def _run(call: Call, rows: Rows) -> None:
-    crawler = ParselCrawler(
-        configuration=Configuration(storage_dir=str(Path(call.database).parent)),
+    kind = HttpCrawler if call.variant else ParselCrawler
+    read: Callable[[Any], Page] = READERS[call.variant] if call.variant else with_parsel
+    crawler = kind(
+        configuration=Configuration(
+            storage_dir=str(Path(call.database).parent),
+            system_info_interval=timedelta(seconds=10),
+            persist_state_interval=timedelta(hours=1),
+        ),
         storage_client=MemoryStorageClient(),
         http_client=ImpitHttpClient(persist_cookies_per_session=False, browser=None),
         concurrency_settings=ConcurrencySettings(
@@ -43,8 +54,8 @@ async def _run(call: Call, rows: Rows) -> None:
     )
 
     @crawler.router.default_handler
-    async def handle(context: ParselCrawlingContext) -> None:
-        rows.store(context.request.url, with_parsel(context.selector))
+    async def handle(context: Any) -> None:
+        rows.store(context.request.url, read(context.parsed_content))
 
     await crawler.run(call.urls())
 

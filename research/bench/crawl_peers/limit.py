@@ -1,6 +1,6 @@
-"""The limit: libcurl's multi interface, selectolax and the six fields; nothing stored, no duplicates looked for.
+"""The limit: libcurl's multi interface, a parser and the six fields; nothing stored, no duplicates looked for.
 
-Variants: `css` reads with plain selectolax, `fetch` reads nothing (the rate of download and page server).
+The variant is the parser, one of `READERS`; `fetch` reads nothing, and gives the rate of download and page server.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from io import BytesIO
 import pycurl
 
 from research.bench.crawl_peers.contest import AT_ONCE, Call, Figures, Watch, take_part
-from research.bench.crawl_peers.readers import with_selectolax
-
-
-def _records(body: bytes) -> int:
-    return len(with_selectolax(body)[1])
+from research.bench.crawl_peers.readers import READERS
 
 
 def crawl(call: Call) -> Figures:
     """Fetch and read every page once."""
-    read = len if call.variant == "fetch" else _records
+    read = READERS.get(call.variant, len)
     waiting = iter(call.urls())
     multi = pycurl.CurlMulti()
     bodies: dict[pycurl.Curl, tuple[BytesIO, str]] = {}

@@ -2,13 +2,13 @@
 
 Planning, admission, allocation, leases, robots.txt, send times, result pages, duplicates, node-run control and
 recall are all in the seconds measured; nothing is switched off. Limits of the hosts are as high as a catalog allows.
-Variant `without_rules`: the same pages, of sites without rules.
+Variant `without_rules`: the same pages, of sites without rules. Variant `without_judging`: neither the voices of reviews nor
+whether a page is about the product are judged, which no peer does either.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from sqlalchemy import func, select
 
@@ -18,7 +18,6 @@ from app.run.open_store import open_store
 from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
 from research.bench.crawl_peers.contest import Call, Figures, Watch, take_part
-from research.bench.crawl_peers.raw_writing import raw_writing_s
 from research.bench.crawl_peers.web import (
     HITS,
     PAGES_OF_A_PRODUCT,
@@ -51,21 +50,28 @@ THREADS = {
 sweeps, and the scheduler decides within its transaction, on the writer's thread."""
 NODES = 4
 SLOTS = 4
-_LONGEST_S = 120.0
+_LONGEST_S = 400.0
 
 
-def catalog(pages: int, rules: PageRules = RULES) -> Catalog:
-    """Return a catalog of one engine and the first sites that have `pages` pages."""
+def catalog(pages: int, rules: PageRules = RULES, *, judge: bool = True) -> Catalog:
+    """Return a catalog of one engine and the first sites that have `pages` pages.
+
+    Args:
+        judge: of the sites.
+    """
     sites = [site(n) for n in range(min(SITES, pages // PAGES_OF_A_SITE))]
     params = {"q": "{query}", "page": "{page}"}
     made = catalog_of(
         sites, pages=PAGES_OF_A_TASK, params=params, paging_params=("page",), hits_per_page=HITS
     )
-    return made.model_copy(update={"rules": dict.fromkeys(made.rules, rules)})
+    judged = {name: one.model_copy(update={"judge": judge}) for name, one in made.sites.items()}
+    return made.model_copy(update={"rules": dict.fromkeys(made.rules, rules), "sites": judged})
 
 
 def crawl(call: Call) -> Figures:
     """Crawl the pages of as many products as they belong to; less than one product's: of its first sites."""
+    if call.variant == "without_judging":
+        setattr(page_jobs, "add_voices", lambda reviews, _group=None: tuple(reviews))  # noqa: B010
     settings = Settings(
         database_url=f"sqlite:///{call.database}", lab=("127.0.0.1", call.port), slots=SLOTS, seed=1
     )
@@ -75,9 +81,7 @@ def crawl(call: Call) -> Figures:
         with _parts().measured() as parts:
             run_coroutine(_run(settings, store, call))
         figures = watch.figures(*_stored(store))
-    database = Path(call.database)
-    raw_s = raw_writing_s(database, database.with_name("raw.db"))
-    return replace(figures, parts=parts, raw_writing_s=raw_s)
+    return replace(figures, parts=parts)
 
 
 def _parts() -> CpuParts:
@@ -99,7 +103,8 @@ async def _run(settings: Settings, store: Store, call: Call) -> None:
     nodes = numbered_nodes(NODES, settings.slots, lab=True)
     until = Until(done=True, seconds=_LONGEST_S)
     rules = PageRules(main_text=True) if call.variant == "without_rules" else RULES
-    await EmbeddedRunner(settings, catalog(call.pages, rules), store, nodes, until).run()
+    crawled = catalog(call.pages, rules, judge=call.variant != "without_judging")
+    await EmbeddedRunner(settings, crawled, store, nodes, until).run()
 
 
 def _add_products(store: Store, count: int) -> None:

@@ -1,8 +1,13 @@
-"""What a crawl stored, written once more by sqlite3 alone: the same rows into the same tables, in as many commits."""
+"""Writes what a crawl stored once more by sqlite3 alone: the same rows into the same tables and indexes, in commits of 100 pages.
+
+`python -m research.bench.crawl_peers.raw_writing DATABASE COPY` prints the CPU seconds.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -23,6 +28,8 @@ _SCHEMA = (
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 _PARENTS = "SELECT DISTINCT f.\"table\" FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'"
 
+_PAGES_OF_A_COMMIT = 100
+
 Batch = tuple[str, Sequence[tuple[Any, ...]]]
 """A table, and rows of it."""
 
@@ -30,8 +37,8 @@ Batch = tuple[str, Sequence[tuple[Any, ...]]]
 def raw_writing_s(crawled: Path, copy: Path) -> float:
     """Return the CPU seconds of writing every row of a store into a new file.
 
-    There are as many transactions as pages were stored in: what pages refer to goes into the first one, each page's rows into
-    its own, the rest into the last one. Rows are written once, in their last state.
+    A transaction has the rows of 100 pages, as a peer's does; the first one also has what pages refer to, the last one the rest.
+    Rows are written once, in their last state.
     """
     with closing(sqlite3.connect(crawled)) as source:
         schema = [sql for (sql,) in source.execute(_SCHEMA)]
@@ -52,10 +59,11 @@ def raw_writing_s(crawled: Path, copy: Path) -> float:
 
 def _transactions(source: sqlite3.Connection) -> list[list[Batch]]:
     """Return the rows of each transaction, by table."""
-    commits = [at for (at,) in source.execute("SELECT DISTINCT fetched_at FROM pages ORDER BY 1")]
-    commit_of = dict(source.execute("SELECT id, fetched_at FROM pages"))
+    ids = [number for (number,) in source.execute("SELECT id FROM pages ORDER BY 1")]
+    commit_of = {number: place // _PAGES_OF_A_COMMIT for place, number in enumerate(ids)}
+    commits = range(max(commit_of.values()) + 1)
     parents = {name for (name,) in source.execute(_PARENTS)}
-    by_commit: dict[str, dict[str, list[tuple[Any, ...]]]] = {at: defaultdict(list) for at in commits}
+    by_commit: dict[int, dict[str, list[tuple[Any, ...]]]] = {at: defaultdict(list) for at in commits}
     for (table,) in source.execute(_TABLES).fetchall():
         cursor = source.execute(f"SELECT * FROM {table}")
         columns = [column[0] for column in cursor.description]
@@ -69,3 +77,7 @@ def _transactions(source: sqlite3.Connection) -> list[list[Batch]]:
 
 def _in_order(tables: Mapping[str, Sequence[tuple[Any, ...]]], parents: set[str]) -> list[Batch]:
     return sorted(tables.items(), key=lambda batch: (batch[0] != "pages", batch[0] not in parents))
+
+
+if __name__ == "__main__":
+    print(json.dumps(raw_writing_s(Path(sys.argv[1]), Path(sys.argv[2]))))

@@ -1,7 +1,9 @@
-"""The six fields of every record of `research.tools.pages`, read with selectolax, parsel and beautifulsoup4."""
+"""The six fields of every record of `research.tools.pages`, read with selectolax, turbohtml, parsel and beautifulsoup4."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -40,6 +42,33 @@ def _found(node: Any) -> Any:
     if node is None:
         raise ValueError("the page has no such field: is it one of research.tools.pages?")
     return node
+
+
+def with_turbohtml(body: bytes) -> Page:
+    """Read a page by one `select_one` a field; the encoding is given, so that none is guessed."""
+    import turbohtml
+
+    def text(node: Any, selector: str) -> str:
+        return str(_found(node.select_one(selector)).text.strip())
+
+    page = turbohtml.parse(body, encoding="utf-8")
+    return text(page, "title"), [
+        (
+            str(record.attrs["data-id"]),
+            text(record, "h3.review-title"),
+            text(record, "div.review-body"),
+            text(record, "a.author"),
+            text(record, "span.date"),
+            float(_found(record.select_one("span.star")).attrs["data-score"]),
+        )
+        for record in page.select("li.review")
+    ]
+
+
+READERS: Mapping[str, Callable[[bytes], Page]] = MappingProxyType(
+    {"selectolax": with_selectolax, "turbohtml": with_turbohtml}
+)
+"""Readers of a page's bytes, by parser."""
 
 
 def with_parsel(page: Selector) -> Page:

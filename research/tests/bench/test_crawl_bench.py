@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from research.bench import crawl
-from research.bench.crawl import CONTESTANTS, _per_cpu_s, _per_s, ratios
+from research.bench.crawl import CONTESTANTS, RATIOS, Turns, ratios, with_start, without_start
 from research.bench.crawl_peers.contest import (
     Agreement,
     Figures,
@@ -18,7 +18,7 @@ from research.bench.crawl_peers.contest import (
     stored_in,
 )
 from research.bench.crawl_peers.ours import catalog
-from research.bench.crawl_peers.readers import with_parsel, with_selectolax, with_soup
+from research.bench.crawl_peers.readers import with_parsel, with_selectolax, with_soup, with_turbohtml
 from research.bench.crawl_peers.web import PAGES_OF_A_PRODUCT, PAGES_OF_A_SITE, Answers, keyword
 from research.tools.meter import BenchError
 from research.tools.pages import RESULT_RULES, review_page
@@ -28,11 +28,14 @@ from splitter.split import SearchScope, urls_of
 from tasks.reading.results import read_results
 
 
-def turns_of(**pages_per_s):
-    turns = {one.name: [Figures(1, 1000.0, 0.1, 50.0, 0.5)] * 2 for one in CONTESTANTS}
-    for name, rates in pages_per_s.items():
-        turns[name.replace("__", ".")] = [Figures(100, 100 / rate, 0.2, 50.0, 0.5) for rate in rates]
-    return turns
+def turn_of(pages, cpu_s):
+    return Figures(pages, 1000.0, 0.1, 50.0, 0.5, process_cpu_s=cpu_s)
+
+
+def costs_of(**ms):
+    """Costs of two rounds: ten milliseconds a page, but for those that are given; `__` stands for a dot."""
+    costs = {one.name: [10.0, 10.0] for one in CONTESTANTS}
+    return costs | {name.replace("__", "."): rounds for name, rounds in ms.items()}
 
 
 def stored(path, pages):
@@ -47,15 +50,27 @@ def pages():
     return {number: with_selectolax(review_page(number)) for number in range(2)}
 
 
-def test_a_ratio_is_taken_against_the_best_variant_of_the_same_round():
-    turns = turns_of(ours=[600, 400], scrapy__aiohttp=[100, 50], scrapy__selectolax=[60, 200])
-    found = ratios(turns, _per_s)
-    assert found["vs_scrapy"] == pytest.approx((600 / 100 + 400 / 200) / 2)
-    assert set(found) == {"vs_scrapy", "vs_crawlee", "vs_requests_bs4", "of_limit", "of_limit_without_rules"}
-    there = {name: of for name, of in turns.items() if not name.startswith("scrapy")}
-    assert ratios(there, _per_s)["vs_scrapy"] is None
-    # By CPU time it does not count that others had the core.
-    assert ratios(turns_of(ours=[600, 60], scrapy__aiohttp=[100, 50]), _per_cpu_s)["vs_scrapy"] == 1.0
+def test_a_ratio_is_taken_against_the_fastest_variant_of_the_same_round():
+    found = ratios(costs_of(ours=[1.0, 2.0], scrapy__aiohttp=[6.0, 20.0], scrapy__selectolax=[9.0, 4.0]))
+    assert found["vs_scrapy"] == pytest.approx((6 / 1 + 4 / 2) / 2)
+    assert found["vs_crawlee"] == pytest.approx((10 / 1 + 10 / 2) / 2)
+    assert set(found) == set(RATIOS)
+    there = {name: rounds for name, rounds in costs_of().items() if not name.startswith("scrapy")}
+    assert ratios(there)["vs_scrapy"] is None
+
+
+@pytest.mark.parametrize("start_s", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize(("pages", "few"), [(4000, 1000), (3, 2)])
+def test_the_slope_leaves_the_start_out_and_the_whole_counts_it(start_s, pages, few):
+    page_s = 0.002
+    turns = Turns(*({"ours": [turn_of(n, start_s + n * page_s)] * 3} for n in (pages, few)))
+    assert without_start(turns)["ours"] == pytest.approx([page_s] * 3)
+    assert with_start(turns.all)["ours"] == pytest.approx([page_s + start_s / pages] * 3)
+
+
+def test_the_limit_is_that_of_selectolax_however_fast_another_parser_is():
+    found = ratios(costs_of(ours=[4.0, 4.0], limit__selectolax=[2.0, 2.0], limit__turbohtml=[1.0, 1.0]))
+    assert (found["of_limit"], found["of_limit_turbohtml"]) == (0.5, 0.25)
 
 
 @pytest.mark.parametrize("field", range(6))
@@ -82,7 +97,9 @@ def test_a_missing_page_and_one_stored_twice_are_errors(tmp_path, pages):
 
 def test_all_readers_read_the_same():
     parsel = pytest.importorskip("parsel", reason="the peers are not installed")
+    pytest.importorskip("turbohtml", reason="the peers are not installed")
     body = review_page(7)
+    assert with_turbohtml(body) == with_selectolax(body)
     assert with_soup(body, "utf-8") == with_selectolax(body)
     assert with_parsel(parsel.Selector(text=body.decode())) == with_selectolax(body)
 

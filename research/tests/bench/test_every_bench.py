@@ -17,7 +17,14 @@ SHARED = Path(__file__).parents[4] / "shared" / "data"
 NEED_SHARED = ("balance", "proximity")
 CONTRACT = {
     "splitter": {"names_per_s"},
-    "crawl": {"vs_scrapy", "vs_crawlee", "vs_requests_bs4", "of_limit"},
+    "crawl": {
+        "vs_scrapy",
+        "vs_scrapy_marginal",
+        "vs_scrapy_without_judging",
+        "vs_crawlee",
+        "vs_crawlee_marginal",
+    }
+    | {"vs_requests_bs4", "of_limit", "of_limit_marginal", "writing_vs_raw_sqlite"},
     "coroutines": {"vs_requests_threads_10", "memory_vs_own_threads_10", "rss_mb_100"},
     "buffers": {"both_10ms_vs_0ms", "both_90ms_vs_0ms", "both_vs_none_10ms", "vs_scrapy_redis_10ms"},
     "politeness": {"max_over_limit_10s", "used_of_limit"},
