@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | reference | image-check | lock | research | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
+# make setup | demo | test | test-all | reference | image-check | lock | research | guard | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed
 LOCKED := --require-hashes --no-deps --no-build-isolation
 INDEX   = $$($(BIN)/python -m pip config list 2>/dev/null | sed -n "s/.*[.]index-url='\(.*\)'$$/\1/p" | tail -n 1)
 
-.PHONY: setup demo test test-all fast lint style types reference image-check lock research clean
+.PHONY: setup demo test test-all fast lint style types reference image-check lock research guard clean
 
 setup: $(STAMP)
 
@@ -68,9 +68,13 @@ lock: setup
 	$(UV_LOCK) --python-version 3.12 -c requirements.lock pyproject.toml -o requirements-runtime.lock
 	printf '%s\n' setuptools wheel uv | $(UV_LOCK) --python-version 3.11 - -o requirements-build.lock
 
-# What the benches measure against (Scrapy, Crawlee, gevent) and matplotlib for their plots.
+# What the benches measure against (Scrapy, Crawlee, gevent, turbohtml) and matplotlib for their plots.
 research: setup
 	@$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation -r research/requirements.lock
+
+# Fails if a page costs much more CPU time, against requests and beautifulsoup4, than docs/benchmarks.json says. About a minute.
+guard: research
+	$(BIN)/python -m research.bench.crawl_guard
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 
-from research.bench import crawl
+from research.bench import crawl, crawl_guard
 from research.bench.crawl import CONTESTANTS, RATIOS, Turns, ratios, with_start, without_start
 from research.bench.crawl_peers.contest import (
     Agreement,
@@ -71,6 +71,24 @@ def test_the_slope_leaves_the_start_out_and_the_whole_counts_it(start_s, pages, 
 def test_the_limit_is_that_of_selectolax_however_fast_another_parser_is():
     found = ratios(costs_of(ours=[4.0, 4.0], limit__selectolax=[2.0, 2.0], limit__turbohtml=[1.0, 1.0]))
     assert (found["of_limit"], found["of_limit_turbohtml"]) == (0.5, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("pairs_ms", "reached", "taken"),
+    [
+        ([(10.0, 2.0)], True, 1),
+        ([(10.0, 2.5)], True, 1),
+        ([(10.0, 2.6), (10.0, 2.4)], True, 2),
+        ([(10.0, 2.6), (9.0, 2.6), (10.0, 2.5)], True, 3),
+        ([(10.0, 2.6), (10.0, 2.6), (10.0, 2.6)], False, 3),
+    ],
+)
+def test_the_guard_takes_the_best_of_three_pairs(monkeypatch, pairs_ms, reached, taken):
+    turns = [turn_of(1000, ms) for pair in pairs_ms for ms in pair]
+    left = iter(turns)
+    monkeypatch.setattr(crawl_guard, "course", lambda *_: nullcontext(lambda _one, _pages: next(left)))
+    assert crawl_guard.is_reached(5.0) is reached
+    assert len(turns) - len(list(left)) == 2 * taken
 
 
 @pytest.mark.parametrize("field", range(6))
