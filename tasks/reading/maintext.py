@@ -21,9 +21,10 @@ from tasks.reading.days import read_dates
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.lists import is_feed, read_feed
 from tasks.reading.markup import page_text, parse
-from tasks.reading.metadata import Metadata, byline_date, is_goods
+from tasks.reading.metadata import Metadata, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import author_below, editors, element_authors, find_poster, line_author, sections
+from tasks.reading.published import around_text, find_published_day, line_day
 from tasks.reading.site_text import strip_controls, strip_site_lines
 
 # A text shorter than this may be a refusal.
@@ -49,9 +50,6 @@ _TEASER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LIST_HEADED, _LIST_ENTRIES = 0.6, 4
-_JOINED = re.compile(
-    r"\b(?:joined|registered|member since)\W|(?:注册|加入)(?:时间|日期|于)?\W", re.IGNORECASE
-)
 _BOILERPLATE = re.compile(r"版权所有|ICP备|Copyright|©", re.IGNORECASE)
 
 
@@ -133,15 +131,16 @@ def main_text(page: Page) -> MainText:
     author = _author(page, (*above, *beginning[:4]), after, whole)
     if not author.isascii():  # the publisher's name may follow the title
         metadata = replace(metadata, title=metadata.title.removesuffix(f" {author}"))
-    lines_above = tuple(reversed(_not_joined(above)))
-    dated = metadata.date_text or byline_date((*lines_above, *beginning))
+    lines = around_text(above, beginning)
+    line = line_day(lines)
+    dated = metadata.date_text or line.date or line.changed
     listing = _is_list(page, text, signed=bool(author and dated))
     return MainText(
         metadata=metadata,
         body=body,
         choice=choice,
         author=author,
-        date_text=metadata.date_text or byline_date((*lines_above, *beginning, *after), metadata.changed),
+        date_text=find_published_day(metadata.date_text, metadata.changed, lines, after, page.url),
         listing=listing,
         goods=not metadata.article and is_goods(tree, dated=bool(dated)),
         confidence=_confidence(page, text, listing=listing, dated=bool(dated)),
@@ -173,14 +172,6 @@ def _chosen(page: Page) -> tuple[str, Choice]:
         if missed or not densest or overlap(densest, metadata.body) >= _THERE:
             return metadata.body, Choice.JSON_LD
     return (densest, Choice.DENSITY) if len(densest) >= _LEAST_CHARS else ("", Choice.NONE)
-
-
-def _not_joined(lines: tuple[str, ...]) -> list[str]:
-    """Return the lines but those that give the day on which a member joined."""
-    above = ("", *lines)
-    return [
-        line for line, label in zip(lines, above, strict=False) if not _JOINED.search(f"{label[-20:]} {line}")
-    ]
 
 
 def _author(page: Page, before: tuple[str, ...], after: tuple[str, ...], body: str) -> str:

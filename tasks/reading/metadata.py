@@ -13,11 +13,9 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
-from tasks.reading.dates import DATE
-from tasks.reading.days import is_in_sentence
 from tasks.reading.markup import collapse, resolve_references, text_of
 from tasks.reading.names import person
-from tasks.reading.people import elsewhere
+from tasks.reading.published import find_marked_day, json_ld_day, meta_change, meta_day
 
 _MAX_JSON_CHARS = 500_000
 _MAX_JSON_DEPTH = 8
@@ -25,23 +23,12 @@ _MAX_JSON_DEPTH = 8
 _PATH = re.compile(r"(?:https?:)?//[^/?#]{3,100}/?([^/].{0,9}|)", re.IGNORECASE | re.DOTALL)
 _PART_OF_TITLE = 0.6
 _MOST_AUTHORS = 5
-_MOST_TIMES, _YEAR = 20, 4
 _BODIES = ("articleBody", "reviewBody", "text")
 _TITLES = ("headline", "name")
-_DATES = ("datePublished", "dateCreated", "uploadDate")
 # Types whose body or title is the page's own; a publisher or a breadcrumb also has a name.
 _TEXT_TYPES = re.compile(r"Article|Posting|Review|Report|Comment|Question|Answer|CreativeWork|WebPage", re.I)
 _ARTICLE = re.compile(r"Article\b")
 
-_DIGITS = re.compile(r"\d{8}(?:\d{6})?|\d{10}|\d{13}", re.ASCII)
-# Names of meta tags that hold the day of a page, the surest first, and that of its last change.
-_META_DATES = (
-    re.compile(r"publi(?:sh|cation)|release|pub[-_]?(?:date|time)|^pub$"),
-    re.compile(
-        r"^(?:dc\.|dcterms[:.]|og:)?(?:date|time|created|issued|displaydate)$|create[-_]?(?:d|at|time|date)"
-    ),
-)
-_CHANGED = (re.compile(r"updat|modif"),)
 _META_AUTHORS = (
     "author",
     "article:author",
@@ -73,15 +60,6 @@ _SITE = re.compile(
 _EDIT = re.compile(r"(?:(?<!\s)\s++)?+\[(?:编辑|編輯|edit)\]$", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://|@|^[\w.-]+\.(?:com|cn|net|org)\b", re.I)
 _HAN = re.compile(r"[\u4e00-\u9fff]")
-_BYLINE_CHARS, _MOST_DOUBT = 120, 4
-# Day and clock of elements side by side: 10-0812:00.
-_DAY_AND_CLOCK = re.compile(r"(-[0-3]\d)(?=\d\d[:：])")
-_YEAR_NAMED = re.compile(r"(?<!\d)(?:199\d|20[0-4]\d)(?!\d)")
-_EARLIER_NAMED = re.compile(r"前$|ago$|^[01]?\d月[0-3]?\d日$")
-_CLOCK_NAMED = re.compile(r"\d[:：]\d\d")
-
-_PUBLISHED = re.compile(r"\b(?:first )?(?:published|posted)\b|发布|发表", re.IGNORECASE)
-
 _HEADING_CHARS = (4, 120)
 _PAGE_TITLE_CHARS = 500
 
@@ -147,8 +125,8 @@ def read_metadata(tree: LexborHTMLParser) -> Metadata:
         body=json_ld.get("body", ""),
         author=next((name for name in authors if not _is_site(name, sites)), ""),
         publisher=next(iter(authors), ""),
-        changed=_meta_date(metas, _CHANGED),
-        date_text=json_ld.get("date", "") or _meta_date(metas, _META_DATES) or _read_marked_date(tree),
+        changed=meta_change(metas),
+        date_text=json_ld.get("date", "") or meta_day(metas) or find_marked_day(tree),
         description=next(descriptions, "").rstrip(".…"),
         article=bool(json_ld.get("article")),
         home=_is_home(tree, metas),
@@ -169,31 +147,11 @@ def _values(metas: dict[str, str], names: tuple[str, ...]) -> list[str]:
     return [metas[name] for name in names if name in metas]
 
 
-def _meta_date(metas: dict[str, str], kinds: tuple[re.Pattern[str], ...]) -> str:
-    said = (
-        text
-        for names in kinds
-        for name, text in metas.items()
-        if names.search(name) and (DATE.search(text) or _DIGITS.fullmatch(text))
-    )
-    return next(said, "")
-
-
 def _is_home(tree: LexborHTMLParser, metas: dict[str, str]) -> bool:
     link = tree.css_first('link[rel="canonical"]')
     said = [link.attributes.get("href") or "" if link is not None else "", *_values(metas, ("og:url",))]
     own = [match[1] for one in said if (match := _PATH.match(one.strip()))]
     return bool(own) and not any(own)
-
-
-def _read_marked_date(tree: LexborHTMLParser) -> str:
-    """Return the day in the first element for a day outside comments and lists of other pages."""
-    for node in tree.css('[itemprop="datePublished"], time[datetime]')[:_MOST_TIMES]:
-        attributes = node.attributes
-        text = attributes.get("datetime") or attributes.get("content") or ""
-        if text[:_YEAR].isdecimal() and not elsewhere(node):
-            return text
-    return ""
 
 
 def _site_names(metas: dict[str, str], json_ld: dict[str, str], page_title: str) -> set[str]:
@@ -317,8 +275,10 @@ def _things(data: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _read_thing(thing: dict[str, Any], names: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for key, keys in (("title", _TITLES), ("body", _BODIES), ("date", _DATES)):
+    for key, keys in (("title", _TITLES), ("body", _BODIES)):
         yield key, plain_string(next((thing[name] for name in keys if thing.get(name)), ""))
+    if "Comment" not in str(thing.get("@type")):
+        yield "date", json_ld_day(thing)
     yield (
         "article",
         plain_string(thing.get("articleBody")) if _ARTICLE.search(str(thing.get("@type"))) else "",
@@ -372,30 +332,6 @@ def plain_lines(value: Any) -> str:
     else:
         text = text.replace("\n", _BREAK)
     return "\n".join(line for one in text.split(_BREAK) if (line := collapse(one)))
-
-
-def byline_date(lines: tuple[str, ...], changed: str = "") -> str:
-    """Return the surest date in the lines around a text, or an empty text; `changed` before a bare day without year."""
-    short = sorted(
-        (line for line in lines if len(line) <= _BYLINE_CHARS), key=lambda line: not _PUBLISHED.search(line)
-    )
-    found = [
-        (_doubt(match.group()), match.group())
-        for line in short
-        for match in DATE.finditer(_DAY_AND_CLOCK.sub(r"\1 ", line))
-        if _YEAR_NAMED.search(match.group()) or not is_in_sentence(line)
-    ]
-    doubt, best = min(found, key=lambda one: one[0], default=(_MOST_DOUBT, ""))
-    return changed if changed and doubt == _MOST_DOUBT else best
-
-
-def _doubt(date: str) -> int:
-    """Return a rank of a date in a byline: a day with its year and clock is one, a bare day may be anything's."""
-    if _YEAR_NAMED.search(date):
-        return 0 if _CLOCK_NAMED.search(date) else 1
-    if _CLOCK_NAMED.search(date):
-        return 2
-    return 3 if _EARLIER_NAMED.search(date) else _MOST_DOUBT
 
 
 def is_goods(tree: LexborHTMLParser, *, dated: bool) -> bool:

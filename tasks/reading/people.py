@@ -269,11 +269,13 @@ def elsewhere(node: LexborNode) -> bool:
     """Return True if an element stands in comments, a sidebar, a menu or a list of other pages."""
     current: LexborNode | None = node
     for _ in range(_MOST_UP):
-        if current is None or current.tag in ("body", "article", "main"):
+        if current is None or current.tag in ("body", "main"):
             return False
         names = f"{current.attributes.get('class') or ''} {current.attributes.get('id') or ''}"
         if _ELSEWHERE.search(names):
             return True
+        if current.tag == "article":
+            return False
         current = current.parent
     return False
 
