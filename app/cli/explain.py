@@ -97,10 +97,10 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
 
 def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any]:
     """The decision that allocation would make about a waiting subtask at this moment (chance included)."""
-    from app.run import wiring
+    from app.run import sweep_wiring
     from tasks.jobs.sweeps import preview
 
-    context = wiring.context(settings, settings.catalog())
+    context = sweep_wiring.context(settings, settings.catalog())
     with store.read() as tx:
         decision = preview(tx, context)
     for assignment in decision.assignments:

@@ -218,7 +218,7 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
       reviewloop schedule run 特仑苏 3
     """
     from app.reports.scheduled_files import deliver_due
-    from app.run.wiring import delivery_tools
+    from app.run.sweep_wiring import delivery_tools
 
     settings = settings_of(db)
     with store_there(settings) as store:

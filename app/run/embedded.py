@@ -14,7 +14,7 @@ from threading import Event
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from app.run import wiring
+from app.run import sweep_wiring, wiring
 from app.run.nodes import own_settings
 from app.run.preflight import Askable, Preflight, preflight
 from app.run.process import Until, run_coroutine
@@ -93,7 +93,7 @@ class EmbeddedRunner:
         self._loop: asyncio.AbstractEventLoop | None = None  # once the nodes are open
         self._unwritable = ""
         self._writer = Writer(store, on_unwritable=self._end_unwritable)
-        self._control = wiring.control(
+        self._control = sweep_wiring.control(
             settings, catalog, store, self._writer, Event(), write=self._writer.call
         )
         self._context = self._control.context
@@ -237,7 +237,7 @@ class EmbeddedRunner:
         if tools is None or self._planning.locked():
             return
         async with self._planning:
-            made = await wiring.make_tasks(self._writer, self._catalog, tools, self._askable)
+            made = await sweep_wiring.make_tasks(self._writer, self._catalog, tools, self._askable)
         if made:
             self._free.set()
 

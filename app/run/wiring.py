@@ -1,28 +1,19 @@
-"""Makes the parts of a process from its settings: scheduling context, tools of crawl nodes, sign-ins, pseudonyms."""
+"""Makes the parts of a crawl node from its settings: tools, sign-ins, pseudonyms."""
 
 from __future__ import annotations
 
 import asyncio
 import platform
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from random import Random
-from threading import Event
 
-from app.reports.scheduled_files import DeliveryTools, deliver_due
-from app.reports.summary import write_report
 from app.run.hardware import this_machine
-from app.run.preflight import Askable
 from app.run.setting_fields import Settings
 from app.run.settings import logins
-from app.sending.alert_sending import GoOn, Receivers
-from app.sending.delivery import Sender
 from splitter.catalog.entries import entries_of, entries_without_browser
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
@@ -33,22 +24,14 @@ from tasks.fetching.downloader import Downloader
 from tasks.fetching.guarded_session import SessionSettings
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import Permits
-from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
-from tasks.jobs import planning
-from tasks.jobs.alerting import Alerting
-from tasks.jobs.context import Context
-from tasks.jobs.runtime import Control
-from tasks.jobs.scheduler_state import SchedulerState
 from tasks.signin.credentials import Credentials
 from tasks.signin.errors import MissingCredential
 from tasks.signin.granted import SignInFile
 from tasks.signin.signins import OwnMethod, SignIns, signing
 from tasks.store.queue import nodes
 from tasks.store.queue.nodes import Node
-from tasks.store.sql.database import Store
 from tasks.store.sql.writer import Writer
-from tasks.worker.counters import Timing
-from tasks.worker.fetcher import Dependencies, Fetcher
+from tasks.worker.fetcher import Dependencies
 from tasks.worker.list_cache import ListCache
 from tasks.worker.node import CrawlNode
 from tasks.worker.page_reader import PageReader
@@ -58,24 +41,6 @@ from tasks.worker.robots_cache import RobotsCache
 from tasks.worker.seen import SeenPages
 
 _SHORTEST_SECRET = 16
-
-
-def context(settings: Settings, catalog: Catalog) -> Context:
-    """Return the context of the sweeps."""
-    loop = settings.loop()
-    return Context(catalog, loop, HostCatalog(catalog), Random(settings.seed), SchedulerState(loop.strategy))
-
-
-def alerting(
-    settings: Settings, catalog: Catalog, hosts: HostCatalog, go_on: GoOn = lambda: True
-) -> Alerting:
-    """Return the sweep that finds alerts and sends them while `go_on` allows it. Raises InputError."""
-    engines: dict[str, str] = {}
-    for name in catalog.engines:
-        host = hosts.of_engine(name)
-        engines[host] = f"{engines[host]}, {name}" if host in engines else name
-    receivers = Receivers(settings.alert_to.split(), settings.mail_server())
-    return Alerting(settings.alerts, engines, partial(receivers.tell, go_on=go_on))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,60 +226,10 @@ def pseudonyms(settings: Settings) -> Pseudonyms | None:
         raise InputError(f"{source}: {error}; write at least {SHORTEST_KEY} characters") from None
 
 
-def control(
-    settings: Settings,
-    catalog: Catalog,
-    store: Store,
-    writer: Writer,
-    ending: Event,
-    **own: Callable[..., object],
-) -> Control:
-    """Return the resources of the sweeps.
-
-    Args:
-        writer: writes records that must not be lost while the database is away: alerts and files that were sent.
-        ending: set when the process should end.
-        own: `write`, and if they run as sweeps `plan` and `fill_seen`.
-    """
-    scheduling, tools = context(settings, catalog), delivery_tools(settings)
-
-    def goes_on() -> bool:
-        return not ending.is_set()
-
-    alerts = alerting(settings, catalog, scheduling.hosts, goes_on)
-    return Control(
-        store=store,
-        context=scheduling,
-        report=partial(write_report, store, settings.report_file),
-        deliver=partial(deliver_due, tools, store, writer.call, goes_on),
-        alerts=partial(alerts.look, writer.call),
-        ending=ending,
-        **own,
-    )
-
-
-def delivery_tools(settings: Settings) -> DeliveryTools:
-    """Return what the sweep `deliver` needs from the settings."""
-
-    def sender() -> Sender:
-        return Sender(smtp=settings.mail_server(), user_agent=settings.crawl().user_agent)
-
-    return DeliveryTools(catalog=settings.catalog, pseudonyms=partial(pseudonyms, settings), sender=sender)
-
-
 async def describe(writer: Writer, names: Sequence[str]) -> None:
     """Store the parameters of this machine for its nodes, which crawl meanwhile: timing the disk takes a while."""
     parameters = await asyncio.to_thread(this_machine)
     await writer.run(lambda tx: nodes.describe(tx, names, parameters))
-
-
-async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, askable: Askable) -> int:
-    """Make the tasks of new products, with robots.txt fetched by these tools. Return their number."""
-
-    def robots_of(url: str) -> Awaitable[RobotsRules]:
-        return Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None).robots(url)
-
-    return await planning.plan(writer, catalog, robots_of, ROBOTS_TOKEN, askable.unasked, late=askable.due)
 
 
 def utc_now() -> datetime:

@@ -2,6 +2,9 @@
 
 A message that is lost or comes twice does no harm. Every message has an expiry, so that none piles up in a queue
 without a worker. It is compared with the clock of the receiving machine, hence `CLOCKS_S`.
+
+Every process of a cluster imports this module. The strategies (numpy) and the store (SQLAlchemy) take 30 MB, so only
+the processes that use them import them.
 """
 
 from __future__ import annotations
@@ -17,10 +20,9 @@ from splitter.split import chunks
 
 from tasks.domain.errors import StoreConflict, StoreUnavailable
 from tasks.domain.outage import Outage
-from tasks.jobs import runtime, ticks
+from tasks.jobs import runtime
 from tasks.jobs.queues import CLOCKS_S, CONTROL, crawl_queue
 from tasks.jobs.schedule import SWEEPS
-from tasks.store.queue.leases import Lease
 
 log = logging.getLogger("reviewloop.sweeps")
 
@@ -50,6 +52,8 @@ node's free slot would go unseen because a sweep happened to run."""
 
 def _tick(name: str) -> None:
     """Run a sweep in the scheduler's transaction, and notify the nodes of the leases that it gave."""
+    from tasks.jobs import ticks  # nodes and beat run no sweeps
+
     control = runtime.control()
     with _turning:
         if not control.goes_on():
@@ -83,6 +87,8 @@ def crawl(messages: Sequence[Mapping[str, Any]]) -> None:
     Args:
         messages: the leases, as maps.
     """
+    from tasks.store.queue.leases import Lease  # beat opens no store
+
     runtime.crawl()([Lease(**message) for message in messages])
 
 

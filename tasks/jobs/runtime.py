@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.domain.errors import TaskError
-from tasks.domain.grants import Grants
-from tasks.jobs.context import Context
-from tasks.store.queue.leases import Lease
-from tasks.store.sql.database import Store
-from tasks.store.sql.writer import Operation
+
+if TYPE_CHECKING:
+    from tasks.domain.grants import Grants
+    from tasks.jobs.context import Context
+    from tasks.store.queue.leases import Lease
+    from tasks.store.sql.database import Store
+    from tasks.store.sql.writer import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,7 @@ class Control:
         return not self.ending.is_set()
 
 
-Crawl = Callable[[Sequence[Lease]], None]
+Crawl = Callable[[Sequence["Lease"]], None]
 """Hands leases to this process's node."""
 
 

@@ -12,7 +12,7 @@ from tiny_world import PRODUCTS
 
 from app.reports.scheduled_files import deliver_due
 from app.run.settings import load_settings
-from app.run.wiring import delivery_tools
+from app.run.sweep_wiring import delivery_tools
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import schedules

@@ -21,7 +21,7 @@ from sqlalchemy import func, select
 from app.lab import server as lab_server
 from app.lab.answers import LabAnswer
 from app.lab.faults import decide
-from app.run import wiring
+from app.run import sweep_wiring
 from app.run.cluster.celery_app import Runtime, make_app
 from app.run.cluster.control_process import open_control
 from app.run.cluster.pulse import last_beat
@@ -114,7 +114,7 @@ def scheduler(web, launch, postgres_url, redis_url, tmp_path):
         with open_control(settings.with_(address=None), app.redis_outage) as parts:
             parts.control.plan()
             with store.begin() as tx:
-                sweeps.admit(tx, wiring.context(settings, settings.catalog()))
+                sweeps.admit(tx, sweep_wiring.context(settings, settings.catalog()))
         made = Scheduler(settings, store, app, worker)
         assert made.count(subtasks) == 3 * len(PRODUCTS)
         until(lambda: NODE in worker_names(store), what="the worker registered its node")

@@ -10,7 +10,7 @@ from functools import partial
 from threading import Event
 from typing import Any
 
-from app.run import wiring
+from app.run import sweep_wiring, wiring
 from app.run.cluster.redis_outage import LOSSES, RedisOutage
 from app.run.nodes import browser_obstacle
 from app.run.open_store import open_redis, open_store
@@ -48,7 +48,7 @@ def open_control(settings: Settings, outage: RedisOutage) -> Iterator[Opened]:
         try:
             browser = partial(browser_obstacle, store)
             askable = Askable(partial(preflight, settings, catalog, search=False, browser=browser))
-            control = wiring.control(
+            control = sweep_wiring.control(
                 settings,
                 catalog,
                 store,
@@ -123,4 +123,4 @@ async def _make_tasks(settings: Settings, writer: Writer, askable: Askable, cata
         async with wiring.open_tools(
             settings, catalog, RobotsCache(writer), permits, SeenPages(None)
         ) as tools:
-            return await wiring.make_tasks(writer, catalog, tools, askable)
+            return await sweep_wiring.make_tasks(writer, catalog, tools, askable)

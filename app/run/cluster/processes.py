@@ -23,7 +23,6 @@ from tasks.jobs.queues import CONTROL, crawl_queue
 from tasks.store.queue.nodes import Node
 
 _PR_SET_PDEATHSIG = 1
-_WORKER = ("worker", "-P", "threads")
 _CONTROL_THREADS = 2
 _NODE_SILENT_S = 60.0
 # A long sweep (reposts, run times) may have one of its threads, a slow database the other.
@@ -143,12 +142,11 @@ def web_program(settings: Settings, log: Path, port: int) -> Program:
 
 
 def _worker(name: str, queue: str, slots: int, settings: Settings, log: Path, silent_s: float) -> Program:
-    options = ("-c", str(slots), "-Q", queue, "-n", f"{name}@%h")
-    return _celery(name, settings, log, silent_s, *_WORKER, *options)
+    return _celery(name, settings, log, silent_s, "worker", name, queue, str(slots))
 
 
 def _celery(name: str, settings: Settings, log: Path, silent_s: float, *arguments: str) -> Program:
-    command = [sys.executable, "-m", "celery", "--quiet", "-A", "app.celery", *arguments, "-l", "WARNING"]
+    command = [sys.executable, "-m", "app.celery", *arguments]
     pulse = log.with_suffix(".pulse")
     environment = as_environment(settings.with_(pulse_file=str(pulse.resolve())))
     return Program(

@@ -12,7 +12,7 @@ from functools import partial
 from sqlalchemy import URL, create_engine, func, insert, make_url, select
 from sqlalchemy.pool import NullPool
 
-from app.run import wiring
+from app.run import sweep_wiring
 from app.run.open_store import open_store
 from app.run.setting_fields import Settings
 from research.bench.buffer_peers.web import POOL_OF_A_SITE, SITES, catalog, known_url
@@ -43,7 +43,7 @@ class Databases:
             _store_known(store)
             _plan(store, [keyword(number) for number in range(results // SITES)])
             with store.begin() as conn:
-                sweeps.admit(conn, wiring.context(settings, catalog()))
+                sweeps.admit(conn, sweep_wiring.context(settings, catalog()))
 
     @contextmanager
     def copy(self, name: str) -> Iterator[URL]:

@@ -1,0 +1,100 @@
+"""Makes the parts of a process that runs sweeps from its settings: scheduling context, alerts, reports, planning.
+
+Crawl nodes of a cluster do without them: strategies, reports and what sends them take 20 MB.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from random import Random
+from threading import Event
+
+from app.reports.scheduled_files import DeliveryTools, deliver_due
+from app.reports.summary import write_report
+from app.run.preflight import Askable
+from app.run.setting_fields import Settings
+from app.run.wiring import pseudonyms
+from app.sending.alert_sending import GoOn, Receivers
+from app.sending.delivery import Sender
+from splitter.catalog.model import Catalog
+from tasks.fetching.hosts import HostCatalog
+from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
+from tasks.jobs import planning
+from tasks.jobs.alerting import Alerting
+from tasks.jobs.context import Context
+from tasks.jobs.runtime import Control
+from tasks.jobs.scheduler_state import SchedulerState
+from tasks.store.sql.database import Store
+from tasks.store.sql.writer import Writer
+from tasks.worker.counters import Timing
+from tasks.worker.fetcher import Dependencies, Fetcher
+
+
+def context(settings: Settings, catalog: Catalog) -> Context:
+    """Return the context of the sweeps."""
+    loop = settings.loop()
+    return Context(catalog, loop, HostCatalog(catalog), Random(settings.seed), SchedulerState(loop.strategy))
+
+
+def alerting(
+    settings: Settings, catalog: Catalog, hosts: HostCatalog, go_on: GoOn = lambda: True
+) -> Alerting:
+    """Return the sweep that finds alerts and sends them while `go_on` allows it. Raises InputError."""
+    engines: dict[str, str] = {}
+    for name in catalog.engines:
+        host = hosts.of_engine(name)
+        engines[host] = f"{engines[host]}, {name}" if host in engines else name
+    receivers = Receivers(settings.alert_to.split(), settings.mail_server())
+    return Alerting(settings.alerts, engines, partial(receivers.tell, go_on=go_on))
+
+
+def control(
+    settings: Settings,
+    catalog: Catalog,
+    store: Store,
+    writer: Writer,
+    ending: Event,
+    **own: Callable[..., object],
+) -> Control:
+    """Return the resources of the sweeps.
+
+    Args:
+        writer: writes records that must not be lost while the database is away: alerts and files that were sent.
+        ending: set when the process should end.
+        own: `write`, and if they run as sweeps `plan` and `fill_seen`.
+    """
+    scheduling, tools = context(settings, catalog), delivery_tools(settings)
+
+    def goes_on() -> bool:
+        return not ending.is_set()
+
+    alerts = alerting(settings, catalog, scheduling.hosts, goes_on)
+    return Control(
+        store=store,
+        context=scheduling,
+        report=partial(write_report, store, settings.report_file),
+        deliver=partial(deliver_due, tools, store, writer.call, goes_on),
+        alerts=partial(alerts.look, writer.call),
+        ending=ending,
+        **own,
+    )
+
+
+def delivery_tools(settings: Settings) -> DeliveryTools:
+    """Return what the sweep `deliver` needs from the settings."""
+
+    def sender() -> Sender:
+        return Sender(smtp=settings.mail_server(), user_agent=settings.crawl().user_agent)
+
+    return DeliveryTools(catalog=settings.catalog, pseudonyms=partial(pseudonyms, settings), sender=sender)
+
+
+async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, askable: Askable) -> int:
+    """Make the tasks of new products, with robots.txt fetched by these tools. Return their number."""
+
+    def robots_of(url: str) -> Awaitable[RobotsRules]:
+        return Fetcher(tools, Timing(time.monotonic), lambda _wait_s: None).robots(url)
+
+    return await planning.plan(writer, catalog, robots_of, ROBOTS_TOKEN, askable.unasked, late=askable.due)
