@@ -16,10 +16,8 @@ from functools import partial
 from ipaddress import ip_address
 from threading import Lock, Semaphore, Thread
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
-
-import requests
 
 from app.run.setting_fields import Settings
 from app.run.settings import logins
@@ -30,10 +28,13 @@ from splitter.urls import search_url
 from tasks.domain.failures import FetchError
 from tasks.domain.reasons import Explanation, Reason, because
 from tasks.fetching.chromium import missing
-from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
+from tasks.fetching.guard import SessionSettings
 from tasks.jobs.obstacles import NameState, Obstacle, ObstacleKind, Reachability, hosts_of, obstacles
 from tasks.signin.credentials import Credentials, Part, variable_of
 from tasks.worker.settings import CrawlSettings
+
+if TYPE_CHECKING:
+    import requests
 
 log = logging.getLogger("reviewloop.preflight")
 
@@ -270,7 +271,9 @@ def _probe(engine: Engine, settings: CrawlSettings, *, search: bool) -> SearxngA
         if not search:
             return known
         answer = _ask(search_url(engine, _SAMPLE, site=None, page=1), settings)
-    except (FetchError, requests.RequestException, OSError) as error:
+    except (FetchError, OSError) as error:
+        from tasks.fetching.guarded_session import cause_of
+
         silent_for = because(Reason.ENGINE_SILENT, address=origin, cause=cause_of(error))
         return _unusable(engine.url, silent_for)
     if answer.status_code == _REFUSED:
@@ -299,6 +302,10 @@ def _unusable(url: str, reason: Explanation) -> SearxngAnswer:
 
 def _ask(url: str, settings: CrawlSettings) -> requests.Response:
     """Fetch a page of a SearXNG, also at a private address. Raises FetchError, RequestException or OSError."""
+    import requests  # few catalogs have an engine of their own
+
+    from tasks.fetching.guarded_session import GuardedAdapter, guarded
+
     limits = SessionSettings(
         user_agent=settings.user_agent,
         lab=settings.lab,

@@ -21,7 +21,7 @@ from tasks.domain.proxy import Proxy
 from tasks.fetching.browser import Browser
 from tasks.fetching.chromium import find_chromium, missing
 from tasks.fetching.downloader import Downloader
-from tasks.fetching.guarded_session import SessionSettings
+from tasks.fetching.guard import SessionSettings
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.permits import Permits
 from tasks.signin.credentials import Credentials

@@ -156,7 +156,8 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
     import requests
 
     from tasks.domain.failures import FetchError
-    from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
+    from tasks.fetching.guard import SessionSettings
+    from tasks.fetching.guarded_session import GuardedAdapter, cause_of, guarded
 
     way = SessionSettings(
         user_agent=sender.user_agent,

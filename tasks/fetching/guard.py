@@ -8,10 +8,33 @@ that changes its state between check and use (DNS rebinding) gains nothing.
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.public_ip import address_allowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """How a session reaches the web.
+
+    Attributes:
+        user_agent: sent with every request.
+        local_address: source address; None: the system's choice.
+        lab: address and port every host is sent to; None: the real web.
+        timeout_s: for a whole session, all its requests.
+        body_bytes: the most of one answer, decompressed; and of all that is sent for it, besides its headers.
+        trusts: true for a URL whose host may be on a private address (`HostCatalog.may_be_private`).
+    """
+
+    user_agent: str
+    local_address: str | None = None
+    lab: tuple[str, int] | None = None
+    timeout_s: float = 30.0
+    body_bytes: int = 2_000_000
+    trusts: Callable[[str], bool] = lambda _url: False
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tasks.domain.address import joined, sendable
 from tasks.domain.failures import ErrorClass, FetchError
-from tasks.fetching.guarded_session import GuardedAdapter, SessionSettings, cause_of, guarded
+from tasks.fetching.guard import SessionSettings
+from tasks.fetching.guarded_session import GuardedAdapter, cause_of, guarded
 from tasks.reading.decode import decode
 from tasks.reading.markup import check_markup, collapse
 from tasks.signin.errors import SignInBroken

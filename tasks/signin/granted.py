@@ -19,12 +19,12 @@ from functools import lru_cache
 from http.cookiejar import Cookie as JarCookie
 from pathlib import Path
 from secrets import token_bytes
-from typing import Any
-
-from cryptography.fernet import Fernet, InvalidToken
-from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+from typing import TYPE_CHECKING, Any
 
 from tasks.signin.errors import SignInFileUnreadable
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +162,8 @@ class SignInFile:
             self._write(salt, kept)
 
     def _read(self) -> tuple[bytes, dict[str, Granted]]:
+        from cryptography.fernet import InvalidToken  # few nodes sign in
+
         try:
             head, salt, token = self._path.read_bytes().split(b"\n", 2)
         except FileNotFoundError:
@@ -210,5 +212,8 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _fernet(secret: str, salt: bytes) -> Fernet:
+    from cryptography.fernet import Fernet
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
     key = Scrypt(salt=salt, length=32, **_COST).derive(secret.encode("utf-8", "surrogateescape"))
     return Fernet(base64.urlsafe_b64encode(key))

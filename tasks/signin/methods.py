@@ -6,14 +6,17 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.sign_in import BrowserCookies, FormLogin
 
-from tasks.signin.browser import Form, Session
 from tasks.signin.credentials import Credentials, Part, variable_of
 from tasks.signin.errors import SignInRefused
 from tasks.signin.granted import Cookie, Granted, cookies_of
+
+if TYPE_CHECKING:
+    from tasks.signin.browser import Form, Session
 
 
 class SignIn(ABC):

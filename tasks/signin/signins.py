@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from splitter.catalog.model import Catalog
@@ -21,12 +22,14 @@ from splitter.errors import InputError
 from tasks.domain.address import authority_of
 from tasks.domain.backoff import backoff_s
 from tasks.domain.failures import FetchError
-from tasks.fetching.guarded_session import SessionSettings
-from tasks.signin.browser import Session
+from tasks.fetching.guard import SessionSettings
 from tasks.signin.credentials import Credentials
 from tasks.signin.errors import SignInError
 from tasks.signin.granted import Cookie, Granted, SignInFile
 from tasks.signin.methods import CookieSignIn, FormSignIn, SignIn
+
+if TYPE_CHECKING:
+    from tasks.signin.browser import Session
 
 log = logging.getLogger("reviewloop.signin")
 
@@ -227,6 +230,8 @@ class SignIns:
             return granted
 
     def _session(self, account: _Account) -> Session:
+        from tasks.signin.browser import Session  # it brings requests, and few nodes sign in
+
         return Session(self._settings, account.rules.hosts, self._clock())
 
     def _sign_in_file(self) -> SignInFile:

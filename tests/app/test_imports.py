@@ -62,32 +62,45 @@ def test_a_cluster_is_refused_its_folder_before_anything_is_imported(tmp_path):
     assert modules & (_SLOW | {"jieba", "numpy", "pydantic", "sqlalchemy"}) == set()
 
 
+_STRATEGIES = {"apscheduler", "numpy", "scipy", "tasks.scheduling.planner", "tasks.scheduling.feedback"}
+_PEOPLE = {"app.reports", "app.sending.delivery", "app.files.exporting", "tasks.store.queries", "rich"}
+_TERMINAL = {"prompt_toolkit", "click_repl", "pygments"}
+_ELSEWHERE = {"alembic", "bs4", "cryptography.fernet", "fastapi", "jieba", "lxml", "openpyxl", "pyarrow"} | {
+    "requests",
+    "scipy",
+}
+
+
+@pytest.mark.parametrize(
+    ("imported", "without"),
+    [
+        (
+            "app.celery tasks.jobs.celery_tasks celery.apps.beat celery.apps.worker",
+            _ELSEWHERE | _STRATEGIES | _PEOPLE | _TERMINAL | {"pycurl", "sqlalchemy", "tasks.worker.node"},
+        ),
+        (
+            "app.celery tasks.jobs.celery_tasks app.run.cluster.node_process",
+            _ELSEWHERE | (_STRATEGIES - {"numpy"}) | _PEOPLE | _TERMINAL | {"tasks.jobs.planning"},
+        ),
+        ("app.celery tasks.jobs.celery_tasks app.run.cluster.control_process", _ELSEWHERE | _TERMINAL),
+        ("app.run.embedded", _ELSEWHERE | _TERMINAL | {"celery", "redis", "psycopg2"}),
+    ],
+    ids=["beat", "node", "control", "embedded"],
+)
 @pytest.mark.slow
-def test_beat_and_workers_import_their_own_alone():
-    """What serves a queue is imported where it is served: beat serves none, and of the workers only one plans."""
-    code = "import sys; import app.celery; print(*{name.partition('.')[0] for name in sys.modules})"
+def test_a_process_imports_what_it_uses(imported, without):
+    """A process of a cluster costs memory for what it imports, and so many times as there are nodes."""
+    lines = [f"import sys, {', '.join(imported.split())}", "print(*sys.modules)"]
     servers = {"REVIEWLOOP_REDIS_URL": "redis://h/0", "REVIEWLOOP_DATABASE_URL": "postgresql://h/d"}
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", "; ".join(lines)],
         capture_output=True,
         text=True,
         check=True,
         timeout=PATIENCE_S,
         env={**os.environ, **servers},
     )
-    unasked = {
-        "aiohttp",
-        "bs4",
-        "fastapi",
-        "jieba",
-        "lxml",
-        "numpy",
-        "pycurl",
-        "requests",
-        "scipy",
-        "sqlalchemy",
-    }
-    assert unasked & set(done.stdout.split()) == set()
+    assert without & set(done.stdout.split()) == set()
 
 
 def loaded(*words: str, status: int = 0) -> set[str]:

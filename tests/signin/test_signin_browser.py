@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import pytest
 from patience import PATIENCE_S
 
-from tasks.fetching.guarded_session import SessionSettings
+from tasks.fetching.guard import SessionSettings
 from tasks.signin.browser import Page, Session
 from tasks.signin.errors import SignInBroken
 

@@ -22,7 +22,7 @@ from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.failures import FetchError
 from tasks.fetching.downloader import Downloader
-from tasks.fetching.guarded_session import SessionSettings
+from tasks.fetching.guard import SessionSettings
 from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
 from tasks.signin.credentials import Credentials
