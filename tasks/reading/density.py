@@ -199,10 +199,8 @@ class _Density:
             first = last
 
     def _block(self, element: int, first: int, last: int) -> _Block:
-        inside = self._page.texts[first:last]
-        text = self._page.join_texts(inside)
-        chars = sum(len(one.text.strip()) for one in inside)
-        link_chars = sum(len(one.text.strip()) for one in inside if one.linked)
+        text = self._page.join_texts(self._page.texts[first:last])
+        chars, link_chars = self._page.count_chars(first, last)
         links = link_chars > _MOST_LINKS * chars
         return _Block(
             element=element,
@@ -215,7 +213,7 @@ class _Density:
             sentence=not links
             and chars - link_chars >= _SENTENCE_CHARS
             and _PUNCTUATION.search(text) is not None
-            and 2 * sum(map(str.isalpha, text)) >= _SENTENCE_CHARS,
+            and _has_letters(text),
         )
 
     def _are_called(
@@ -227,8 +225,8 @@ class _Density:
         for element, (tag, called, parent) in enumerate(
             zip(page.tags, page.called, page.parents, strict=True)
         ):
-            own = tag not in INLINE and element not in frames and is_called(tag, called)
-            named.append(own or (parent >= 0 and named[parent]))
+            around = parent >= 0 and named[parent]
+            named.append(around or (tag not in INLINE and element not in frames and is_called(tag, called)))
         return named
 
     def _find_frames(self, sentences: list[_Block]) -> frozenset[int]:
@@ -324,11 +322,11 @@ class _Density:
         joined = best
         inside = _chars(self._inner(best, sentences))
         while (outer := self._outer(best)) >= 0:
-            beside = 0
+            chars: dict[int, int] = defaultdict(int)
             for block in self._inner(outer, sentences):
-                child = self._child(block, outer)
-                if child != best and self._is_section(child, best):
-                    beside += block.chars
+                chars[self._child(block, outer)] += block.chars
+            chars.pop(best, None)
+            beside = sum(count for child, count in chars.items() if self._is_section(child, best))
             if beside >= _NEIGHBOUR * inside:
                 joined = outer
                 inside += beside
@@ -348,6 +346,11 @@ class _Density:
         inside = page.tags[element : min(page.ends[element], element + _FIRST_ELEMENTS)]
         heading = next((element + n for n, tag in enumerate(inside) if tag in _HEADINGS), None)
         return heading is not None and page.link_chars(heading) == 0 and page.chars(heading) > 0
+
+
+def _has_letters(text: str) -> bool:
+    """Return True if half of the characters of the shortest sentence are letters; most texts begin with as many."""
+    return any(2 * sum(map(str.isalpha, part)) >= _SENTENCE_CHARS for part in (text[:_AROUND], text))
 
 
 def _headline_share(blocks: list[_Block], chosen: set[int]) -> float:

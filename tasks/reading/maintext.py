@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from math import prod
 
 from splitter.catalog.rules import PageRules
@@ -34,7 +35,6 @@ _SHINGLE = 5
 _MOST_SHINGLES = 200
 # Shares of a description, or of one candidate in another, that count as there and as not there.
 _THERE, _MISSING = 0.5, 0.2
-_BLANKS = re.compile(r"\s+")
 _NO_WORD = re.compile(r"[\W_]+")
 _BESIDE_TITLE = 2
 # A page with this much text, in characters or as a share, is no list; a shorter text must hold this share of the title.
@@ -228,21 +228,27 @@ def _is_list(page: Page, text: str, *, signed: bool) -> bool:
 
 def _title_share(title: str, text: str) -> float:
     """Share of a title's pairs of characters that stand in a text: 0 to 1."""
-    title, text = _NO_WORD.sub("", title.lower()), _NO_WORD.sub("", text.lower())
+    title, text = _letters(title), _letters(text)
     pairs = {title[place : place + 2] for place in range(len(title) - 1)}
     return sum(pair in text for pair in pairs) / len(pairs) if pairs else 0.0
+
+
+@lru_cache(maxsize=4)
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text in lower case."""
+    return _NO_WORD.sub("", text.lower())
 
 
 def _drop_title(text: str, title: str) -> str:
     """Return a text without the page's title above it, also if a word (原创) follows the title."""
     first, _, rest = text.partition("\n")
-    squeezed, title = _BLANKS.sub("", first), _BLANKS.sub("", title)
+    squeezed, title = "".join(first.split()), "".join(title.split())
     again = title and title in squeezed and len(squeezed) <= len(title) + _BESIDE_TITLE
     return rest if again and len(rest) >= _LEAST_CHARS else text
 
 
 def overlap(part: str, text: str) -> float:
     """Share of a text's shingles (five characters, blanks apart) that another holds: 0 to 1."""
-    part, text = _BLANKS.sub("", part), _BLANKS.sub("", text)
+    part, text = "".join(part.split()), "".join(text.split())
     starts = range(0, max(1, len(part) - _SHINGLE + 1), max(1, len(part) // _MOST_SHINGLES))
     return sum(part[start : start + _SHINGLE] in text for start in starts) / len(starts) if part else 0.0

@@ -204,8 +204,12 @@ def check_markup(html: str) -> None:
             formatting.meet(name, attributes, bool(closing))
         elif not closing:
             repeated += formatting.open
+        if closing:
+            if depth and name not in _NEVER_NESTED:
+                depth -= 1
+            continue
         if name not in _NEVER_NESTED:
-            depth = max(0, depth - 1) if closing else depth + 1
+            depth += 1
         if depth > _MAX_DEPTH or repeated > _MAX_REPEATED:
             raise FetchError(
                 ErrorClass.TOO_LARGE,

@@ -136,6 +136,10 @@ class Outline:
         """Return how many of an element's characters stand in links."""
         return self._linked[self.last_text[element]] - self._linked[self.first_text[element]]
 
+    def count_chars(self, first: int, last: int) -> tuple[int, int]:
+        """Return how many characters a range of texts has, and how many of them stand in links."""
+        return self._chars[last] - self._chars[first], self._linked[last] - self._linked[first]
+
     def count_dates(self, element: int) -> int:
         """Return how many of an element's texts look like dates."""
         return self.dates_before[self.last_text[element]] - self.dates_before[self.first_text[element]]
@@ -258,6 +262,12 @@ def _walk(page: Outline, body: LexborNode, hidden: list[LexborNode] | None) -> l
     return attributes
 
 
+@lru_cache(maxsize=8192)
+def _names_and_roles(classes: str) -> tuple[tuple[str, ...], frozenset[Role]]:
+    names = class_names(classes)
+    return names, roles(*names)
+
+
 @lru_cache(maxsize=4096)
 def class_names(classes: str) -> tuple[str, ...]:
     return tuple(filter(None, map(_drop_number, classes.split()[:_MOST_NAMES])))
@@ -291,15 +301,16 @@ def _moment(attributes: _Attributes) -> str:
 
 def _describe(page: Outline, attributes: list[_Attributes]) -> None:
     classes = [(one.get("class") or "")[:LONGEST_KEPT_VALUE] for one in attributes]
-    page.names = list(map(class_names, classes))
-    page.roles = [roles(*names) for names in page.names]
+    described = [_names_and_roles(one) for one in classes]
+    page.names = [names for names, _ in described]
+    page.roles = [found for _, found in described]
     page.called = [
         f"{names} {(one.get('id') or '')[:LONGEST_KEPT_VALUE]}".lower()
         for names, one in zip(classes, attributes, strict=True)
     ]
     page.attributes = [
         _NONE
-        if _KEPT.isdisjoint(one)
+        if not one or _KEPT.isdisjoint(one)
         else {name: value[:LONGEST_KEPT_VALUE] for name, value in one.items() if value and name in _KEPT}
         for one in attributes
     ]

@@ -261,8 +261,9 @@ def _near(page: Outline, body: str, end: int, most: int = _FIRST_TEXTS) -> list[
 def place_of(page: Outline, end: int, body: str) -> int | None:
     """Return the number of the text that a body begins with; None if it does not begin before `end`."""
     beginning = body.partition("\n")[0][:_BEGINNING]
-    texts = ((n, " ".join(page.texts[n].text.split())[:_BEGINNING]) for n in range(end))
-    return next((n for n, text in texts if text and beginning.startswith(text)), None)
+    texts = ((n, page.texts[n].text.lstrip()) for n in range(end))
+    likely = ((n, " ".join(text.split())[:_BEGINNING]) for n, text in texts if text[:1] == beginning[:1])
+    return next((n for n, text in likely if text and beginning.startswith(text)), None)
 
 
 def elsewhere(node: LexborNode) -> bool:

@@ -72,15 +72,20 @@ _PATTERNS: dict[Role, str] = {
     r"|max|leading|tracking|fs|fw|u)(?:$|[-:_])",
     "caption": _CAPTIONS,
     "noise": r"comment|footer|copyright|(?<!has-)(?<!with-)(?<!no-)side-?bar(?!-(?:enabled|layout|wrap))|recommend"
-    r"|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|\bmodal\b|pop-?over|tool-?tip|cookie|consent|onetrust|gdpr|qr-?code|pagination|disclaimer|guess-?you"
+    r"|relat(?:ed|ion)|breadcrumb|advert|sponsor|popup|\bmodal\b|pop-?over|tool-?tip|cookie|consent|onetrust|gdpr"
+    r"|qr-?code|pagination|disclaimer|guess-?you"
     rf"|hot-?(?:news|list|rank|word)|share-?(?:bar|box|to|btn|tool)|{_CAPTIONS}",
     "perhaps noise": r"reply|\bfoot|\bside|share|crumb|\bnav|navi|menu|tool-?bar|rank|\bads?\b|promo|dialog|login"
     r"|tag-?s?list|\btags?\b|pager|statement|(?<!label-)hidden|subscribe|download|rel-?news",
     "textual": r"article|content|main|body|text|post|detail|entry|story|txt",
 }
-_COMPILED = [(role, re.compile(pattern)) for role, pattern in _PATTERNS.items()]
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LOOKAROUND = re.compile(r"\(\?<?[!=](?:[^()]|\([^()]*\))*\)")
+_COMPILED = [
+    (role, re.compile(pattern) if _LOOKAROUND.search(pattern) else None)
+    for role, pattern in _PATTERNS.items()
+]
+"""The roles in the order of their patterns, with those patterns that RE2 can't match exactly."""
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def _any_of_all() -> re2.Set:
@@ -97,9 +102,12 @@ _MAY_MATCH = _any_of_all()
 
 @lru_cache(maxsize=8192)
 def _roles_in(called: str) -> frozenset[Role]:
-    return frozenset(
-        _COMPILED[n][0] for n in _MAY_MATCH.Match(called) or () if _COMPILED[n][1].search(called)
-    )
+    found = []
+    for n in _MAY_MATCH.Match(called) or ():
+        role, pattern = _COMPILED[n]
+        if pattern is None or pattern.search(called):
+            found.append(role)
+    return frozenset(found)
 
 
 @lru_cache(maxsize=8192)
