@@ -26,7 +26,7 @@ from tasks.reading.metadata import Metadata, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import author_below, editors, element_authors, find_poster, line_author, sections
 from tasks.reading.published import around_text, find_published_day, line_day
-from tasks.reading.site_text import strip_controls, strip_site_lines
+from tasks.reading.site_text import says_nothing, strip_controls, strip_site_lines
 
 # A text shorter than this may be a refusal.
 _REFUSAL_CHARS = 200
@@ -44,6 +44,8 @@ _LIST_LINKS = 0.3
 _SHORT_PATH = 12
 # What remains of the confidence in a text without sentences, a small one, one off the title, and one without a day.
 _LEAST = (0.5, 0.5, 0.6, 0.7)
+_NOTHING = 0.25
+"""What remains of the confidence in a text that is only a title, a caption, buttons or a shop's note."""
 # A text that breaks off and leads on (... 详情>>), or begins and ends within another.
 _TEASER = re.compile(
     r"(?:\.\.\.|…)\s*[\[【(（]?(?:详情|详细|全文|更多|阅读|查看|more\b|read\b|continue\b)\S{0,4}\W*$|^(?:\.\.\.|…).*(?:\.\.\.|…)$",
@@ -135,6 +137,9 @@ def main_text(page: Page) -> MainText:
     line = line_day(lines)
     dated = metadata.date_text or line.date or line.changed
     listing = _is_list(page, text, signed=bool(author and dated))
+    confidence = _confidence(page, text, listing=listing, dated=bool(dated))
+    if not listing and says_nothing(body, (metadata.title, author)):
+        confidence = round(_NOTHING * confidence, 3)
     return MainText(
         metadata=metadata,
         body=body,
@@ -143,7 +148,7 @@ def main_text(page: Page) -> MainText:
         date_text=find_published_day(metadata.date_text, metadata.changed, lines, after, page.url),
         listing=listing,
         goods=not metadata.article and is_goods(tree, dated=bool(dated)),
-        confidence=_confidence(page, text, listing=listing, dated=bool(dated)),
+        confidence=confidence,
     )
 
 

@@ -262,12 +262,6 @@ def _walk(page: Outline, body: LexborNode, hidden: list[LexborNode] | None) -> l
     return attributes
 
 
-@lru_cache(maxsize=8192)
-def _names_and_roles(classes: str) -> tuple[tuple[str, ...], frozenset[Role]]:
-    names = class_names(classes)
-    return names, roles(*names)
-
-
 @lru_cache(maxsize=4096)
 def class_names(classes: str) -> tuple[str, ...]:
     return tuple(filter(None, map(_drop_number, classes.split()[:_MOST_NAMES])))
@@ -301,16 +295,15 @@ def _moment(attributes: _Attributes) -> str:
 
 def _describe(page: Outline, attributes: list[_Attributes]) -> None:
     classes = [(one.get("class") or "")[:LONGEST_KEPT_VALUE] for one in attributes]
-    described = [_names_and_roles(one) for one in classes]
-    page.names = [names for names, _ in described]
-    page.roles = [found for _, found in described]
+    page.names = list(map(class_names, classes))
+    page.roles = [roles(*names) for names in page.names]
     page.called = [
         f"{names} {(one.get('id') or '')[:LONGEST_KEPT_VALUE]}".lower()
         for names, one in zip(classes, attributes, strict=True)
     ]
     page.attributes = [
         _NONE
-        if not one or _KEPT.isdisjoint(one)
+        if _KEPT.isdisjoint(one)
         else {name: value[:LONGEST_KEPT_VALUE] for name, value in one.items() if value and name in _KEPT}
         for one in attributes
     ]

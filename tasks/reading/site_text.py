@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from tasks.reading.dates import DATE
 
 _COUNT = r"[\s(（\[]*\d[\d,.]*\s*[万千wk]?\+?[\s)）\]]*"
 _COUNTED = (
@@ -87,6 +89,32 @@ _REFERENCES = re.compile(
     re.IGNORECASE,
 )
 _GLUED = re.compile(r"[（(\[【]?(?:返回\S{1,8}首页|责任编辑[:：]\S{2,12})\s*[>»)）\]】]*$")
+_CAPTION = re.compile(
+    r"(?:图为|图[一二三四五六七八九十\d]{0,2}\s?[:：]|资料图|题图|配图|视频截图).*|.{0,80}(?:[\s）)。]\S{0,8}(?:摄|摄影|供图)|图源|资料图片)[)）。]?"
+    r"|.{0,120}\b(?:photo(?:graph)?|image|picture|credit)s?(?: by|\s?[:/]).{2,60}",
+    re.IGNORECASE,
+)
+_CONTROL_WORD = re.compile(
+    r"播放|暂停|倍速|音量|静音|全屏|字号|字体|正常|[大中小](?=\W|$)|分享|收藏|打印|微信|微博|朋友圈|扫一扫|本页|朗读|收听|听全文|关闭|展开|收起|举报|复制链接"
+    r"|登[录陆]|注册|账号|请先|已有|后?查看|更多|精彩|内容|作者|来源|记者|发布|时间"
+    r"|\b(?:listen(?: to)?|this article|play(?:back)?|paused?|speed|volume|mute|unmute|share|save|print|full ?screen"
+    r"|minutes?|min|text size|font|small|medium|large|increase|decrease|settings|audio|read aloud|sign in|log in|by"
+    r"|published|posted|updated|on|x)\b",
+    re.IGNORECASE,
+)
+_SHOP = re.compile(
+    r"本店|全场|正品|[7七]天无理由|支持退换|发货|包邮|下单|限购|货到付款|以实物为准|色差|联系(?:我们的?)?客服|放心(?:购买|选购)|购物愉快|温馨提示"
+    r"|欢迎(?:光临|选购|咨询)|敬请|偏远地区|优惠券|领券|如有(?:任何)?(?:问题|疑问)|^亲(?=\W)"
+    r"|\borders?\b.{0,20}\bships?|free (?:returns|shipping|delivery)|within \d+ (?:hours|(?:working )?days)"
+    r"|contact us|please note|shipping costs?|our customer service|colou?rs may (?:vary|differ)|not refunded"
+    r"|full refund|in stock|购买须知|售后说明|退换|运费|定制商品|快递",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OWN_WORDS = re.compile(
+    r"我(?!们)|俺|咱|[买用喝吃]了|失望|投诉|差评|不理|后悔|上当|不知道|是不是|没人|态度|[慢坏漏骗裂]|假货|不给|太|不错|推荐|好[用吃喝看]"
+    r"|\b(?:I|my|me|mine|arrived|leak(?:s|ed|ing)?|broken?|cracked|disappoint\w+)\b|\bwe (?:bought|ordered|got)\b"
+)
+_SHOP_WORDS, _FEW_LETTERS, _LONGEST_NOTE = 2, 4, 300
 _LONGEST_LINE, _LONGEST_HEADING, _LONGEST_NOTICE = 120, 80, 300
 _MOST_LINES = 8
 """Lines at an end of a text that may be the site's."""
@@ -125,6 +153,23 @@ def strip_site_lines(text: str) -> str:
         return text
     kept[-1] = _GLUED.sub("", kept[-1])
     return "\n".join(kept)
+
+
+def says_nothing(text: str, known: Iterable[str]) -> bool:
+    """Return True if a main text holds nothing but what is known, captions, buttons, or a shop's note.
+
+    Args:
+        known: the page's title and the author.
+    """
+    if len(text) > _LONGEST_NOTE:
+        return False
+    if _OWN_WORDS.search(text) is None and len(set(_SHOP.findall(text))) >= _SHOP_WORDS:
+        return True
+    lines = [line for line in text.split("\n") if not _is(_CAPTION, line)]
+    rest = DATE.sub(" ", "\n".join(lines))
+    for one in filter(None, known):
+        rest = rest.replace(one, " ")
+    return sum(map(str.isalpha, _CONTROL_WORD.sub(" ", rest))) <= _FEW_LETTERS
 
 
 def _trim(lines: list[str], above: Callable[[str], bool], below: Callable[[str], bool]) -> list[str]:

@@ -260,3 +260,42 @@ def test_rules_are_records_or_main_text(rules, said):
 def test_main_text_in_a_catalog():
     catalog = parse_catalog(CATALOG.format(rules="{main_text: true, blocked: [验证码]}"), "t.yaml")
     assert catalog.rules_of("a.cn").main_text
+
+
+def _read_only(text: str) -> float:
+    html = f"<title>滤水壶</title><h1>滤水壶</h1><div>2013-05-04 09:15</div><div><p>{text}</p></div>"
+    return read_page(html, "http://www.example.cn/a/1234567.html", RULES, now=NOW).confidence
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "滤水壶",
+        "图为滤水壶在仓库等待检测。记者陈明摄",
+        "消费者在超市选购滤水壶。王芳 摄",
+        "A row of water jugs on a shelf. (Photo by Nora Wells)",
+        "正在播放 00:12/02:30 倍速 静音 全屏",
+        "字体大小：小 中 大 打印 关闭",
+        "Listen to this article · 6:12 min, play, mute",
+        "本店所有商品均为正品，支持七天无理由退换，下单后48小时内发货。",
+        "购买须知：因显示器色差，请以实物为准，介意者慎拍。",
+        "欢迎光临本店，收藏店铺送优惠券，满两件包邮。",
+        "Questions? Contact us by phone or mail. Please note that sale items cannot be exchanged.",
+    ],
+)
+def test_a_caption_controls_or_a_shops_note_are_read_with_little_confidence(text):
+    assert 0 < _read_only(text) < 0.3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "壶底漏水，客服不理人，发货也慢。",
+        "正品，发货快，客服耐心，滤水壶好用。",
+        "用着还行，七天无理由过了才发现壶盖有裂纹。",
+        "Leaks from the first day. Do not buy.",
+        "Arrived within 3 days, free shipping, but the lid is cracked and the seller does not answer.",
+    ],
+)
+def test_what_a_buyer_says_in_the_words_of_a_shop_is_read_with_more_confidence(text):
+    assert _read_only(text) >= 0.6
