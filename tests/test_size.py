@@ -68,7 +68,7 @@ GROWTH = 1.05
 PACKAGES = {
     "app": (51, "app.celery starts beat and workers itself, since the command celery imports a terminal"),
     "app/actions": (411, "Undoes imports by their number, in many transactions."),
-    "app/cli": (4_893, ""),
+    "app/cli": (4_893, "`judge --dates` reads stored dates again."),
     "app/files": (656, "Shows cells as a person sees them, and limits what a whole workbook may hold."),
     "app/importing": (
         794,
@@ -91,7 +91,7 @@ PACKAGES = {
         "Judges every address that a person gives, describes each class of errors, and logs outages once.",
     ),
     "tasks/fetching": (2_266, ""),
-    "tasks/jobs": (1_596, ""),
+    "tasks/jobs": (1_596, "Reads the dates of stored records again, with its own outcome."),
     "tasks/reading": (
         4_859,
         "Reads written dates whole: numerals, two units, clocks, zones; decides which texts are copies.",

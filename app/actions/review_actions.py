@@ -56,3 +56,9 @@ def record_judging(store: Store, product: str | None, again: bool, who: str) -> 
     """Record that stored reviews are judged again, all of them or those of a product."""
     with store.begin() as tx:
         notices.record_action(tx, who, "judge reviews", product or "all products", again=again)
+
+
+def record_dates(store: Store, product: str | None, who: str) -> None:
+    """Record that stored dates are read again, all of them or those of a product's pages."""
+    with store.begin() as tx:
+        notices.record_action(tx, who, "read dates again", product or "all products")

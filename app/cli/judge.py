@@ -1,4 +1,4 @@
-"""`reviewloop judge`: whose voice stored reviews are, and whether they speak of their products, judged anew."""
+"""`reviewloop judge`: judges stored reviews and links again, or reads their dates again."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.actions.review_actions import judge_links, link_reposts, record_judging
+from app.actions.review_actions import judge_links, link_reposts, record_dates, record_judging
 from app.cli.options import db_option, json_option, person, settings_of, sites_option, store_there
-from app.cli.output import labelled, print_json, printed, say, short, table
+from app.cli.output import clock, labelled, print_json, printed, say, short, table
 from app.files.harmless import shown
 from tasks.domain.voices import Voice
 from tasks.store.content import products
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.run.setting_fields import Settings
+    from tasks.jobs.date_reading import DatesRead
     from tasks.jobs.judging import Judged
+    from tasks.store.sql.database import Store
 
 _NOT_YET = "not judged"
 _SHOWN = 10
@@ -28,12 +33,19 @@ _SHOWN = 10
 @click.command()
 @click.option("--product", metavar="NAME", help="Only pages that were found for this product.")
 @click.option("--all", "again", is_flag=True, help="Everything, also what this version has judged already.")
+@click.option("--dates", is_flag=True, help="Read the stored dates again instead, and judge nothing.")
 @click.option("--dry-run", is_flag=True, help="Only say what would change; nothing is stored.")
 @db_option
 @sites_option
 @json_option
 def judge(
-    product: str | None, again: bool, dry_run: bool, db: str | None, sites: str | None, as_json: bool
+    product: str | None,
+    again: bool,
+    dates: bool,
+    dry_run: bool,
+    db: str | None,
+    sites: str | None,
+    as_json: bool,
 ) -> None:
     """Judge again what is stored: voices, whether a page is about its product, and which reviews are reposts.
 
@@ -42,17 +54,30 @@ def judge(
     were refused less than 90 days ago are taken in where they are reviews by today's rules. Ctrl-C ends it; the next
     one goes on there.
 
+    With --dates, the date texts of stored reviews are read again, as this version reads them: a stored day keeps what
+    was read when its page was fetched. Imported reviews keep their days.
+
     \b
     Examples:
       reviewloop judge --dry-run
       reviewloop judge
       reviewloop judge --all --product 特仑苏
+      reviewloop judge --dates --dry-run
     """
+    settings = settings_of(db, sites)
+    if dates and again:
+        raise click.UsageError("--dates reads all dates each time: leave --all away")
+    if dates:
+        _read_dates(settings, product, dry_run=dry_run, as_json=as_json)
+    else:
+        _judge(settings, product, again=again, dry_run=dry_run, as_json=as_json)
+
+
+def _judge(settings: Settings, product: str | None, *, again: bool, dry_run: bool, as_json: bool) -> None:
     from tasks.jobs.judging import judge as judged
     from tasks.jobs.judging import page_judge
     from tasks.reading.voice import MODEL, judgement
 
-    settings = settings_of(db, sites)
     catalog = settings.catalog()
     of_page = page_judge(catalog, judgement, MODEL, again=again)
     told: list[Judged] = []
@@ -66,10 +91,7 @@ def judge(
 
     compared = 0
     with store_there(settings) as store:
-        number = None
-        if product is not None:
-            with store.read() as tx:
-                number = products.find(tx, product).id
+        number = _product_id(store, product)
         if not dry_run:
             record_judging(store, product, again, person())
         sweep = " ".join(["judge", MODEL, *(["all"] if again else []), *([str(number)] if number else [])])
@@ -92,6 +114,67 @@ def judge(
     if not ended:
         say("Ended before all was judged. What was judged is stored; the same command goes on there.")
         sys.exit(1)
+
+
+def _read_dates(settings: Settings, product: str | None, *, dry_run: bool, as_json: bool) -> None:
+    from tasks.jobs.date_reading import DatesRead, read_again
+    from tasks.jobs.judging import Pass, go_through
+
+    done = DatesRead()
+    ended = True
+
+    def progress(done: DatesRead) -> None:
+        say(f"{done.pages:,} of {done.to_do:,} pages", "dim")
+
+    with store_there(settings) as store:
+        number = _product_id(store, product)
+        if not dry_run:
+            record_dates(store, product, person())
+        mark = " ".join(["dates", *([str(number)] if number else [])])
+        one = Pass(mark=mark, product_id=number, again=True, dry_run=dry_run)
+        try:
+            go_through(store, read_again, one, done, progress)
+        except KeyboardInterrupt:
+            if not done.pages:
+                raise
+            ended = False
+    if as_json:
+        print_json({"dry_run": dry_run, "ended": ended, **asdict(done)})
+    else:
+        _print_dates(done, dry_run=dry_run)
+    if not ended:
+        say("Ended before all was read. What was read is stored; the same command goes on there.")
+        sys.exit(1)
+
+
+def _product_id(store: Store, product: str | None) -> int | None:
+    if product is None:
+        return None
+    with store.read() as tx:
+        return products.find(tx, product).id
+
+
+def _print_dates(done: DatesRead, *, dry_run: bool) -> None:
+    out = printed()
+    for one in done.changes[:_SHOWN]:
+        out.print(f"  {shown(short(one.date_text, 40))}: {_day(one.before)} -> {_day(one.after)}")
+        out.print(f"    {shown(short(one.url, 74))}", style="dim")
+    if len(done.changes) > _SHOWN:
+        out.print(f"  ... and {done.changed - _SHOWN:,} more; --json lists them", style="dim")
+    labelled(out, "Read", f"{done.dates:,} dates of {done.pages:,} pages")
+    if done.imported:
+        out.print(f"{done.imported:,} pages were imported: their days stay.", style="dim")
+    if not done.changed:
+        out.print("Nothing to do: every stored day is what its text says.")
+        return
+    counts = {"have another day": done.moved, "have a day now": done.found, "have none now": done.lost}
+    labelled(out, "Changed", ", ".join(f"{n:,} {what}" for what, n in counts.items()))
+    if dry_run:
+        out.print("Nothing was stored (--dry-run).", style="dim")
+
+
+def _day(time: datetime | None) -> str:
+    return clock(time) or "no date"
 
 
 def _document(done: Judged, model: str, *, dry_run: bool, ended: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Protocol, TypeVar
 
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Group
@@ -106,6 +107,35 @@ class Judged:
                 self.changes.append(told)
 
 
+class PageCounter(Protocol):
+    """What is counted while stored pages are gone through; `to_do` are the pages there were at the beginning."""
+
+    to_do: int
+
+    def add(self, one: JudgedPage) -> None:
+        """Count a page."""
+
+
+Counted = TypeVar("Counted", bound=PageCounter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """A pass through stored pages.
+
+    Attributes:
+        mark: name of the mark in the store, at most 40 characters.
+        product_id: only pages found for this product.
+        again: the mark is taken away at the end, so that the next one begins from the beginning.
+        dry_run: nothing is stored, the mark neither.
+    """
+
+    mark: str
+    product_id: int | None = None
+    again: bool = False
+    dry_run: bool = False
+
+
 def judge(
     store: Store,
     of_page: Callable[[StoredPage], JudgedPage],
@@ -120,26 +150,41 @@ def judge(
 
     Args:
         of_page: judges one (`page_judge`).
-        sweep: name of the mark, at most 40 characters.
-        progress: told after each batch; what it raises ends the judging, which then goes on after this batch.
-        product_id: only pages found for this product.
-        again: the mark is taken away at the end, so that the next one begins from the beginning.
-        dry_run: nothing is stored, the mark neither.
+        sweep, product_id, again, dry_run: see `Pass`; `sweep` is its mark.
+        progress: see `go_through`.
+    """
+    one = Pass(mark=sweep, product_id=product_id, again=again, dry_run=dry_run)
+    return go_through(store, of_page, one, Judged(), progress)
+
+
+def go_through(
+    store: Store,
+    of_page: Callable[[StoredPage], JudgedPage],
+    one: Pass,
+    done: Counted,
+    progress: Callable[[Counted], None],
+) -> Counted:
+    """Go through stored pages batch by batch, in the order of their numbers, until there are no more.
+
+    Args:
+        of_page: what is to be stored of a page.
+        done: counts the pages.
+        progress: told after each batch; what it raises ends the pass, and the next one goes on after this batch.
     """
     with store.read() as tx:
-        after = get_mark(tx, sweep)
-        done = Judged(links.count_after(tx, after, product_id))
+        after = get_mark(tx, one.mark)
+        done.to_do = links.count_after(tx, after, one.product_id)
     while True:
         with store.read() as tx:
-            batch = links.list_after(tx, after, product_id, BATCH)
+            batch = links.list_after(tx, after, one.product_id, BATCH)
         found = [of_page(page) for page in batch]
         after = batch[-1].row.id if batch else 0
-        if not dry_run and (batch or again):
+        if not one.dry_run and (batch or one.again):
             with store.begin() as tx:
                 links.save(tx, found)
-                set_mark(tx, sweep, after)
-        for one in found:
-            done.add(one)
+                set_mark(tx, one.mark, after)
+        for page in found:
+            done.add(page)
         if not batch:
             return done
         progress(done)

@@ -16,6 +16,7 @@ from tasks.reading.dates import DATE, read_date
 from tasks.reading.outline import Outline
 
 _DIGITS = re.compile(r"(?<![\d./-])(\d{1,2})([/-])(\d{1,2})\2((?:19|20)\d\d)(?![\d./-])", re.ASCII)
+_DAY_FIRST_ORDER = r"\4-\3-\1"
 _MONTHS = 12
 _MOST, _SEVERAL = 500, 3
 _MOST_CHARS = 2_000_000
@@ -89,9 +90,23 @@ def read_dates(texts: Sequence[str], page: str, now: datetime) -> list[datetime 
     if not doubtful or not _day_first(doubtful, page, now):
         return found
     return [
-        read_date(_DIGITS.sub(r"\4-\3-\1", text), now) if _DIGITS.search(text) else date
+        read_date(_DIGITS.sub(_DAY_FIRST_ORDER, text), now) if _DIGITS.search(text) else date
         for text, date in zip(texts, found, strict=True)
     ]
+
+
+def list_readings(text: str, page: str, now: datetime) -> list[datetime | None]:
+    """Return what a date can mean, the likeliest first: one reading, or two if day and month may stand in either order.
+
+    Args:
+        page, now: see `read_dates`.
+    """
+    likeliest = read_dates([text], page, now)
+    match = _DIGITS.search(text)
+    if match is None or not _is_in_doubt(match):
+        return likeliest
+    both = (read_date(text, now), read_date(_DIGITS.sub(_DAY_FIRST_ORDER, text), now))
+    return likeliest + [one for one in both if one not in likeliest]
 
 
 def _is_in_doubt(match: re.Match[str]) -> bool:

@@ -96,3 +96,35 @@ def test_ctrl_c_ends_it_and_the_next_one_goes_on(crawled, reviewloop, monkeypatc
     assert "of 2 pages" in ended.stdout
     first = crawled.printed["pages"] - 2
     assert crawled.ask("judge")["pages"] == first
+
+
+def test_stored_dates_are_read_again(crawled, reviewloop):
+    store = Store.open(crawled.url)
+    with closing(store), store.begin() as tx:
+        wrong = tx.run("UPDATE reviews SET published_at = '2001-02-03 04:05:06.000000' WHERE date_text <> ''")
+    tried = crawled.ask("judge", "--dates", "--dry-run")
+    assert (tried["moved"] + tried["lost"], tried["found"], tried["ended"]) == (wrong, 0, True)
+    shown = reviewloop("judge", "--dates", "--dry-run", "--db", crawled.url).stdout
+    assert "2001-02-03 04:05:06 -> " in shown
+    assert {**crawled.ask("judge", "--dates"), "dry_run": True} == tried
+    assert "Nothing to do" in reviewloop("judge", "--dates", "--db", crawled.url).stdout
+    assert crawled.ask("verify")["violations"] == []
+
+
+def test_reading_dates_is_interrupted_and_goes_on(crawled, reviewloop, monkeypatch):
+    monkeypatch.setattr(judging, "BATCH", 2)
+
+    def interrupted(text, *_):
+        if "pages" in text:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(judge, "say", interrupted)
+        assert reviewloop("judge", "--dates", "--db", crawled.url).exit_code == 1
+    assert crawled.ask("judge", "--dates")["pages"] == crawled.printed["pages"] - 2
+
+
+def test_dates_are_all_read_each_time(crawled, reviewloop):
+    wrong = reviewloop("judge", "--dates", "--all", "--db", crawled.url)
+    assert wrong.exit_code == 2
+    assert "leave --all away" in wrong.stderr

@@ -35,6 +35,7 @@ ACTIONS = (
     "remove product",
     "import reviews",
     "judge reviews",
+    "read dates again",
     "undo import",
     "import undone",
     "add",

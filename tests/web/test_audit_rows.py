@@ -40,6 +40,7 @@ COMMANDS = (
     ("product import", "--undo 2", ["undo import", "import undone"]),
     ("review import", "--undo 3", ["undo import", "import undone"]),
     ("judge", "", ["judge reviews"]),
+    ("judge", "--dates", ["read dates again"]),
     ("run", "伊利纯牛奶", ["add products"]),
     ("up", "三元牛奶 --data FOLDER", ["add products"]),
     ("demo", "--db DATABASE", ["add products"]),

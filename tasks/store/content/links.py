@@ -21,6 +21,7 @@ from tasks.domain.voices import VoiceJudgement
 from tasks.store.content import numbered_imports, reviews
 from tasks.store.content.reviews import VOICE, PageOrigin, record_of
 from tasks.store.queue.leases import LEAST_WORDS, KeywordSets
+from tasks.store.sql.rows import utc_text
 from tasks.store.sql.transaction import Transaction
 
 OTHER_PRODUCT = f"('{Verdict.WRONG_PRODUCT}', '{Verdict.NEAR_PRODUCT}')"
@@ -172,11 +173,13 @@ class JudgedPage:
         links: that changed.
         taken_in: refused records that are reviews now, with their numbers.
         of_others: numbers of records that are reviews, but of another product.
+        days: of records whose day changes, by number; `None` for one that has no day any more.
         site_known: its site is in the catalog.
     """
 
     page: StoredPage
     voices: Sequence[tuple[int, VoiceJudgement]] = ()
+    days: Sequence[tuple[int, datetime | None]] = ()
     links: Sequence[Link] = ()
     taken_in: Sequence[tuple[int, Review]] = ()
     of_others: Sequence[int] = ()
@@ -291,6 +294,12 @@ def save(tx: Transaction, judged: Sequence[JudgedPage]) -> None:
         {"id": number, **dict(zip(VOICE, voice, strict=True))} for one in same for number, voice in one.voices
     ]
     tx.update("reviews", ("id",), voices)
+    days = [
+        {"id": number, "published_at": None if day is None else utc_text(day)}
+        for one in same
+        for number, day in one.days
+    ]
+    tx.update("reviews", ("id",), days)
     set_verdicts(tx, [link for one in same for link in one.links])
     if of_others := [number for one in same for number in one.of_others]:
         tx.later(_REFUSE, ids=of_others)

@@ -1,0 +1,110 @@
+"""Reads the date texts of stored records again, for a store that an older version filled.
+
+A stored day keeps what was read when its page was fetched. Dates that a newer version reads in another way get another
+day, or none. Imported pages keep the days that a person gave them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from splitter.spans import CHINA
+
+from tasks.reading.dates import read_date
+from tasks.reading.days import list_readings
+from tasks.store.content.links import JudgedPage, StoredPage, StoredRecord
+
+MOST_CHANGES = 1000
+"""Changed days that are listed one by one; all are counted."""
+_NEAR = timedelta(hours=1)
+"""How long before its storing a page was fetched, at most: relative dates count from then."""
+_LATER = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayChange:
+    """Another day of a record; `None` if it had none, or has none any more."""
+
+    page: int
+    url: str
+    date_text: str
+    before: datetime | None
+    after: datetime | None
+
+
+@dataclass(slots=True, kw_only=True)
+class DatesRead:
+    """The outcome of reading stored dates again.
+
+    Attributes:
+        to_do: pages there were at the beginning.
+        pages: number of pages that were looked at.
+        dates: number of their records with a date text.
+        imported: pages that came by an import, whose days stay.
+        moved, found, lost: records that have another day, one for the first time, and none any more.
+        changes: the first `MOST_CHANGES` of these.
+    """
+
+    to_do: int = 0
+    pages: int = 0
+    dates: int = 0
+    imported: int = 0
+    moved: int = 0
+    found: int = 0
+    lost: int = 0
+    changes: list[DayChange] = field(default_factory=list)
+
+    @property
+    def changed(self) -> int:
+        """Number of records whose day changes."""
+        return self.moved + self.found + self.lost
+
+    def add(self, one: JudgedPage) -> None:
+        """Count a page."""
+        row = one.page.row
+        self.pages += 1
+        if row.source is not None:
+            self.imported += 1
+            return
+        self.dates += sum(bool(record.date_text) for record in one.page.records)
+        records = {record.id: record for record in one.page.records}
+        for number, after in one.days:
+            before, text = records[number].published_at, records[number].date_text
+            self.moved += before is not None and after is not None
+            self.found += before is None
+            self.lost += after is None
+            if len(self.changes) < MOST_CHANGES:
+                change = DayChange(page=row.id, url=row.url, date_text=text, before=before, after=after)
+                self.changes.append(change)
+
+
+def read_again(page: StoredPage) -> JudgedPage:
+    """Read the dates of a page's records again; relative ones count from when it was fetched."""
+    if page.row.source is not None:
+        return JudgedPage(page=page)
+    now = page.row.fetched_at.astimezone(CHINA)
+    dated = [record for record in page.records if record.date_text]
+    texts = "\n".join(record.date_text for record in dated)
+    days = [(record.id, _day(record, texts, now)) for record in dated]
+    old = {record.id: record.published_at for record in dated}
+    return JudgedPage(page=page, days=[(number, day) for number, day in days if day != old[number]])
+
+
+def _day(record: StoredRecord, texts: str, now: datetime) -> datetime | None:
+    """Return the day of a record: the stored one if its text can mean that, else the likeliest one.
+
+    Args:
+        texts: all date texts of the page, which may show whether days stand before months.
+    """
+    text, stored = record.date_text, record.published_at
+    readings = list_readings(text, texts, now)
+    if stored is None or readings[0] is None:
+        return readings[0]
+    if stored in readings:
+        return stored
+    if read_date(text, now + _LATER) == read_date(text, now):
+        return readings[0]
+    earlier = read_date(text, now - _NEAR)
+    near = any(one is not None and abs(one - stored) <= _NEAR for one in (readings[0], earlier))
+    return stored if near else readings[0]
