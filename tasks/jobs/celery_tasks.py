@@ -28,18 +28,33 @@ log = logging.getLogger("reviewloop.sweeps")
 
 
 @shared_task(name="sweep")
-def sweep(name: str) -> None:
-    """Run a sweep by its name, or a `turn` of the loop. If the database is away, the next message runs it again."""
-    try:
-        if (run := _RUN.get(name)) is None:
-            _tick(name)
-        elif _alone[name].acquire(blocking=False):
-            try:
-                run(runtime.control())
-            finally:
-                _alone[name].release()
-    except StoreUnavailable as error:
-        runtime.control().store.outage.note_loss(error)
+def sweep(*names: str) -> None:
+    """Run sweeps by their names in this order, or a `turn` of the loop.
+
+    If the database is away, the next message runs them again. If one fails, the others still run, and the first error
+    is raised at the end.
+    """
+    failure: Exception | None = None
+    for name in names:
+        try:
+            _sweep(name)
+        except StoreUnavailable as error:
+            runtime.control().store.outage.note_loss(error)
+            break
+        except Exception as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+
+
+def _sweep(name: str) -> None:
+    if (run := _RUN.get(name)) is None:
+        _tick(name)
+    elif _alone[name].acquire(blocking=False):
+        try:
+            run(runtime.control())
+        finally:
+            _alone[name].release()
 
 
 _RUN = {one.name: one.run for one in SWEEPS}

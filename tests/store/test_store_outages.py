@@ -328,3 +328,14 @@ def test_one_line_when_it_goes_and_one_when_it_is_back(database, caplog):
     assert len(caplog.records) == 3, "another outage is reported, too"
     with pytest.raises(ZeroDivisionError):  # other errors are raised
         celery_tasks.sweep.run("report")
+
+
+def test_a_sweep_that_fails_holds_up_none_of_its_message(database, monkeypatch):
+    database.away = False
+    ran = []
+    monkeypatch.setattr(celery_tasks, "_tick", ran.append)
+    for names in (("report", "recall"), ("recall", "report", "wake"), ("report", "report", "admit")):
+        ran.clear()
+        with pytest.raises(ZeroDivisionError):
+            celery_tasks.sweep.run(*names)
+        assert ran == [name for name in names if name != "report"]

@@ -31,8 +31,8 @@ from tasks.store.queue import snapshot
 from tasks.store.queue.nodes import Node, set_addresses
 from tasks.store.sql.database import Store
 
-_CHECK_EVERY_S = 0.1
-_WATCH_EVERY_S = 0.5
+_CHECK_EVERY_S = 0.25
+_WATCH_EVERY_S = 1.0
 # A program that lives this long came up. One that ends earlier five times in a row never will, if its servers answer.
 _CAME_UP_S = 10.0
 _GIVE_UP_AFTER = 5
@@ -221,7 +221,7 @@ class Cluster:
         """Run the workers until `until` or a signal. At the end they give every lease back.
 
         Args:
-            watch: called about twice a second, to show progress.
+            watch: called about once a second, to show progress.
             others: programs that run and end with the workers.
 
         Raises:
