@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from splitter.catalog.rules import PageRules
@@ -84,7 +85,8 @@ def _read_records(page: Page, now: datetime, read_thread: ThreadReader) -> PageR
     if is_feed(page.text):
         return None
     marked = _read_marked(page, now)
-    if marked is not None and any(review.rating is not None for review in marked.reviews):
+    rated = marked is not None and any(review.rating is not None for review in marked.reviews)
+    if marked is not None and rated and any(review.date_text for review in marked.reviews):
         return marked
     shown = read_thread(page, now)
     if marked is None and shown is None and "<script" in page.text:
@@ -92,7 +94,21 @@ def _read_records(page: Page, now: datetime, read_thread: ThreadReader) -> PageR
         return PageRead(page.metadata.title, said) if len(said) > 1 else None
     if marked is None or shown is None:
         return marked or shown
-    return shown if _tells_more(shown, marked) else marked
+    return shown if not rated and _tells_more(shown, marked) else _complete(marked, shown)
+
+
+def _complete(marked: PageRead, shown: PageRead) -> PageRead:
+    """Return marked reviews with the author and day that the page shows beside the same text, if they have none."""
+    beside = {"".join(review.body.split()): review for review in shown.reviews}
+    reviews = []
+    for review in marked.reviews:
+        other = beside.get("".join(review.body.split()))
+        if other is not None and not review.date_text:
+            review = review._replace(date_text=other.date_text, date=other.date)
+        if other is not None and not review.author:
+            review = review._replace(author=other.author)
+        reviews.append(review)
+    return replace(marked, reviews=tuple(reviews))
 
 
 def _tells_more(shown: PageRead, marked: PageRead) -> bool:

@@ -27,7 +27,7 @@ from tasks.reading.outline import Outline, class_names, outline_of
 from tasks.reading.page import Page
 from tasks.reading.record_fields import tidy
 from tasks.reading.records import Records
-from tasks.reading.thread_pages import make_page, read_thread_page
+from tasks.reading.thread_pages import Row, make_page, read_thread_page
 from tasks.reading.threads import key_of, next_part, read_thread
 
 AGREEING = 3
@@ -134,9 +134,9 @@ def read_by_rules(page: Page, rules: PageRules, now: datetime) -> PageRead | Non
         return None
     bodies = _bodies(records, rules.body)
     columns = map(key_of, records.nodes), bodies, records.values(rules.author), records.values(rules.date)
-    rows = [row for row in zip(*columns, strict=False) if row[1] and row[3]]
+    rows = [Row(*row) for row in zip(*columns, strict=False) if row[1] and row[3]]
     cut = len(bodies) < len(records.nodes)  # by markup that ends the page early
-    signed = not rules.author or all(author for _, _, author, _ in rows)
+    signed = not rules.author or all(row.author for row in rows)
     if cut or not signed or len(rows) < 2 or len({row[1:] for row in rows}) < len(rows):
         return None
     links = ((node.attributes.get("href") or "", text_of(node)) for node in page.tree.css("a"))

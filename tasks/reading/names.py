@@ -36,9 +36,13 @@ _ROLE = re.compile(
     r"|topic starter|thread starter|original poster|verified|newbie|regular",
     re.IGNORECASE,
 )
+_LABEL = (
+    r"(?:(?:posted |started |asked |answered |created |written |reviewed )?by:?\s+"
+    r"|(?:作者|楼主|用户名?|投诉人|网友|昵称|发[布帖表]人|发布者|评论人|来信人)\s*[:：]\s*)"
+)
+_LABELLED_NAME = re.compile(_LABEL, re.IGNORECASE)
 _AROUND_NAME = re.compile(
-    r"^[-–—・•\s]++|^(?:(?:posted |started |asked |answered |created )?by\s+|作者[:：]?\s*|楼主[:：]?\s*|来自[:：]?\s*"
-    r"|用户(?:名?[:：]\s*|\s+(?=\D))|[(（]?@)"
+    rf"^[-–—・•\s]++|^(?:{_LABEL}|作者\s*|楼主\s*|来自[:：]?\s*|用户\s+(?=\D)|[(（]?@)"
     r"|(?<![\s:：,，·»)）])(?:\s++(?:says|said|wrote|发表于|回复|评论|楼主))?[\s:：,，·»)）]*+$",
     re.IGNORECASE,
 )
@@ -119,6 +123,11 @@ def drop_times(text: str) -> str:
 def is_role(name: str) -> bool:
     """Return True for a role or rank of a forum (版主, New Member), which may also be a name."""
     return _ROLE.fullmatch(name) is not None
+
+
+def has_label(text: str) -> bool:
+    """Return True if a text begins with a label of a person's name (by, 投诉人：)."""
+    return _LABELLED_NAME.match(text.strip()) is not None
 
 
 def bare_name(text: str) -> str:

@@ -13,16 +13,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, pairwise
 
 from tasks.reading.dates import read_date
 from tasks.reading.days import LONGEST_BYLINE, NOT_ITS_DAY, date_of, is_in_sentence
 from tasks.reading.element_kinds import Quotes, is_content, kind_of
-from tasks.reading.names import LONGEST_NAME, bare_name, is_role, may_be_name, person
+from tasks.reading.names import LONGEST_NAME, bare_name, has_label, is_role, may_be_name, person
 from tasks.reading.outline import Outline
 from tasks.reading.people import name_of, person_strength
 from tasks.reading.repeated import Span
 from tasks.reading.roles import roles
 from tasks.reading.site_text import is_site_text, strip_controls
+from tasks.reading.stars import shown_rating
 
 _WORDY = re.compile(r"\w", re.UNICODE)
 _BY = re.compile(r"\bby:?\s+\S|\S\s*发表于", re.IGNORECASE)
@@ -40,6 +42,10 @@ _TOLD = ("data-author", "data-username")
 _OF_OTHERS = frozenset(("quote", "signature"))
 _COLON = re.compile(r"^(?:：\s*|:\s+)")  # between a name and a text in one line
 _CLOCK = re.compile(r"\d:\d\d")
+# The day of a change stands for the day of a text that shows no other.
+_CHANGED = re.compile(r"(?:编辑|編輯|修改|更新)[于於]|\b(?:edited|updated)\b", re.IGNORECASE)
+_HEADINGS = frozenset(("h2", "h3", "h4", "h5", "h6"))
+_HEADED, _RATED = 0.7, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,8 @@ class Record:
         text: without quotes and the author's signature.
         quotes: the texts of others in it, or empty.
         signature: the author's, under the text, or empty.
+        title: the record's own heading, or empty.
+        rating: in stars of five; None if it shows none.
     """
 
     element: int
@@ -62,6 +70,8 @@ class Record:
     text: str
     quotes: str
     signature: str
+    title: str
+    rating: float | None
 
 
 def read_records(page: Outline, members: Sequence[Span], apart: Iterable[int], now: datetime) -> list[Record]:
@@ -162,8 +172,11 @@ class _Group:
         """Return each record with its fields."""
         page = self._page
         dates = self._dates()
-        authors = self._authors(set(dates.values())) or self._names_near_dates(dates)
-        used = set(dates.values()) | set(authors.values())
+        titles = self._titles()
+        ratings, rated = self._ratings()
+        used = {*dates.values(), *chain.from_iterable(titles.values()), *rated}
+        authors = self._authors(used) or self._names_near_dates(dates, used)
+        used |= set(authors.values())
         body = self._body(used)
         found = []
         for record, _ in self._members:
@@ -171,7 +184,7 @@ class _Group:
             inside = body
             while not (own := [number for number in texts if self._is_body(number, inside, used)]) and inside:
                 inside = self._above[inside]  # this one has its text elsewhere
-            text = tidy(page.join_texts(page.texts[number] for number in own))
+            text = tidy(self._join(own))
             if not text:
                 continue
             date_text = date_of(page, dates[record], self._now) if record in dates else ""
@@ -186,9 +199,22 @@ class _Group:
                     text=text,
                     quotes=self._text_of_kind(texts, "quote"),
                     signature=self._text_of_kind(texts, "signature"),
+                    title=page.join_texts(page.texts[number] for number in titles.get(record, ())),
+                    rating=ratings.get(record),
                 )
             )
         return found
+
+    def _join(self, numbers: list[int]) -> str:
+        """Return texts as they read; a line that ends before a text left out ends before the next one."""
+        texts = self._page.texts
+        apart = (
+            any(texts[between].apart for between in range(before + 1, number + 1))
+            for before, number in pairwise([*numbers[:1], *numbers])
+        )
+        return self._page.join_texts(
+            texts[number]._replace(apart=ends) for number, ends in zip(numbers, apart, strict=True)
+        )
 
     def _text_of_kind(self, texts: list[int], kind: str) -> str:
         page = self._page
@@ -212,7 +238,12 @@ class _Group:
                     label = "" if page.dates[number] else text.text
         best, *others = sorted(worth, key=lambda place: -worth[place]) or [0]
         enough = (one for one in others if worth[one] >= _LEAST_DATE_WORTH * len(self._records_at[one]))
-        return self._first_of_each([best, *enough], first)
+        changed = {record: number for (_, record), number in first.items() if self._states_change(number)}
+        return changed | self._first_of_each([best, *enough], first)
+
+    def _states_change(self, number: int) -> bool:
+        text = self._page.texts[number].text
+        return len(text.strip()) <= LONGEST_BYLINE and _CHANGED.search(text) is not None
 
     def _first_of_each(self, places: Iterable[int], texts: Mapping[tuple[int, int], int]) -> dict[int, int]:
         """Return for each record the text at the first of some places that has one, by place and record."""
@@ -234,8 +265,8 @@ class _Group:
         clock = _CLOCK.search(date_of(page, number, self._now)) is not None
         return 1.0 + 0.5 * named + 0.5 * clock
 
-    def _authors(self, dates: set[int]) -> dict[int, int]:
-        """Return the text with the author of each record."""
+    def _authors(self, used: set[int]) -> dict[int, int]:
+        """Return the text with the author of each record; `used` are those of its day, title and rating."""
         page = self._page
         worth: dict[int, float] = defaultdict(float)
         named: dict[tuple[int, int], tuple[float, int]] = {}  # place, record -> its surest text
@@ -244,12 +275,12 @@ class _Group:
             told = self._told[record]
             for number in texts:
                 text = page.texts[number]
-                if number in dates or self._kind[text.owner] in _OF_OTHERS:
+                if number in used or self._kind[text.owner] in _OF_OTHERS:
                     continue
                 name = bare_name(text.text)
                 if not may_be_name(name) or (page.dates[number] and name != told):
                     continue
-                strength = person_strength(page, text.owner, record)
+                strength = person_strength(page, text.owner, record) + has_label(text.text)
                 strength += _TOLD_WORTH * (name == told) if strength or name == told else 0.0
                 key = self._place[text.owner], record
                 if strength > named.get(key, (0.0, 0))[0] + _SAME_STRENGTH:
@@ -264,7 +295,60 @@ class _Group:
         best = sorted(worth, key=lambda place: -worth[place] / times[place] ** _SPREAD)
         return self._first_of_each(best, {key: number for key, (_, number) in named.items()})
 
-    def _names_near_dates(self, dates: dict[int, int]) -> dict[int, int]:
+    def _titles(self) -> dict[int, list[int]]:
+        """Return the texts of each record's only heading, at one place and mostly different."""
+        page = self._page
+        found: dict[int, dict[int, int]] = defaultdict(dict)
+        for element, place in self._place.items():
+            if page.tags[element] in _HEADINGS and not self._kind[element]:
+                record = self._record[element]
+                found[place][record] = -1 if record in found[place] else element
+        for elements in found.values():
+            own = {
+                record: element
+                for record, element in elements.items()
+                if element >= 0 and not self._names_person(element, record)
+            }
+            texts = {page.text_of(element) for element in own.values()}
+            if len(own) >= _HEADED * len(self._members) and len(texts) >= _HEADED * len(own) and len(own) > 1:
+                return {
+                    record: list(range(page.first_text[element], page.last_text[element]))
+                    for record, element in own.items()
+                }
+        return {}
+
+    def _names_person(self, element: int, record: int) -> bool:
+        page = self._page
+        texts = page.texts[page.first_text[element] : page.last_text[element]]
+        return any(person_strength(page, text.owner, record) > 0 for text in texts)
+
+    def _ratings(self) -> tuple[dict[int, float], set[int]]:
+        """Return the rating of each record, and the texts that state one, at one place of the records."""
+        page = self._page
+        first = {record for record, _ in self._members[:_RATED]}
+        tried = [
+            one
+            for one, record in self._record.items()
+            if record in first and self._kind[one] not in _OF_OTHERS
+        ]
+        found = {one: shown_rating(page, one) for one in tried}
+        places = Counter(
+            self._place[one] for one, (rating, sure) in found.items() if rating is not None and sure
+        )
+        if not places:
+            return {}, set()
+        best = max(places, key=lambda place: (len(self._records_at[place]), -place))
+        ratings: dict[int, float] = {}
+        used: set[int] = set()
+        for element, place in self._place.items():
+            if place == best:
+                rating, _ = found.get(element) or shown_rating(page, element)
+                if rating is not None:
+                    ratings.setdefault(self._record[element], rating)
+                    used.update(range(page.first_text[element], page.last_text[element]))
+        return ratings, used
+
+    def _names_near_dates(self, dates: dict[int, int], used: set[int]) -> dict[int, int]:
         """Return for each record a short text next to its day, at one place and mostly different: a name."""
         page = self._page
         found: dict[int, dict[int, int]] = defaultdict(dict)
@@ -275,7 +359,7 @@ class _Group:
                 text = page.texts[beside]
                 name = text.text.strip()
                 if (
-                    beside in self._template
+                    beside in used
                     or page.dates[beside]
                     or not 1 < len(name) <= LONGEST_NAME // 2
                     or not may_be_name(name)
@@ -284,7 +368,7 @@ class _Group:
                 found[self._place[text.owner]].setdefault(record, beside)
         for numbers in sorted(found.values(), key=len, reverse=True):
             names = {page.texts[number].text.strip() for number in numbers.values()}
-            if 2 * len(names) > len(numbers) and len(numbers) >= 0.8 * len(dates):
+            if 2 * len(names) >= len(numbers) >= 0.8 * len(dates) and len(names) > 1:
                 return numbers
         return {}
 

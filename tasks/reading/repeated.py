@@ -38,6 +38,9 @@ _MOST_BESIDE = 4
 _FIRST_TEXTS = 40
 _SEVERAL = 3
 _SAID_CHARS = 12
+# Records without a person, in elements not called after posts: the parts that they share, and their text as a share of
+# the page's.
+_LEAST_PARTS, _SHARED_PARTS, _LEAST_SHARE = 2, 3, 0.4
 # A score that no single record has, and that only groups of several records have that are enough by themselves.
 _MORE_THAN_ONE = 1.5
 
@@ -250,6 +253,7 @@ class _Sums:
             evidence *= max(0.0, evidence / records)
         elif hinted and headed < 0.3 * records:
             evidence = 0.5 * records - 0.3 * (len(members) - records)
+        evidence = max(evidence, 0 if hinted or headed else self._evidence_of_form(name, kept, text))
         if evidence <= 0.5 or (
             headed >= 0.7 * records and not is_reply(name) and self._headlines_differ(kept)
         ):
@@ -269,6 +273,34 @@ class _Sums:
             signed=persons / records,
             portrayed=portrayed,
         )
+
+    def _evidence_of_form(self, name: str, members: list[Span], chars: int) -> float:
+        """Return the evidence of records that begin with the same parts, and hold much of the page's text, or 0.
+
+        Args:
+            chars: characters of content in all of them.
+        """
+        least = max(len(members) * 2 * HEADLINE_CHARS, _LEAST_SHARE * self._all)
+        if len(members) < 2 or chars < least or is_called("list", name):
+            return 0.0
+        shapes = {self._shape(span) for span in members[:_LOOKED_AT]}
+        alike = len(shapes) == 1 and len(shapes.pop()) >= _LEAST_PARTS
+        return float(len(members)) if alike else 0.0
+
+    def _shape(self, span: Span) -> tuple[tuple[str, ...], ...]:
+        """Return tag and first name of the first parts of a record; paragraphs behind another are not listed again."""
+        page = self._page
+        element, end = span
+        while page.ends[element] == end and page.ends[element + 1 : element + 2] == [end]:
+            element += 1  # it holds only one element
+        part = element + 1 if page.ends[element] == end else element
+        shape: list[tuple[str, ...]] = []
+        while part < end and len(shape) < _SHARED_PARTS:
+            key = (page.tags[part], *page.names[part][:1])
+            if len(shape) < _LEAST_PARTS or key != ("p",) or shape[-1] != key:
+                shape.append(key)
+            part = page.ends[part]
+        return tuple(shape)
 
     def _count(self, span: Span) -> tuple[int, ...]:
         """Count characters of content, dates, persons and characters of headlines in a record."""

@@ -22,7 +22,11 @@ COUNTER = re.compile(
 )
 """A number and what it counts: 评论(3), 浏览 120, 12 likes, +1."""
 
-_PLACE = r"(?:来自|发布于|IP\s?属地[:：]?)\s?[\u4e00-\u9fff]{2,6}"
+_PLACE = (
+    r"(?:(?:来自|发布于|IP\s?属地[:：]?)\s?[\u4e00-\u9fff]{2,6}"
+    r"|北京|天津|上海|重庆|河北|山西|辽宁|吉林|黑龙江|江苏|浙江|安徽|福建|江西|山东|河南|湖北|湖南|广东|海南|四川|贵州|云南"
+    r"|陕西|甘肃|青海|台湾|内蒙古|广西|西藏|宁夏|新疆|中国香港|中国澳门|中国台湾)"
+)
 # Posts without a text of their own: a place, a number of likes, or a number of replies with a day.
 _LEFT = re.compile(
     rf"{_PLACE}|[\s,]*+(?:and\s++)?(?:\d++\s++(?:other\s++)?(?:person|people|others?)\s++)?likes? this\W*"
@@ -45,9 +49,15 @@ _CONTROL = re.compile(
     r"|(?:sent|posted) from my [^\n.]{1,60}|sent (?:via|using) (?:the )?[^\n.]{1,40}(?:app|tapatalk)"
     r"|[（(]?(?:来自|发自)(?:我的|官方)?[^\n，。！？；]{0,20}(?:客户端|手机版|app)[）)]?"
     r"|uploaded files:?|attachments?:?"
-    r"|(?:发布|发表|更新)(?:时间|日期|于)\s*[:：]?[\s\d年月日:/.-]*|[\d\s年月日/.-]{0,14}\d{1,2}:\d\d(?::\d\d)?\s?(?:发布|发表|更新|提问|回答)",
+    r"|(?:最后|最近)?(?:发布|发表|更新|编辑|編輯|修改)(?:时间|日期|于|於)\s*[:：]?[\s\d年月日:/.前昨今天小时分钟-]*"
+    r"[\u4e00-\u9fff]{0,4}|[\d\s年月日/.-]{0,14}\d{1,2}:\d\d(?::\d\d)?\s?(?:发布|发表|更新|提问|回答)"
+    r"|(?:last )?(?:edited|updated)(?: on)?:? [^.!?]{0,20}\d[^.!?]{0,16}|[^.!?]{3,24} · edited",
     re.IGNORECASE,
 )
+# Marks of the subjects of a post, behind its last sentence or several in a row: #空气炸锅 #fail. A topic between two
+# marks (#空气炸锅#) is a part of a sentence.
+_TAG = r"\s*+[#＃](?!\d+\b)[^\s#＃]{1,30}+(?!\s*[#＃](?:\s|$))"
+_TAGS = re.compile(rf"(?:(?:(?<=[。！？.!?…~～)）”\"])|^){_TAG}|(?:{_TAG}){{2}})(?:{_TAG})*+\s*+$")
 # A day and its clock or what publishes, alone on a line: no sentence.
 _BYLINE = re.compile(
     r"(?:19|20)\d\d\s?[-/.年]\s?\d{1,2}\s?[-/.月]\s?\d{1,2}日?\s*(?:\d{1,2}[:：]\d\d(?:[:：]\d\d)?[^。！？，,!?]{0,50}"
@@ -133,8 +143,13 @@ def is_control(line: str) -> bool:
 
 
 def strip_controls(text: str) -> str:
-    """Return a text without the buttons and counters at its ends; a text of buttons alone (赞) stays."""
-    return "\n".join(_trim(text.split("\n"), is_control, is_control)) or text
+    """Return a text without the buttons and counters at its ends, and the tags; a text of these alone (赞) stays."""
+    lines = _trim(
+        text.split("\n"), is_control, lambda line: is_control(line) or _TAGS.match(line) is not None
+    )
+    if lines and ("#" in lines[-1] or "＃" in lines[-1]):
+        lines[-1] = _TAGS.sub("", lines[-1])
+    return "\n".join(lines) or text
 
 
 def strip_site_lines(text: str) -> str:

@@ -7,21 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from statistics import median
+from typing import NamedTuple
 
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.dates import DATE
-from tasks.reading.days import LONGEST_BYLINE, read_dates
+from tasks.reading.days import LONGEST_BYLINE, date_of, is_in_sentence, read_dates
 from tasks.reading.density import dense_text
 from tasks.reading.maintext import MainText, is_home, main_text, overlap
 from tasks.reading.metadata import Metadata, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import signer
 from tasks.reading.repeated import HEADLINE_CHARS, width
-from tasks.reading.site_text import is_site_text
+from tasks.reading.site_text import is_site_text, strip_controls
 from tasks.reading.threads import Opening, Thread, links_of, next_part, read_thread
 
 _THERE, _MISSING = 0.5, 0.2
-_BEGINNING, _END = 200, 20
+_BEGINNING, _END, _LAST_TEXTS = 200, 20, 20
 # The least width of an article, and its least ratio to its readers' comments.
 _ARTICLE, _ABOVE_COMMENTS = 600, 5
 _FORUM = re.compile(
@@ -66,15 +67,22 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
         thread = replace(thread, records=(), keys=())
     following = "" if alone else next_part(links_of(thread.page), whole.url)
     rows = [
-        (key, one.text, one.author, one.date_text)
+        Row(key, one.text, one.author, one.date_text, one.title, one.rating)
         for one, key in zip(thread.records, thread.keys, strict=True)
     ]
     read = make_page(whole, found.metadata, opening, rows, following, now)
     return replace(read, confidence=found.confidence) if alone else read
 
 
-Row = tuple[str, str, str, str]
-"""Of a record its own key or an empty text, its text, author and day as written."""
+class Row(NamedTuple):
+    """A record: its own key or an empty text, its text, author, day as written, title and rating."""
+
+    key: str
+    text: str
+    author: str
+    date_text: str
+    title: str = ""
+    rating: float | None = None
 
 
 def make_page(
@@ -88,20 +96,21 @@ def make_page(
     """Make the reviews of a thread of the text that opens it and its records."""
     title = metadata.title
     dates = read_dates(
-        [*([opening.date_text] if opening else ()), *(date_text for *_, date_text in rows)], page.text, now
+        [*([opening.date_text] if opening else ()), *(row.date_text for row in rows)], page.text, now
     )
     reviews: dict[str, Review] = {}
     if opening is not None:
         reviews["#0"] = Review(
             "#0", title, opening.text, opening.author, opening.date_text, dates.pop(0), None
         )
-    for (own, text, author, date_text), date in zip(rows, dates, strict=True):
+    for row, date in zip(rows, dates, strict=True):
         place = f"#{len(reviews)}"
-        key = own if reviews else place
+        key = row.key if reviews else place
         if not key or key in reviews:
             key = place
-        reviews[key] = Review(key, "" if reviews else title, text, author, date_text, date, None)
-    named = sum(bool(author) for _, _, author, _ in rows) / max(1, len(rows))
+        headline = row.title or ("" if reviews else title)
+        reviews[key] = Review(key, headline, row.text, row.author, row.date_text, date, row.rating)
+    named = sum(bool(row.author) for row in rows) / max(1, len(rows))
     return PageRead(metadata.page_title, tuple(reviews.values()), following, confidence=0.5 + 0.4 * named)
 
 
@@ -161,20 +170,33 @@ def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
     opening = Opening(
         body, *signer(thread.page, thread.page.first_text[thread.records[0].element], body, now)
     )
+    text, last_day = _split_day(body, thread, now)
     if apart:
         author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
         author = "" if author == title else author
-        date_text = found.metadata.date_text or opening.date_text or found.date_text
+        date_text = found.metadata.date_text or opening.date_text or found.date_text or last_day
         moments = {record.date_text for record in thread.records if ":" in record.date_text}
         date_text = "" if date_text in moments and not opening.date_text else date_text
-        return Opening(body, author, date_text)
+        return Opening(text, author, date_text)
     said = found.author if overlap(body, found.body) >= _THERE else found.metadata.author
     author = _not_replying(said, thread, body) or opening.author
-    opening = Opening(body, "" if author == title else author, found.metadata.date_text or opening.date_text)
+    date_text = found.metadata.date_text or opening.date_text or last_day
+    opening = Opening(text, "" if author == title else author, date_text)
     headed = heading >= 0 or (bool(title) and title in thread.before)
     about = bool(description) and overlap(description, body) >= _THERE
     sure = about if elsewhere else headed or (opening.author and opening.date_text)
     return opening if sure else None
+
+
+def _split_day(body: str, thread: Thread, now: datetime) -> tuple[str, str]:
+    """Return a text without the day and the controls at its end, and this day."""
+    page, end = thread.page, thread.page.first_text[thread.records[0].element]
+    date_text = ""
+    for number in range(max(0, end - _LAST_TEXTS), end):
+        day = page.texts[number].text.strip()
+        if page.dates[number] and not is_in_sentence(day) and body.endswith(day):
+            body, date_text = body.removesuffix(day).rstrip(), date_of(page, number, now)
+    return strip_controls(body), date_text
 
 
 def _is_byline(body: str, thread: Thread) -> bool:

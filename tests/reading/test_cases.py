@@ -18,6 +18,7 @@ from tasks.reading.lists import is_feed
 from tasks.reading.metadata import read_metadata
 from tasks.reading.names import is_name, may_be_name, person
 from tasks.reading.site_text import strip_controls, strip_site_lines
+from tasks.reading.stars import rating_in
 
 NOW = datetime(2026, 11, 20, 4, tzinfo=UTC)
 FOLDER = Path(__file__).with_name("cases")
@@ -40,7 +41,16 @@ def title_of(html: str) -> str:
 
 READERS = {
     reader.__name__: reader
-    for reader in (strip_controls, strip_site_lines, person, is_name, may_be_name, is_feed, title_of)
+    for reader in (
+        strip_controls,
+        strip_site_lines,
+        person,
+        is_name,
+        may_be_name,
+        is_feed,
+        title_of,
+        rating_in,
+    )
 }
 
 
