@@ -108,7 +108,7 @@ class Judged:
 
 
 class PageCounter(Protocol):
-    """What is counted while stored pages are gone through; `to_do` are the pages there were at the beginning."""
+    """Counts pages during a pass; `to_do` is the number of pages at its beginning."""
 
     to_do: int
 
@@ -167,9 +167,9 @@ def go_through(
     """Go through stored pages batch by batch, in the order of their numbers, until there are no more.
 
     Args:
-        of_page: what is to be stored of a page.
+        of_page: returns the changes of a page that will be stored.
         done: counts the pages.
-        progress: told after each batch; what it raises ends the pass, and the next one goes on after this batch.
+        progress: called after each batch; an error that it raises ends the pass, and the next one goes on there.
     """
     with store.read() as tx:
         after = get_mark(tx, one.mark)
