@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from importlib.util import find_spec
 
 from splitter.catalog.rules import PageRules
 
@@ -23,6 +24,19 @@ from tasks.reading.thread_pages import read_thread_page
 # Share of the marked text that the tree must also show, with this many times as much text in all; or all of it.
 _SAME, _MORE, _ALL = 0.3, 1.1, 0.9
 ThreadReader = Callable[[Page, datetime], PageRead | None]
+QuickReader = Callable[[str, str, PageRules, datetime], PageRead | None]
+
+
+def _quick_reader() -> QuickReader | None:
+    """Return the reader that uses turbohtml; `None` if it is not installed."""
+    if find_spec("turbohtml") is None:
+        return None
+    from tasks.reading.quick_records import read_quickly
+
+    return read_quickly
+
+
+_read_quickly = _quick_reader()
 
 
 def read_page(
@@ -45,6 +59,8 @@ def read_page(
     if rules.main_text:
         page = Page(text, url)
         return _read_records(page, now, read_thread) or read_main_text(page, rules, now)
+    if _read_quickly is not None and (quick := _read_quickly(text, url, rules, now)) is not None:
+        return quick
     tree = parse(text)
     records = Records(tree, rules.review)
     reviews = reviews_of(records, rules, now)

@@ -14,15 +14,15 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from tasks.domain.failures import ErrorClass, FetchError
 
-_NOT_SHOWN_TAGS = ["script", "style", "template", "noscript"]
-_NOT_SHOWN = '[hidden], [style*="display:none" i], [style*="display: none" i]'
-# Every element that _NOT_SHOWN matches has one of these: searched first, as most pages have none of them.
+NOT_SHOWN_TAGS = ["script", "style", "template", "noscript"]
+NOT_SHOWN = '[hidden], [style*="display:none" i], [style*="display: none" i]'
+# Every element that NOT_SHOWN matches has one of these: searched first, as most pages have none of them.
 _MAYBE_NOT_SHOWN = '[hidden], [style*="none" i]'
-# Words on both sides of these must stay apart.
-_BLOCKS = ["p", "div", "br", "li", "tr", "td", "th", "dt", "dd", "blockquote", "section", "article"]
-_HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
+BLOCKS = ["p", "div", "br", "li", "tr", "td", "th", "dt", "dd", "blockquote", "section", "article"]
+BLOCKS += ["h1", "h2", "h3", "h4", "h5", "h6"]
+"""Elements that keep the words before and after them apart."""
 # Reading a tag's number costs less than reading its name.
-_BLOCK_IDS = frozenset(LexborHTMLParser("").create_node(name).tag_id for name in _BLOCKS + _HEADINGS)
+_BLOCK_IDS = frozenset(LexborHTMLParser("").create_node(name).tag_id for name in BLOCKS)
 
 # A page's tree is some hundred kilobytes, which glibc hands back to the system with every page and takes again, page
 # fault by page fault, with the next: a fifth of the time to read one. Once one block of this size was freed, it keeps
@@ -74,9 +74,9 @@ def parse(text: str, *, keep_hidden: bool = False) -> LexborHTMLParser:
         FetchError: TOO_LARGE, see `check_markup`.
     """
     tree = parse_whole(text)
-    tree.strip_tags(_NOT_SHOWN_TAGS)
+    tree.strip_tags(NOT_SHOWN_TAGS)
     if not keep_hidden and tree.css_matches(_MAYBE_NOT_SHOWN):
-        for node in tree.css(_NOT_SHOWN):
+        for node in tree.css(NOT_SHOWN):
             # One inside another is gone with it; the document's own root stays.
             if node.parent is not None and node.tag not in ("html", "body"):
                 node.decompose()

@@ -8,10 +8,11 @@ record or has it as an ancestor. A search from every record would find the same 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from splitter.catalog.rules import PageRules
@@ -31,7 +32,7 @@ _FIELD = re.compile(r"(.*?)(?:@([\w:-]+))?", re.DOTALL)
 _NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
 
-def reviews_of(records: Records, rules: PageRules, now: datetime) -> tuple[Review, ...]:
+def reviews_of(records: FieldValues[Any], rules: PageRules, now: datetime) -> tuple[Review, ...]:
     """Read reviews from records; a record without a body gives none.
 
     Args:
@@ -90,37 +91,19 @@ def _field_of(rule: str) -> _Field | None:
     return _Field("" if css == "." else css, (attribute or "").lower(), others)
 
 
-def _values(nodes: Sequence[LexborNode | None], attribute: str) -> list[str]:
-    """Return the collapsed texts of elements, or the values of an attribute; empty for None."""
-    if not attribute:
-        return texts_of(nodes)
-    read = [node.attrs.get(attribute) if node is not None else None for node in nodes]
-    return [" ".join(value.split()) if value else "" for value in read]
+Node = TypeVar("Node")
 
 
-class Records:
-    """The elements a rule's record selector matches, in the order of the page.
+class FieldValues(ABC, Generic[Node]):
+    """The fields of records, whatever parser found them.
 
     Attributes:
-        nodes: the records.
+        nodes: the records, in the order of the page.
     """
 
-    def __init__(self, tree: LexborHTMLParser, css: str) -> None:
-        """Raises FetchError(BAD_RULE) if `css` is no selector."""
-        self.nodes = select(tree, css)[:MOST_RECORDS]
-        self._ids = [node.mem_id for node in self.nodes]
-        self._places = {node_id: place for place, node_id in enumerate(self._ids)}
-        self._scope: LexborHTMLParser | LexborNode = tree
-        self._nested = False
-        self._found: dict[str, Sequence[LexborNode | None]] = {}
-        parent = self.nodes[0].parent if self.nodes else None
-        if parent is not None and all(
-            other is not None and other.mem_id == parent.mem_id
-            for other in (node.parent for node in self.nodes)
-        ):
-            self._scope = parent
-        else:
-            self._nested = self._any_nested()
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = nodes
+        self._found: dict[str, Sequence[Node | None]] = {}
 
     def values(self, rule: str) -> list[str]:
         """Return a rule's collapsed value in every record; empty if it finds nothing, or if the rule is empty."""
@@ -129,7 +112,7 @@ class Records:
         field = _field_of(rule)
         if field is None or not self.nodes:
             return [""] * len(self.nodes)
-        values = _values(self.first_matches(field.css) if field.css else self.nodes, field.attribute)
+        values = self._read(self.first_matches(field.css) if field.css else self.nodes, field.attribute)
         if not field.otherwise or all(values):
             return values
         return [value or other for value, other in zip(values, self.values(field.otherwise), strict=True)]
@@ -143,11 +126,39 @@ class Records:
             values = [value or other for value, other in zip(values, joined, strict=True)]
         return values
 
-    def first_matches(self, css: str) -> Sequence[LexborNode | None]:
+    def first_matches(self, css: str) -> Sequence[Node | None]:
         """Return each record's first match of a selector; fields often share one (a@href, a)."""
         if css not in self._found:
             self._found[css] = self._search(css)
         return self._found[css]
+
+    @abstractmethod
+    def _search(self, css: str) -> Sequence[Node | None]:
+        """Return each record's first match."""
+
+    @abstractmethod
+    def _read(self, nodes: Sequence[Node | None], attribute: str) -> list[str]:
+        """Return the collapsed texts of elements, or the values of an attribute; empty for None."""
+
+
+class Records(FieldValues[LexborNode]):
+    """The elements a rule's record selector matches."""
+
+    def __init__(self, tree: LexborHTMLParser, css: str) -> None:
+        """Raises FetchError(BAD_RULE) if `css` is no selector."""
+        super().__init__(select(tree, css)[:MOST_RECORDS])
+        self._ids = [node.mem_id for node in self.nodes]
+        self._places = {node_id: place for place, node_id in enumerate(self._ids)}
+        self._scope: LexborHTMLParser | LexborNode = tree
+        self._nested = False
+        parent = self.nodes[0].parent if self.nodes else None
+        if parent is not None and all(
+            other is not None and other.mem_id == parent.mem_id
+            for other in (node.parent for node in self.nodes)
+        ):
+            self._scope = parent
+        else:
+            self._nested = self._any_nested()
 
     def _search(self, css: str) -> Sequence[LexborNode | None]:
         nodes = select(self._scope, css)
@@ -159,6 +170,12 @@ class Records:
                 if found[place] is None:
                     found[place] = node
         return found
+
+    def _read(self, nodes: Sequence[LexborNode | None], attribute: str) -> list[str]:
+        if not attribute:
+            return texts_of(nodes)
+        read = [node.attrs.get(attribute) if node is not None else None for node in nodes]
+        return [" ".join(value.split()) if value else "" for value in read]
 
     def _one_in_each(self, nodes: list[LexborNode]) -> bool:
         """Return True if each record has one match, all equally deep, as in pages made from a template."""
