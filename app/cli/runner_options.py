@@ -28,7 +28,7 @@ _RUNNER_OPTIONS = (
         "seconds",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="End after so long.",
+        help="End after so long; `up` counts from its first lease.",
     ),
     click.option(
         "--slots", type=click.IntRange(1, _MOST_SLOTS), help="Attempts a node runs at once. Default: 4."

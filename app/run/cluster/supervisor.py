@@ -27,12 +27,14 @@ from app.run.version import DEFAULT_DATABASE
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
 from tasks.domain.errors import StoreUnavailable
+from tasks.store.queries.queues import get_mark
 from tasks.store.queue import snapshot
 from tasks.store.queue.nodes import Node, set_addresses
 from tasks.store.sql.database import Store
 
 _CHECK_EVERY_S = 0.25
 _WATCH_EVERY_S = 1.0
+_START_S = 60.0
 # A program that lives this long came up. One that ends earlier five times in a row never will, if its servers answer.
 _CAME_UP_S = 10.0
 _GIVE_UP_AFTER = 5
@@ -236,14 +238,15 @@ class Cluster:
             *others,
         ]
         names = [program.name for program in started]
-        end_at = None if until.seconds is None else time.monotonic() + until.seconds
+        self._attempts_before: int | None = None  # the number of the last one before this run
+        self._counts_from_s = time.monotonic() + _START_S
         with ThreadPoolExecutor(1) as pool:
             watching = pool.submit(self._is_settled, store, watch)
             watch_at = time.monotonic() + _WATCH_EVERY_S
             try:
                 for program in started:
                     self.supervisor.start(program)
-                while not self.signalled and (end_at is None or time.monotonic() < end_at):
+                while not self.signalled and not self._is_over(until):
                     self.supervisor.check()
                     self.supervisor.end_stopped(names)
                     if watching.done() and time.monotonic() >= watch_at:
@@ -255,6 +258,10 @@ class Cluster:
             finally:
                 self.supervisor.stop(names)
 
+    def _is_over(self, until: Until) -> bool:
+        """Return True if the time of the run is over: it counts from the first lease, if that comes soon."""
+        return until.seconds is not None and time.monotonic() >= self._counts_from_s + until.seconds
+
     def _is_settled(self, store: Store, watch: Callable[[], None]) -> bool:
         """Show progress, and return True if all is settled.
 
@@ -263,6 +270,11 @@ class Cluster:
         try:
             watch()
             with store.read() as tx:
+                attempt_id = get_mark(tx).attempt_id
+                if self._attempts_before is None:
+                    self._attempts_before = attempt_id
+                if attempt_id > self._attempts_before:
+                    self._counts_from_s = min(self._counts_from_s, time.monotonic())
                 return snapshot.all_settled(tx)
         except StoreUnavailable:
             return False
