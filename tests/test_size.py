@@ -76,7 +76,7 @@ PACKAGES = {
     ),
     "app/lab": (1_540, ""),
     "app/reports": (669, ""),
-    "app/run": (2_823, ""),
+    "app/run": (2_823, "Gives every obstacle as a reason with parameters, and says that a cluster starts."),
     "app/sending": (442, ""),
     "app/sites": (930, ""),
     "app/views": (

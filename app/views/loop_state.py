@@ -27,6 +27,8 @@ from tasks.store.sql.transaction import Transaction
 
 _WINDOW_S = 300.0
 _SCHEDULER_SILENT_AFTER = timedelta(seconds=30)
+_START = timedelta(minutes=2)
+"""The longest start of a cluster's processes on a busy machine."""
 
 
 class Situation(StrEnum):
@@ -137,10 +139,11 @@ def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timede
     unplanned = tasks.list_late_sites(tx)
     rows = nodes.list_nodes(tx)
     runs = any(row.is_alive(tx.now, silent_after) for row in rows)
+    idle = Situation.STARTING if runs or upkeep.is_starting(tx, _START) else Situation.PLANNED
     if count_open(queues):
-        said = _describe_work(tx, queues, waits, load, runs=runs)
+        said = _describe_work(tx, queues, waits, load) if runs else Said(idle)
     elif not snapshot.all_settled(tx):
-        said = Said(Situation.STARTING if runs else Situation.PLANNED)
+        said = Said(idle)
     else:
         said = _describe_end(queues, len(unplanned))
     return LoopState(
@@ -165,12 +168,11 @@ def _describe_work(
     queues: Mapping[str, int],
     waits: Sequence[HostQueue],
     load: WaitingSummary,
-    *,
-    runs: bool,
 ) -> Said:
-    """Describe a loop with open subtasks. The time left is hits left / pages per second of the last 5 minutes."""
-    if not runs:
-        return Said(Situation.PLANNED)
+    """Describe a loop that runs, with open subtasks.
+
+    The time left is hits left / pages per second of the last 5 minutes.
+    """
     looked = upkeep.get_steady_since(tx)
     if looked is not None and tx.now - looked[1] > _SCHEDULER_SILENT_AFTER:
         return Said(Situation.UNSCHEDULED, {"silent_s": (tx.now - looked[1]).total_seconds()})

@@ -19,6 +19,7 @@ from app.run.cluster.supervisor import Cluster, ClusterFailed, Supervisor
 from app.run.open_store import servers_answer
 from app.run.process import Until
 from app.run.setting_fields import Settings
+from tasks.store.sql.tables import metadata
 
 ROOT = Path(__file__).parents[2]
 
@@ -264,5 +265,7 @@ def test_a_store_that_does_not_answer_holds_up_no_restart(tmp_path, monkeypatch)
     monkeypatch.setattr(cluster.supervisor, "check", check)
     monkeypatch.setattr(cluster.supervisor, "stop", lambda _names: answer.set())
     with opened("sqlite://") as store:
+        with store.begin() as tx:
+            metadata.create_all(tx.engine_connection)
         cluster.run(store, [], Until(), lambda: answered.append(answer.wait(20.0)))
     assert answered == [True]  # at the end, and not by its time limit

@@ -128,4 +128,4 @@ def test_a_decision_holds_for_its_own_host_alone(catalog, engine, site, state):
     found = permission(catalog, "cca.org.cn", rules, "reviewloop")
     assert found.state == state
     ours = catalog != builtin("paper-2014") and state == "permitted"
-    assert ("a host of our own" in found.why) == ours
+    assert ("a host of our own" in str(found.because)) == ours

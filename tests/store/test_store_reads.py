@@ -95,6 +95,17 @@ def test_a_subtask_waits_and_then_begins(world):
     assert said(world) == Said(Situation.UNTIMED)
 
 
+def test_processes_that_are_being_started_are_said(world):
+    world.add("特仑苏")
+    world.do(upkeep.note_start)
+    assert said(world) == Said(Situation.STARTING)
+    world.now += timedelta(minutes=2)
+    assert said(world) == Said(Situation.PLANNED), "none of them came"
+    world.do(upkeep.note_start)
+    world.do(upkeep.note_start, over=True)
+    assert said(world) == Said(Situation.PLANNED), "they have ended"
+
+
 def test_hits_left_come_at_the_rate_of_the_pages_of_the_last_five_minutes(world, answered):
     assert said(world) == Said(Situation.RUNNING, {"left_s": pytest.approx(4 * 5.0)})
     world.now += timedelta(seconds=61)

@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -26,10 +26,11 @@ from app.run.setting_fields import Settings
 from app.run.version import DEFAULT_DATABASE
 from splitter.errors import ReviewloopError
 from tasks.domain.backoff import backoff_s
-from tasks.domain.errors import StoreUnavailable
+from tasks.domain.errors import StoreFailed, StoreUnavailable
 from tasks.store.queries.queues import get_mark
 from tasks.store.queue import snapshot
 from tasks.store.queue.nodes import Node, set_addresses
+from tasks.store.queue.upkeep import note_start
 from tasks.store.sql.database import Store
 
 _CHECK_EVERY_S = 0.25
@@ -231,6 +232,7 @@ class Cluster:
         """
         with store.begin() as tx:
             set_addresses(tx, nodes)
+            note_start(tx)
         started = [
             processes.control_program(self.settings, self.log("control")),
             processes.beat_program(self.settings, self.log("beat")),
@@ -257,6 +259,8 @@ class Cluster:
                     time.sleep(_CHECK_EVERY_S)
             finally:
                 self.supervisor.stop(names)
+        with suppress(StoreFailed), store.begin() as tx:
+            note_start(tx, over=True)
 
     def _is_over(self, until: Until) -> bool:
         """Return True if the time of the run is over: it counts from the first lease, if that comes soon."""

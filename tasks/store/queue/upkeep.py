@@ -189,6 +189,21 @@ def get_steady_since(tx: Transaction) -> tuple[datetime, datetime] | None:
     return read_time(last.data.get("since", utc_text(last.at))), last.at
 
 
+_STARTED = "started"
+"""Name of the time at which the processes of a cluster were started."""
+
+
+def note_start(tx: Transaction, *, over: bool = False) -> None:
+    """Note that the processes of a cluster are being started, or that they have ended."""
+    store_value(tx, _STARTED, tx.now, {"over": over})
+
+
+def is_starting(tx: Transaction, within: timedelta) -> bool:
+    """Return True if processes were started within that time and have not ended."""
+    last = load_value(tx, _STARTED)
+    return last is not None and not last.data["over"] and tx.now - last.at < within
+
+
 def bridge_lapse(tx: Transaction, silent_after: timedelta, *, is_new: bool) -> bool:
     """Note that a scheduler looks now; if none has for too long, or a clock was set, move times by that.
 
