@@ -18,6 +18,8 @@ from tasks.domain.failures import FetchError
 from tasks.domain.pages import PageRead
 from tasks.reading import extract
 from tasks.reading.decode import decode
+
+pytest.importorskip("turbohtml")
 from tasks.reading.quick_records import read_quickly
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
