@@ -92,7 +92,7 @@ _BEHIND = re.compile(
     r"[|•·»/\n(（\[【©@]|\s[-–—]\s|\s(?:am|on|vom|le|at|in|für|for)\b"
     r"|\s(?:und interview|illustration|kategorien|symbolbild)\b"
     r"|[\s,](?:mon?|die?|tue|mit?|wed|don?|thu|fri?|sat?|sam|son?|sun)[a-z]{0,8}[.,]?\s\d"
-    r"|\s\d|\d{1,2}[.:/-]\d|(?<![a-z*_-])\d{4}|责任编辑|责编|编辑|发布时间|发表(?:时间|于)|发布于|(?<![\s\u200b])[\s\u200b]++(?:(?:企鹅|头条|百家|搜狐|网易|大鱼)号|关注)(?:$|\s)|\u200b",
+    r"|\s\d|\d{1,2}[.:/-]\d|(?<![a-z\d*_-])\d{4}|责任编辑|责编|编辑|发布时间|发表(?:时间|于)|发布于|(?<![\s\u200b])[\s\u200b]++(?:(?:企鹅|头条|百家|搜狐|网易|大鱼)号|关注)(?:$|\s)|\u200b",
     re.IGNORECASE,
 )
 _NOBODY = re.compile(
@@ -100,7 +100,7 @@ _NOBODY = re.compile(
     r"administrator|(?:about )?the author|staff|user|publisher|editor|root|webmaster|super user|anonymous|an[oó]nimo"
     r"|unknown|autor(?:in)?|author|artikel|beitrag\w*|pressemitteilung|news|datum|redacción|gast"
     r"|guest|name|e-?mail|posted|january|february|march|april|may|june|july|august|september|october|november|december|text|source"
-    r"|未知|佚名|匿名|用户|会员|无|不详|网络|互联网|本站|原创|本站原创|本网|本报|本刊|本台|网友|转载|作者|来源|记者|时间|反馈|日期|\S{0,4}下载\S{0,4}|客户端|.*[!！?？…。]|最后由.*"
+    r"|(?:本文|原文|文章)(?:链接|地址|网址)|未知|佚名|匿名|用户|会员|无|不详|网络|互联网|本站|原创|本站原创|本网|本报|本刊|本台|网友|转载|作者|来源|记者|时间|反馈|日期|\S{0,4}下载\S{0,4}|客户端|.*[!！?？…。]|最后由.*"
     r"|(?:选稿|選稿|编辑|編輯|责编|責編|校对|审核)\s*[:：].*)",
     re.IGNORECASE,
 )

@@ -48,7 +48,10 @@ _CONTROL = re.compile(
     rf"|{_PLACE}|…?\s*\((?:more|continue reading)\)"
     r"|(?:sent|posted) from my [^\n.]{1,60}|sent (?:via|using) (?:the )?[^\n.]{1,40}(?:app|tapatalk)"
     r"|[（(]?(?:来自|发自)(?:我的|官方)?[^\n，。！？；]{0,20}(?:客户端|手机版|app)[）)]?"
-    r"|uploaded files:?|attachments?:?"
+    r"|uploaded files:?|attachments?:?|advertisements?|广告|(?:正在)?播放|暂停|倍速|听(?:全文|新闻)|朗读"
+    r"|listen to this (?:article|story)\W*(?:[\d:]+.{0,12})?|\d(?:\.\d+)?x|\d\d:\d\d\s?/\s?\d\d:\d\d"
+    r"|(?:estimated )?(?:reading time:? )?\d+[\s-]?min(?:ute)?s?\.?(?: read)?"
+    r"|(?:last |first )?(?:published|updated|posted)(?: on)?:? [A-Z\d][\w\s,:.]{5,30}"
     r"|(?:最后|最近)?(?:发布|发表|更新|编辑|編輯|修改)(?:时间|日期|于|於)\s*[:：]?[\s\d年月日:/.前昨今天小时分钟-]*"
     r"[\u4e00-\u9fff]{0,4}|[\d\s年月日/.-]{0,14}\d{1,2}:\d\d(?::\d\d)?\s?(?:发布|发表|更新|提问|回答)"
     r"|(?:last )?(?:edited|updated)(?: on)?:? [^.!?]{0,20}\d[^.!?]{0,16}|[^.!?]{3,24} · edited",
@@ -77,14 +80,16 @@ _NOTICE = re.compile(
 )
 _FOLLOW = re.compile(
     r"(?:相关|更多)\S{0,40}(?:请)?(?:关注|下载|点击|访问)\s*[:：]?.{0,30}|(?:欢迎|请|长按|扫码)\S{0,6}(?:关注|下载|订阅)\S{0,20}"
-    r"|返回\S{1,10}(?:首页|列表)\W*|\S{0,12} ?app download"
+    r"|分享让更多人看到|like this:|(?:like )?loading\W*|we apologize, but this video has failed to load\W*"
+    r"|(?:try refreshing your browser|tap here to see other videos).{0,40}|返回\S{1,10}(?:首页|列表)\W*"
+    r"|\S{0,12} ?app download"
     r"|(?:follow|like|join|find) (?:us|\S+) on (?:twitter|facebook|instagram|x|google|youtube|telegram)\b.{0,80}"
     r"|(?:sign up|subscribe)\b.{0,100}|thank you for (?:reading|subscribing|your).{0,60}"
     r"|(?:email|save|post|print|share|tweet|copy link|facebook|twitter|whatsapp|linkedin)",
     re.IGNORECASE,
 )
 _FURTHER = re.compile(
-    r"(?:[为為][你您]推[荐薦]|猜你喜[欢歡]|(?:相关|相關|推荐|推薦|延伸|热门|熱門|精彩|编辑|猜你|往期)(?:推荐|推薦|阅读|閱讀|新闻|新聞|文章|资讯|内容|链接"
+    r"(?:[为為][你您]推[荐薦]|猜你喜[欢歡]|(?:相关|相關|推荐|推薦|延伸|热门|熱門|精彩|编辑|猜你|往期|重点){1,3}(?:推荐|推薦|阅读|閱讀|新闻|新聞|文章|资讯|内容|链接"
     r"|视频|问答|图文|回顾)|大家都?在看"
     r"|更多精彩\S{0,6}|\S{2,6}更多|(?:最新|热门|网友|精彩)(?:评论|跟帖|留言)"
     r"|related(?: (?:articles?|stories|posts?|news|topics|content|links|reading))?|read (?:more|next"
