@@ -105,11 +105,11 @@ def read_by_rules(
         if not _is_page(status):
             raise FetchError(error_class(status), f"{url} answers with status {status}")
         if isinstance(rules, ResultRules) and listed:
-            page = as_results(read_list(decoded.text, url, rules, now))
+            page = as_results(read_list(decoded.text, url, rules, now, decoded.encoding))
         elif isinstance(rules, ResultRules):
-            page = read_results(decoded.text, url, rules, now=now)
+            page = read_results(decoded.text, url, rules, now=now, encoding=decoded.encoding)
         else:
-            page = read_page(decoded.text, url, rules, now=now)
+            page = read_page(decoded.text, url, rules, now=now, encoding=decoded.encoding)
     except FetchError as error:
         verdict, why = ("blocked" if error.error.facts.blocks else "broken"), str(error)
     records = () if page is None else page.hits if isinstance(page, ResultPage) else page.reviews

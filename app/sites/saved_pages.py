@@ -22,7 +22,7 @@ from app.sites.rule_preview import RuleReading, read_by_rules
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.pages import Review
-from tasks.reading.results import link_address
+from tasks.reading.links import Links
 
 SAMPLES = Path(__file__).with_name("samples")
 """Folder of the pages that come with the project, and of the index."""
@@ -233,7 +233,7 @@ def _right_hits(truth: Mapping[str, Any], addresses: set[str], url: str) -> int 
     listed = _listed(truth)
     if listed is None:
         return None
-    urls = ({link_address(str(one.get(key) or ""), url) for key in ("href", "mu")} for one in listed)
+    urls = ({Links(url).address(str(one.get(key) or "")) for key in ("href", "mu")} for one in listed)
     return sum(bool(right & addresses) for right in urls)
 
 

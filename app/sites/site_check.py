@@ -188,12 +188,13 @@ class SiteCheck:
         try:
             if one.kind == "engine" and self._catalog.engines[one.name].discover == "list":
                 return self._listed(one.name, answer)
-            text = decode(answer.body, answer.headers, hint).text
+            text, encoding, _ = decode(answer.body, answer.headers, hint)
             if one.kind == "engine":
-                hits = read_results(text, answer.url, self._catalog.engines[one.name].results).hits
+                rules = self._catalog.engines[one.name].results
+                hits = read_results(text, answer.url, rules, encoding=encoding).hits
                 return "answers", f"{len(hits)} hits" if hits else "empty answer", ""
-            rules = self._catalog.rules_of(one.name)
-            blocked = check_blocked(page_text(parse(text)), answer.url, rules.blocked)
+            patterns = self._catalog.rules_of(one.name).blocked
+            blocked = check_blocked(page_text(parse(text)), answer.url, patterns)
         except FetchError as error:
             if error.error.facts.blocks:
                 return "refuses", "-", str(error)
@@ -204,8 +205,8 @@ class SiteCheck:
 
     def _listed(self, engine: str, answer: Answer) -> tuple[str, str, str]:
         """The same of an engine that lists pages. Raises FetchError."""
-        text = decode(unpacked(answer.body), answer.headers).text
-        listed = read_list(text, answer.url, self._catalog.engines[engine].results, _ANY_TIME)
+        text, encoding, _ = decode(unpacked(answer.body), answer.headers)
+        listed = read_list(text, answer.url, self._catalog.engines[engine].results, _ANY_TIME, encoding)
         n = len(listed.hits) or len(listed.further)
         if not n:
             return "rules find nothing", "nothing", "neither a sitemap, a feed nor a page of links"

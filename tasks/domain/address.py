@@ -29,13 +29,20 @@ _HOST = re.compile(r"(?=.{1,253}$)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?|\[[
 _UNSENDABLE = re.compile(r"[^!-~]+")
 _EDGES = "".join(map(chr, range(33)))
 _LINE_BREAKS = str.maketrans("", "", "\t\r\n")
+# The encoding of a query where browsers write another than they read (URL, 4.4; Encoding, 4.3): none of UTF-16, no
+# four bytes of gb18030 in a page called GBK, and no characters of Hong Kong's Big5.
+_WRITTEN_AS = {"gb18030": "gbk", "big5hkscs": "cp950", "hz": "utf-8"}
+_TRAIL_BYTES = "@[\\]^_`{|}~"
 
 
-def sendable(url: str) -> str:
+def sendable(url: str, encoding: str = "utf-8") -> str:
     """The address in the form it is sent in; what is sendable already keeps its bytes, less its fragment.
 
     Repairs what browsers repair: blanks around it, line breaks within, backslashes for slashes, letters
-    outside ASCII (punycode in the host, percent-encoded UTF-8 elsewhere).
+    outside ASCII (punycode in the host, percent-encoded UTF-8 in the path, in the query the page's encoding).
+
+    Args:
+        encoding: Python's name of the encoding of the page that the address stands in.
 
     Raises:
         FetchError: SCHEME_REFUSED for what is neither http nor https; ADDRESS_REFUSED for what has no usable
@@ -44,19 +51,23 @@ def sendable(url: str) -> str:
     url = url.strip(_EDGES).partition("#")[0]
     if len(url) > MAX_URL_CHARS:
         _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has {len(url)} characters, {MAX_URL_CHARS} are allowed")
-    return url if _PLAIN.fullmatch(url) else _repaired(url)
+    return url if _PLAIN.fullmatch(url) else _repaired(url, encoding)
 
 
-def joined(base: str, reference: str) -> str:
-    """The sendable address a reference found in the page ``base`` means. Raises FetchError as `sendable`."""
+def joined(base: str, reference: str, encoding: str = "utf-8") -> str:
+    """The sendable address that a reference means in a page with this base and this encoding.
+
+    Raises:
+        FetchError: as `sendable`.
+    """
     if _PLAIN.fullmatch(reference) and "#" not in reference and len(reference) <= MAX_URL_CHARS:
         return reference
     reference = reference.strip(_EDGES).translate(_LINE_BREAKS)
     if reference.startswith(("http://", "https://")):
-        return sendable(reference)
+        return sendable(reference, encoding)
     path, mark, query = reference.partition("?")
     try:
-        return sendable(urljoin(base, path.replace("\\", "/") + mark + query))
+        return sendable(urljoin(base, path.replace("\\", "/") + mark + query), encoding)
     except ValueError as error:
         _refuse(ErrorClass.ADDRESS_REFUSED, reference, f"is no address: {error}")
 
@@ -67,7 +78,7 @@ def authority_of(url: str) -> str:
     return match[1] if match else ""
 
 
-def _repaired(url: str) -> str:
+def _repaired(url: str, encoding: str) -> str:
     url = url.translate(_LINE_BREAKS)
     scheme = _SCHEME.match(url)
     if scheme is None or scheme[1].lower() not in ("http", "https"):
@@ -76,8 +87,9 @@ def _repaired(url: str) -> str:
     if authority is None:
         _refuse(ErrorClass.ADDRESS_REFUSED, url, "has no host")
     path, mark, query = url[authority.end() :].partition("?")
-    rest = _UNSENDABLE.sub(_quoted, path.replace("\\", "/") + mark + query)
-    return f"{scheme[1].lower()}://{_authority(url, authority[1])}{rest}"
+    path = _UNSENDABLE.sub(_quoted, path.replace("\\", "/"))
+    query = _UNSENDABLE.sub(lambda run: _quoted_in(run, encoding), query)
+    return f"{scheme[1].lower()}://{_authority(url, authority[1])}{path}{mark}{query}"
 
 
 def _authority(url: str, authority: str) -> str:
@@ -112,6 +124,14 @@ def _quoted(match: re.Match[str]) -> str:
         return quote(match.group().encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:
         return quote(match.group().encode("utf-8", "replace"))
+
+
+def _quoted_in(run: re.Match[str], encoding: str) -> str:
+    """Return a run of a query in an encoding; what the encoding lacks becomes a quoted ``&#NNNN;`` (URL, 1.3)."""
+    encoding = _WRITTEN_AS.get(encoding, encoding)
+    if encoding.startswith("utf"):
+        return _quoted(run)
+    return quote(run.group().encode(encoding, "xmlcharrefreplace"), safe=_TRAIL_BYTES)
 
 
 def _refuse(error: ErrorClass, url: str, why: str) -> NoReturn:

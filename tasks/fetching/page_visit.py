@@ -241,6 +241,9 @@ async def _read(session: CDPSession) -> tuple[str, bool]:
         return said["result"].get("value")
 
     state, length = await value(
+        # Links as the browser asks them: of a page that is handed on in UTF-8 nobody else knows the encoding.
+        "for (const link of document.links)"
+        "  if (/[^\\0-\\x7f]/.test(link.getAttribute('href'))) link.setAttribute('href', link.href);"
         "globalThis.html = document.documentElement ? document.documentElement.outerHTML.toWellFormed() : '';"
         "[document.readyState, html.length]"
     )

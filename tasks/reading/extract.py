@@ -14,7 +14,8 @@ from tasks.domain.pages import PageRead
 from tasks.reading.interstitials import raise_if_blocked
 from tasks.reading.json_results import JsonRecords
 from tasks.reading.json_reviews import find_marked_reviews, find_script_reviews
-from tasks.reading.lists import is_feed, next_address, read_feed
+from tasks.reading.links import Links, links_in
+from tasks.reading.lists import is_feed, read_feed
 from tasks.reading.maintext import overlap, read_main_text
 from tasks.reading.markup import first, page_text, parse, text_of
 from tasks.reading.page import Page
@@ -24,7 +25,7 @@ from tasks.reading.thread_pages import read_thread_page
 # Share of the marked text that the tree must also show, with this many times as much text in all; or all of it.
 _SAME, _MORE, _ALL = 0.3, 1.1, 0.9
 ThreadReader = Callable[[Page, datetime], PageRead | None]
-QuickReader = Callable[[str, str, PageRules, datetime], PageRead | None]
+QuickReader = Callable[[str, str, PageRules, datetime, str], PageRead | None]
 
 
 def _quick_reader() -> QuickReader | None:
@@ -40,7 +41,13 @@ _read_quickly = _quick_reader()
 
 
 def read_page(
-    text: str, url: str, rules: PageRules, *, now: datetime, read_thread: ThreadReader = read_thread_page
+    text: str,
+    url: str,
+    rules: PageRules,
+    *,
+    now: datetime,
+    read_thread: ThreadReader = read_thread_page,
+    encoding: str = "utf-8",
 ) -> PageRead:
     """Read a page into its reviews; records without a body are dropped.
 
@@ -50,16 +57,20 @@ def read_page(
         text: of the answer, decoded.
         url: its final address.
         now: aware; what relative dates (3小时前) count from.
+        read_thread: reads a page without rules as a thread; `None` if it is none.
+        encoding: Python's name of the answer's encoding, in which its links are asked.
 
     Raises:
         FetchError: the refusal's class, or BAD_RULE with the number of matches if no review is found.
     """
     if rules.format == "json":
-        return read_feed(text, url, now) if is_feed(text) else _read_json(text, url, rules, now)
+        links = Links(url, encoding)
+        return read_feed(text, links, now) if is_feed(text) else _read_json(text, links, rules, now)
     if rules.main_text:
-        page = Page(text, url)
+        page = Page(text, url, encoding)
         return _read_records(page, now, read_thread) or read_main_text(page, rules, now)
-    if _read_quickly is not None and (quick := _read_quickly(text, url, rules, now)) is not None:
+    quick = _read_quickly(text, url, rules, now, encoding) if _read_quickly is not None else None
+    if quick is not None:
         return quick
     tree = parse(text)
     records = Records(tree, rules.review)
@@ -75,11 +86,12 @@ def read_page(
     title = first(tree, rules.page_title) if rules.page_title else None
     link = first(tree, rules.next) if rules.next else None
     reference = (link.attrs.get("href") or "").strip() if link is not None else ""
-    return PageRead(text_of(title) if title is not None else "", reviews, next_address(reference, url))
+    following = links_in(tree, url, encoding).next_address(reference)
+    return PageRead(text_of(title) if title is not None else "", reviews, following)
 
 
-def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead:
-    answer = JsonRecords(text, url, rules, rules.review)
+def _read_json(text: str, links: Links, rules: PageRules, now: datetime) -> PageRead:
+    answer = JsonRecords(text, links.url, rules, rules.review)
     columns = [answer.texts(getattr(rules, name)) for name in ("body", *OTHER_FIELDS)]
     reviews = make_reviews(zip(*columns, strict=True), now)
     if not reviews:
@@ -89,7 +101,7 @@ def _read_json(text: str, url: str, rules: PageRules, now: datetime) -> PageRead
             f"review {rules.review!r} matches {len(answer.records)} objects, body {rules.body!r} is filled in none of "
             f"them; it says: {answer.begins}",
         )
-    return PageRead(answer.first(rules.page_title), reviews, next_address(answer.first(rules.next), url))
+    return PageRead(answer.first(rules.page_title), reviews, links.next_address(answer.first(rules.next)))
 
 
 def _read_records(page: Page, now: datetime, read_thread: ThreadReader) -> PageRead | None:

@@ -20,6 +20,7 @@ from splitter.catalog.patterns import compile_pattern
 from tasks.domain.address import joined, sendable
 from tasks.domain.failures import FACTS, ErrorClass, FetchError
 from tasks.domain.pages import Response
+from tasks.reading.decode import decode
 from tasks.reading.markup import resolve_references
 
 _REDIRECT_BYTES = 20_000
@@ -73,18 +74,29 @@ def redirect_target(response: Response) -> str | None:
         response: the answer to one request, whose redirect was not followed.
     """
     if 300 <= response.status < 400:
-        reference = response.headers.get("location", "")
+        reference, encoding = response.headers.get("location", ""), "utf-8"
     else:
-        page = response.body[:_REDIRECT_BYTES].decode("utf-8", "replace")
+        page, encoding = _beginning(response)
         matches = (form.search(page) for form in _REDIRECTS)
         reference = next((resolve_references(match[1].replace("\\/", "/")) for match in matches if match), "")
     if not reference:
         return None
     try:
-        address = joined(response.url, reference)
+        address = joined(response.url, reference, encoding)
     except FetchError:
         return None
     return address if address != response.url else None
+
+
+def _beginning(response: Response) -> tuple[str, str]:
+    """Return the beginning of an answer's text with its encoding; both are empty if it is no text."""
+    beginning = response.body[:_REDIRECT_BYTES]
+    if len(response.body) > _REDIRECT_BYTES:
+        beginning = beginning.rpartition(b">")[0]  # no part of a character
+    try:
+        return decode(beginning, response.headers)[:2]
+    except FetchError:
+        return "", ""
 
 
 def address_in(link: str) -> str:

@@ -140,7 +140,7 @@ def read_by_rules(page: Page, rules: PageRules, now: datetime) -> PageRead | Non
     if cut or not signed or len(rows) < 2 or len({row[1:] for row in rows}) < len(rows):
         return None
     links = ((node.attributes.get("href") or "", text_of(node)) for node in page.tree.css("a"))
-    return make_page(page, page.metadata, None, rows, next_part(links, page.url), now)
+    return make_page(page, page.metadata, None, rows, next_part(links, page.links), now)
 
 
 def _bodies(records: Records, rule: str) -> list[str]:

@@ -14,12 +14,12 @@ from html import escape
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from splitter.catalog.rules import ResultRules
 
-from tasks.domain.address import authority_of
 from tasks.domain.pages import Hit, ListPage, PageRead, ResultPage
 from tasks.reading.dates import read_date
+from tasks.reading.links import Links
 from tasks.reading.markup import check_markup, collapse
 from tasks.reading.records import MOST_RECORDS, make_reviews
-from tasks.reading.results import link_address, read_results
+from tasks.reading.results import read_results
 
 MOST_LISTED = 50_000
 """Maximum number of addresses read from one list, which is the most that a sitemap may hold."""
@@ -53,7 +53,7 @@ def is_feed(text: str) -> bool:
     return _FEED.match(text[:_HEAD_CHARS]) is not None
 
 
-def read_list(text: str, url: str, rules: ResultRules, now: datetime) -> ListPage:
+def read_list(text: str, url: str, rules: ResultRules, now: datetime, encoding: str = "utf-8") -> ListPage:
     """Read a list of addresses.
 
     Args:
@@ -61,25 +61,31 @@ def read_list(text: str, url: str, rules: ResultRules, now: datetime) -> ListPag
         url: its final address.
         rules: how a page that is neither sitemap nor feed is read.
         now: aware; relative times count from it.
+        encoding: Python's name of the answer's encoding, in which its links are asked.
 
     Raises:
         FetchError: as `read_results` for a page that is neither; TOO_LARGE.
     """
-    head = text[:_HEAD_CHARS]
+    head, links = text[:_HEAD_CHARS], Links(url, encoding)
     if "<sitemapindex" in head:
-        further = [(hit.time, hit.url) for hit in _hits(text, url, "sitemap", now)]
+        further = [(hit.time, hit.url) for hit in _hits(text, links, "sitemap", now)]
         further.sort(key=lambda one: one[0].timestamp() if one[0] else 0.0, reverse=True)
         return ListPage(further=tuple(address for _, address in further))
     if "<urlset" in head:
-        return ListPage(hits=_hits(text, url, "url", now))
+        return ListPage(hits=_hits(text, links, "url", now))
     if is_feed(text):
-        return ListPage(hits=_hits(text, url, _ENTRIES, now))
-    page = read_results(text, url, rules, now=now)
+        return ListPage(hits=_hits(text, links, _ENTRIES, now))
+    page = read_results(text, url, rules, now=now, encoding=encoding)
     return ListPage(hits=page.hits, more=page.more)
 
 
-def read_feed(text: str, url: str, now: datetime) -> PageRead:
+def read_feed(text: str, links: Links, now: datetime) -> PageRead:
     """Read a feed: its title, a review for every entry with a text, and its next part.
+
+    Args:
+        text: the decoded answer.
+        links: how its links are read.
+        now: aware; relative times count from it.
 
     Raises:
         FetchError: TOO_LARGE for markup made to choke a parser.
@@ -88,25 +94,13 @@ def read_feed(text: str, url: str, now: datetime) -> PageRead:
     title, following = tree.css_first("title"), tree.css_first(_NEXT)
     reviews = make_reviews(map(_fields, tree.css(_ENTRIES)[:MOST_RECORDS]), now)
     reference = (following.attrs.get("href") or "").strip() if following is not None else ""
-    return PageRead(_plain(title.text()) if title is not None else "", reviews, next_address(reference, url))
+    return PageRead(_plain(title.text()) if title is not None else "", reviews, links.next_address(reference))
 
 
 def as_results(page: ListPage) -> ResultPage:
     """Return the entries of a list as hits, or the sitemaps of an index."""
     hits = page.hits or tuple(Hit(url, "") for url in page.further)
     return ResultPage(None, hits, empty=not hits, more=page.more)
-
-
-def next_address(reference: str, url: str) -> str:
-    """Return the address of a list's next part; empty if there is none, or it leads back here or to another host.
-
-    Args:
-        reference: the link as the page writes it.
-        url: the page's address.
-    """
-    here, following = link_address(url, url), link_address(reference, url)
-    same_host = authority_of(following) == authority_of(here)
-    return following if same_host and following != here else ""
 
 
 def _parse(text: str) -> LexborHTMLParser:
@@ -125,21 +119,21 @@ def _escape_cdata(text: str) -> str:
     return "".join(parts)
 
 
-def _hits(text: str, url: str, entries: str, now: datetime) -> tuple[Hit, ...]:
+def _hits(text: str, links: Links, entries: str, now: datetime) -> tuple[Hit, ...]:
     hits: dict[str, Hit] = {}
     for entry in _parse(text).css(entries)[:MOST_LISTED]:
-        address = _address(entry, url)
+        address = _address(entry, links)
         if address and address not in hits:
             time = read_date(_value(entry, *_LISTED_DATES), now)
             hits[address] = Hit(address, _plain(_value(entry, *_TITLES)), time=time)
     return tuple(hits.values())
 
 
-def _address(entry: LexborNode, url: str) -> str:
+def _address(entry: LexborNode, links: Links) -> str:
     """Return the address of an entry; empty if it has none that can be requested."""
     link = entry.css_first("link[href]")
     written = _value(entry, "loc") or (link.attrs.get("href") or "" if link is not None else "")
-    return link_address(written, url)
+    return links.address(written)
 
 
 def _fields(entry: LexborNode) -> Iterator[str]:

@@ -20,6 +20,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Review
 from tasks.reading.days import read_dates
 from tasks.reading.interstitials import raise_if_blocked
+from tasks.reading.links import Links
 from tasks.reading.lists import is_feed, read_feed
 from tasks.reading.markup import page_text, parse
 from tasks.reading.metadata import Metadata, is_goods
@@ -95,7 +96,7 @@ def read_main_text(page: Page, rules: PageRules, now: datetime) -> PageRead:
         FetchError: the refusal's class, BAD_RULE if there is no main text, or TOO_LARGE.
     """
     text, url = page.text, page.url
-    if is_feed(text) and (feed := read_feed(text, url, now)).reviews:
+    if is_feed(text) and (feed := read_feed(text, Links(url, page.encoding), now)).reviews:
         return feed
     found = main_text(page)
     if found.listing:

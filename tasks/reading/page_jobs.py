@@ -84,7 +84,9 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
 
     def read(self) -> tuple[PageRead, str]:
         text, encoding, _ = decode(self.body, self.headers, self.hint)
-        read = read_page(text, self.url, self.rules, now=self.now, read_thread=self.read_thread)
+        read = read_page(
+            text, self.url, self.rules, now=self.now, read_thread=self.read_thread, encoding=encoding
+        )
         return replace(read, reviews=add_voices(read.reviews, self.group)), encoding
 
 
@@ -95,8 +97,8 @@ class ResultJob(ReadingJob[ResultPage]):
     rules: ResultRules
 
     def read(self) -> ResultPage:
-        text = decode(self.body, self.headers).text
-        read = read_results(text, self.url, self.rules, now=self.now)
+        text, encoding, _ = decode(self.body, self.headers)
+        read = read_results(text, self.url, self.rules, now=self.now, encoding=encoding)
         if self.rules.post is None:
             return read
         hits = (replace(hit, post=add_voices([hit.post])[0]) if hit.post else hit for hit in read.hits)
@@ -110,7 +112,8 @@ class ListJob(ReadingJob[ListPage]):
     rules: ResultRules
 
     def read(self) -> ListPage:
-        return read_list(decode(self.body, self.headers).text, self.url, self.rules, self.now)
+        text, encoding, _ = decode(self.body, self.headers)
+        return read_list(text, self.url, self.rules, self.now, encoding)
 
 
 def run(job: ReadingJob[Read]) -> Read:

@@ -18,7 +18,7 @@ from splitter.catalog.rules import PageRules
 from turbohtml import Document, Element, SelectorSyntaxError, Text
 
 from tasks.domain.pages import PageRead
-from tasks.reading.lists import next_address
+from tasks.reading.links import Links
 from tasks.reading.markup import BLOCKS, NOT_SHOWN, NOT_SHOWN_TAGS, check_markup, collapse
 from tasks.reading.records import MOST_RECORDS, OTHER_FIELDS, FieldValues, reviews_of
 
@@ -37,13 +37,16 @@ _OTHER_PSEUDO = re.compile(
 )
 
 
-def read_quickly(text: str, url: str, rules: PageRules, now: datetime) -> PageRead | None:
+def read_quickly(
+    text: str, url: str, rules: PageRules, now: datetime, encoding: str = "utf-8"
+) -> PageRead | None:
     """Read a page by its rules for HTML; `None` leaves it to selectolax.
 
     Args:
         text: of the answer, decoded.
         url: its final address.
         now: aware; what relative dates (3小时前) count from.
+        encoding: Python's name of the answer's encoding, in which its links are asked.
 
     Raises:
         FetchError: TOO_LARGE, see `check_markup`.
@@ -64,7 +67,9 @@ def read_quickly(text: str, url: str, rules: PageRules, now: datetime) -> PageRe
     title = tree.select_one(rules.page_title) if rules.page_title else None
     link = tree.select_one(rules.next) if rules.next else None
     reference = (link.attr("href") or "").strip() if link is not None else ""
-    return PageRead(_text_of(title) if title is not None else "", reviews, next_address(reference, url))
+    links, base = Links(url, encoding), tree.select_one("base[href]")
+    links = links if base is None else links.against(base.attr("href") or "")
+    return PageRead(_text_of(title) if title is not None else "", reviews, links.next_address(reference))
 
 
 @lru_cache(maxsize=1024)

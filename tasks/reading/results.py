@@ -14,12 +14,12 @@ from datetime import datetime
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PostRules, ResultRules
 
-from tasks.domain.address import joined
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.reading.dates import read_date
 from tasks.reading.interstitials import raise_if_blocked, refusal
 from tasks.reading.json_results import JsonAnswer, number_of
+from tasks.reading.links import Links, links_in
 from tasks.reading.markup import first, page_text, parse
 from tasks.reading.page_outcome import Outcome, outcome
 from tasks.reading.records import LONGEST_ID, Records, rating_of
@@ -36,7 +36,9 @@ _SEEMS: Mapping[Outcome, str] = {
 }
 
 
-def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | None = None) -> ResultPage:
+def read_results(
+    text: str, url: str, rules: ResultRules, *, now: datetime | None = None, encoding: str = "utf-8"
+) -> ResultPage:
     """Read a result page.
 
     Marks of an empty answer and of a refusal are searched only if there is no hit, because a hit's text may hold them.
@@ -45,13 +47,19 @@ def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | Non
         text: the decoded answer.
         url: its final address; hits are resolved against it.
         now: aware; relative times (3小时前) count from it. `None` reads no times.
+        encoding: Python's name of the answer's encoding, in which its links are asked.
 
     Raises:
         FetchError: with the refusal's class; BAD_RULE with the numbers of matches; in JSON, BAD_CONTENT if it is cut
             off; TOO_LARGE if it would choke a parser.
     """
-    answer = JsonAnswer(text, url, rules) if rules.format == "json" else _HtmlAnswer(text, url, rules)
-    hits = _hits(answer, rules, url, now)
+    answer: JsonAnswer | _HtmlAnswer
+    if rules.format == "json":
+        answer, links = JsonAnswer(text, url, rules), Links(url, encoding)
+    else:
+        answer = _HtmlAnswer(text, url, rules)
+        links = links_in(answer.tree, url, encoding)
+    hits = _hits(answer, rules, links, now)
     if not hits:
         answer.raise_unless_empty()
         return ResultPage(found=0, hits=(), empty=True, more=False)
@@ -60,7 +68,7 @@ def read_results(text: str, url: str, rules: ResultRules, *, now: datetime | Non
 
 
 def _hits(
-    answer: JsonAnswer | _HtmlAnswer, rules: ResultRules, url: str, now: datetime | None
+    answer: JsonAnswer | _HtmlAnswer, rules: ResultRules, document: Links, now: datetime | None
 ) -> tuple[Hit, ...]:
     """Return the hits of an answer, each address once. A record without an address or a post without text is none."""
     links, titles = answer.values(rules.link), answer.texts(rules.title)
@@ -68,7 +76,7 @@ def _hits(
     rows = zip(links, titles, answer.texts(rules.abstract), answer.values(rules.time), posts, strict=True)
     hits: dict[str, Hit] = {}
     for link, title, abstract, time, post in rows:
-        address = link_address(link, url)
+        address = document.address(link)
         if address and address not in hits and (post is None or post.body):
             hits[address] = Hit(address, title, abstract, _time(time, now), post)
     return tuple(hits.values())
@@ -96,16 +104,6 @@ def _posts(
     ]
 
 
-def link_address(reference: str, url: str) -> str:
-    """Return the absolute address of a link; empty if it leads to no other page."""
-    if not reference or reference.startswith("#"):
-        return ""
-    try:
-        return joined(url, reference)
-    except FetchError:  # javascript:, mailto:, an address that can't be requested
-        return ""
-
-
 def _time(text: str, now: datetime | None) -> datetime | None:
     return read_date(text, now) if now is not None else None
 
@@ -115,8 +113,8 @@ class _HtmlAnswer:
 
     def __init__(self, text: str, url: str, rules: ResultRules) -> None:
         self._text, self._url, self._rules = text, url, rules
-        self._tree = parse(text, keep_hidden=rules.post is not None)
-        self._records = Records(self._tree, rules.hit)
+        self.tree = parse(text, keep_hidden=rules.post is not None)
+        self._records = Records(self.tree, rules.hit)
 
     def values(self, rule: str) -> list[str]:
         return self._records.values(rule)
@@ -128,28 +126,28 @@ class _HtmlAnswer:
         if not self._rules.found:
             return None
         search = compile_pattern(self._rules.found).search
-        before = page_text(self._tree, before=self._records.nodes[0])
-        match = search(before) or search(page_text(self._tree))
+        before = page_text(self.tree, before=self._records.nodes[0])
+        match = search(before) or search(page_text(self.tree))
         return number_of(match[1]) if match else None
 
     def has_next(self) -> bool:
-        return bool(self._rules.next) and first(self._tree, self._rules.next) is not None
+        return bool(self._rules.next) and first(self.tree, self._rules.next) is not None
 
     def raise_unless_empty(self) -> None:
-        rules, shown = self._rules, page_text(self._tree)
+        rules, shown = self._rules, page_text(self.tree)
         if any(compile_pattern(pattern).search(shown) for pattern in rules.empty):
             return
         raise_if_blocked(shown, self._url, rules.blocked)
         if not self._text.strip(" \ufeff\t\r\n"):
             # 360 answers so to addresses it does not serve; no rule could read more of it.
             raise FetchError(ErrorClass.FORBIDDEN, f"{self._url[:200]} answers with an empty body")
-        likely, sure = outcome(self._text, self._tree, self._url)
+        likely, sure = outcome(self._text, self.tree, self._url)
         if likely == "refused":
             raise FetchError(
                 refusal(shown[:2000]), f"{self._url[:200]} seems to refuse ({sure:.2f}): {shown[:120]}"
             )
         filled = sum(map(bool, self.values(rules.link)))
-        links = len(self._tree.css("a[href]"))
+        links = len(self.tree.css("a[href]"))
         raise FetchError(
             ErrorClass.BAD_RULE,
             f"{_SEEMS[likely]} ({sure:.2f}): hit {rules.hit!r} matches {len(self._records.nodes)}, "

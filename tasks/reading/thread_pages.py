@@ -65,7 +65,7 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
     alone = opening is not None and _is_article_above(opening, thread, whole)
     if alone:
         thread = replace(thread, records=(), keys=())
-    following = "" if alone else next_part(links_of(thread.page), whole.url)
+    following = "" if alone else next_part(links_of(thread.page), whole.links)
     rows = [
         Row(key, one.text, one.author, one.date_text, one.title, one.rating)
         for one, key in zip(thread.records, thread.keys, strict=True)

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from selectolax.lexbor import LexborNode
 
-from tasks.reading.lists import next_address
+from tasks.reading.links import Links
 from tasks.reading.outline import LONGEST_KEPT_VALUE, Outline
 from tasks.reading.people import place_of
 from tasks.reading.record_fields import Record, read_records
@@ -234,19 +234,19 @@ def key_of(node: LexborNode) -> str:
     return ""
 
 
-def next_part(links: Iterable[tuple[str, str]], url: str) -> str:
+def next_part(links: Iterable[tuple[str, str]], document: Links) -> str:
     """Return the link to a thread's next page; empty if there is none in this thread.
 
     A next part has the address of the page but for its numbers, unlike another thread or article.
 
     Args:
         links: `href` and text of the page's links, in their order.
-        url: of the page.
+        document: how they are read.
     """
     for href, text in links:
         if len(href) < LONGEST_KEPT_VALUE and _NEXT.fullmatch(text or "-"):
-            following = next_address(href, url)
-            if following and _shape(following) == _shape(url):
+            following = document.next_address(href)
+            if following and _shape(following) == _shape(document.url):
                 return following
     return ""
 

@@ -89,7 +89,7 @@ class Page:
         given = node.attributes
         buttons = [each for each in map(_button, node.css("button, input")) if each]
         return Form(
-            joined(self.url, given.get("action") or self.url),
+            joined(self.url, given.get("action") or self.url, self.encoding),
             "post" if (given.get("method") or "").lower() == "post" else "get",
             self.encoding,
             tuple(_entries(node)),

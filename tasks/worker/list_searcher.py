@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from splitter.catalog.model import Engine
 from splitter.urls import listed_keywords
@@ -16,6 +16,7 @@ from tasks.domain.failures import FetchError
 from tasks.domain.pages import Hit, ListPage, ResultPage
 from tasks.fetching.inflate import unpacked
 from tasks.fetching.permits import WaitTooLong
+from tasks.reading.decode import decode
 from tasks.reading.judge.product_match import product_match
 from tasks.reading.page_jobs import ListJob
 from tasks.worker.fetcher import Dependencies, Fetcher
@@ -106,5 +107,6 @@ class ListSearcher:
 
 
 def _path(url: str) -> str:
+    """Return path and query of an address as text, in whatever encoding they are quoted."""
     parts = urlsplit(url)
-    return unquote(f"{parts.path} {parts.query}")
+    return decode(unquote_to_bytes(f"{parts.path} {parts.query}"), {}).text

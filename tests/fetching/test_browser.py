@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from patience import PATIENCE_S, patient_with_chromium, until
 
+from tasks.domain.address import joined
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching import browser as module
@@ -275,6 +276,30 @@ def test_what_a_page_takes_from_its_own_host_decides_about_it(bench):
         assert "there" in bench.render(page.replace("URL", other), Site({other: error}))
     refused_there = FetchError(ErrorClass.ROBOTS, "robots.txt refuses it")
     assert "there" in bench.render(page.replace("URL", own), Site({own: refused_there}))
+
+
+@pytest.mark.slow
+@needs_chromium
+@pytest.mark.parametrize(
+    ("encoding", "query", "written"),
+    [
+        ("gbk", "光明", "%B9%E2%C3%F7"),
+        ("gbk", "光🥛", "%B9%E2%26%23129371%3B"),
+        ("big5", "光明", "%A5%FA%A9%FA"),
+        ("shift_jis", "ソニー", "%83\\%83j%81["),
+        ("euc-kr", "우유", "%BF%EC%C0%AF"),
+        ("utf-16", "光明", "%E5%85%89%E6%98%8E"),
+        ("windows-1251", "кефир光", "%EA%E5%F4%E8%F0%26%2320809%3B"),
+    ],
+)
+def test_links_of_a_page_are_those_that_chromium_asks(bench, encoding, query, written):
+    document = f"<base href='/deep/'><p><a href='光?kw={query}&amp;n=2#光'>next</a></p>"
+    kinds = f"text/html; charset={encoding}"
+    page = response(document.encode(encoding, "xmlcharrefreplace"), content_type=kinds)
+    expected = f"http://shop.example/deep/%E5%85%89?kw={written}&amp;n=2"
+    assert expected in bench.render(page)
+    reference = joined("http://shop.example/deep/", f"光?kw={query}&n=2", encoding)
+    assert reference == expected.replace("&amp;", "&")
 
 
 @pytest.mark.slow

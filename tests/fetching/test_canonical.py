@@ -112,3 +112,26 @@ def test_addresses_too_long_are_refused_however_plain():
     for read in (canonical, page_key, lambda url: joined("http://b.cn/", url)):
         with pytest.raises(FetchError):
             read(longest + "x")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "reference", "expected"),
+    [
+        ("gb18030", "?kw=光明", "?kw=%B9%E2%C3%F7"),
+        ("big5hkscs", "?kw=光明", "?kw=%A5%FA%A9%FA"),
+        ("cp932", "?kw=ソ|", "?kw=%83\\|"),
+        ("cp949", "?kw=우유", "?kw=%BF%EC%C0%AF"),
+        ("euc_jp", "?kw=牛乳", "?kw=%B5%ED%C6%FD"),
+        ("koi8-r", "?kw=молоко", "?kw=%CD%CF%CC%CF%CB%CF"),
+        ("utf-16-le", "?kw=光", "?kw=%E5%85%89"),
+        ("gb18030", "?kw=光 🥛&x=1", "?kw=%B9%E2%20%26%23129371%3B&x=1"),
+        ("cp1252", "?kw=é光", "?kw=%E9%26%2320809%3B"),
+        ("gb18030", "/光?kw=光#光", "/%E5%85%89?kw=%B9%E2"),
+        ("gb18030", "http://光.cn/光", "http://xn--54q.cn/%E5%85%89"),
+        ("gb18030", "?kw=%E5%85%89", "?kw=%E5%85%89"),
+    ],
+)
+def test_a_query_is_written_in_the_encoding_of_its_page(encoding, reference, expected):
+    whole = joined("http://a.cn/p", expected)
+    assert joined("http://a.cn/p", reference, encoding) == whole
+    assert canonical(whole) == whole
