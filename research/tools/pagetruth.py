@@ -117,7 +117,7 @@ def saved_pages(folder: Path) -> Iterator[Page]:
             id=row["file"],
             kind=_KINDS.get(row["kind"], row["kind"]),
             raw=raw,
-            url=row.get("url") or f"http://{row.get('site') or 'example.com'}/",
+            url=row.get("url") or f"http://{row.get('site') or 'example.com'}/page.html",
             site=row.get("site", ""),
             text=raw.decode(_TABLES.get(charset, charset)).removeprefix("\ufeff") if charset else "",
             title=channel or row.get("expected_title") or mark.get("title", ""),

@@ -27,6 +27,7 @@ from tasks.reading.metadata import Metadata, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import author_below, editors, element_authors, find_poster, line_author, sections
 from tasks.reading.published import around_text, find_published_day, line_day
+from tasks.reading.relevance import is_empty_answer, is_entries
 from tasks.reading.site_text import says_nothing, strip_controls, strip_site_lines
 
 # A text shorter than this may be a refusal.
@@ -43,6 +44,19 @@ _LIST_TEXT, _LIST_OF_PAGE, _LIST_TITLE = 300, 0.3, 0.3
 # A page without a sentence is a list if that share of it is links.
 _LIST_LINKS = 0.3
 _SHORT_PATH = 12
+# A site's root, in a language of its own or by the name of its file; a query may name a page (/?p=12).
+_HOME = re.compile(
+    r"https?://[^/?]+(?:/(?:[a-z]{2}(?:[-_][a-z]{2,4})?/?)?(?:(?:index|default|home|main|portal|forum)(?:\.[a-z]{3,5})?)?)?/?\??",
+    re.IGNORECASE,
+)
+_SEARCHED = re.compile(
+    r"[/.](?:web|s|so|search|find)(?:[/.?]|$)|search|[?&](?:q|s|k|kw|wd|query|keywords?)=", re.IGNORECASE
+)
+_SEARCH_TITLE = re.compile(
+    r"^(?:搜索|搜寻|查找|search)(?:结果)?(?:$|[\s:：“\"‘'「-])|搜索(?:结果)?$|搜索结果|[-_|]\s?\S{0,6}搜索|”的结果|检索结果"
+    r"|search results|you searched for|[-|–]\s?search$",
+    re.IGNORECASE,
+)
 # What remains of the confidence in a text without sentences, a small one, one off the title, and one without a day.
 _LEAST = (0.5, 0.5, 0.6, 0.7)
 _NOTHING = 0.25
@@ -52,6 +66,7 @@ _TEASER = re.compile(
     r"(?:\.\.\.|…)\s*[\[【(（]?(?:详情|详细|全文|更多|阅读|查看|more\b|read\b|continue\b)\S{0,4}\W*$|^(?:\.\.\.|…).*(?:\.\.\.|…)$",
     re.IGNORECASE | re.DOTALL,
 )
+_ABOVE_NOTHING = 3
 _LIST_HEADED, _LIST_ENTRIES = 0.6, 4
 _BOILERPLATE = re.compile(r"版权所有|ICP备|Copyright|©", re.IGNORECASE)
 
@@ -109,6 +124,8 @@ def read_main_text(page: Page, rules: PageRules, now: datetime) -> PageRead:
         raise_if_blocked(shown, url, rules.blocked)
         if not found.body:
             raise FetchError(ErrorClass.BAD_RULE, f"no main text; the page says: {shown[:120]}")
+        if is_empty_answer(_lines_above(page), found.body):
+            return PageRead(found.metadata.page_title, (), no_review="boilerplate")
     author = found.author
     if not author and not found.metadata.article:
         author = find_poster(page.outline, url, found.body)
@@ -122,6 +139,10 @@ def read_main_text(page: Page, rules: PageRules, now: datetime) -> PageRead:
         rating=None,
     )
     return PageRead(found.metadata.page_title, (review,), confidence=found.confidence)
+
+
+def _lines_above(page: Page) -> tuple[str, ...]:
+    return page.metadata.page_title, *(page.dense.before[-_ABOVE_NOTHING:] if page.dense else ())
 
 
 def main_text(page: Page) -> MainText:
@@ -199,12 +220,21 @@ def _authors(page: Page, before: tuple[str, ...], after: tuple[str, ...], body: 
 
 
 def is_home(page: Page) -> bool:
-    """Whether a page is its site's home page, by the address it gives as its own.
+    """Whether a page is its site's home page, by its address, or the one it gives as its own.
 
     Some sites give their root on every page: it is believed if the requested address is short or there is no paragraph.
     """
+    if _HOME.fullmatch(page.url):
+        return True
     short = len(page.url.partition("://")[2].partition("/")[2]) <= _SHORT_PATH
     return page.metadata.home and (short or page.dense is None or not page.dense.sentences)
+
+
+def is_search(page: Page) -> bool:
+    """Whether a page lists what a site's search found: its title and its address say so."""
+    return (
+        _SEARCHED.search(page.url) is not None and _SEARCH_TITLE.search(page.metadata.page_title) is not None
+    )
 
 
 def _is_list(page: Page, text: str, *, signed: bool) -> bool:
@@ -214,7 +244,7 @@ def _is_list(page: Page, text: str, *, signed: bool) -> bool:
     others, those are lists that have little text, or whose text is abstracts under the headlines of other pages.
     """
     metadata, dense = page.metadata, page.dense
-    if is_home(page):
+    if is_home(page) or is_search(page):
         return True
     if dense is None or not dense.sentences:
         outline = page.outline
@@ -222,6 +252,8 @@ def _is_list(page: Page, text: str, *, signed: bool) -> bool:
         return outline.link_chars(0) > _LIST_LINKS * chars
     if metadata.description and overlap(metadata.description, text) >= _THERE:
         return False
+    if is_entries(text):
+        return True
     if len(text) < 2 * _LIST_TEXT and _TEASER.search(text):
         return True
     if dense.headed >= _LIST_HEADED and dense.sentences >= _LIST_ENTRIES:

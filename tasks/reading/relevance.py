@@ -50,6 +50,43 @@ _OPINION = re.compile(
 _BYLINE = re.compile(
     r"作者|记者|来源|编辑|责编|发布(?:时间|于)?|发表于|文[/／｜|]|(?i:\bby\b|published|posted|source|updated)"
 )
+# A clause that says that a site has not what was asked for, and one that says what to do then.
+_THING = "(?:结果|内容|商品|产品|数据|记录|信息|帖子|文章|文献|页面|网页|主题|笔记|条件|评价|评论|匹配项?)"
+_NOTHING = re.compile(
+    r"(?:[^我]{0,6}(?:抱歉|对不起|很遗憾|哎呀)\s*|(?:we['’]re )?sorry:?\s(?:but )?|oops:?\s)?(?:"
+    rf"[^我]{{0,14}}(?:没有?能?|没能|未能?|无法|暂无|找不到|查无|搜不到)(?:搜索|检索|查询|[搜查找])?[到出]?(?:[^我]{{0,30}}{_THING})?[了哦呢啦]?"
+    rf"|[^我]{{0,10}}{_THING}\S{{0,4}}(?:不存在|找不到|为空|已?被?删除|已下架|已失效)[^我]{{0,14}}|[^我\d]{{0,20}}(?<!\d)0\s?[个条篇件项].{{0,12}}"
+    r"|(?:(?:there (?:are|were)|we (?:found|have)) )?(?:no|0) (?:\w+ )?"
+    r"(?:results?|matches|hits|entries|products|items|posts|threads|pages|articles)\b.{0,60}"
+    r"|(?:your (?:search|query)|we|that|the|this|it)\b.{0,40}"
+    r"(?:match any|find any|(?:not|n['’]t) (?:find|be found|exist)).{0,60}"
+    r"|nothing (?:was )?(?:found|matche[sd])(?: (?:for|your|here).{0,60})?"
+    r"|(?:the|this|that)\b.{0,20}(?:page|product|item|article|thread|post)\b.{0,30}"
+    r"(?:not found|deleted|removed|no longer .{0,20}))",
+    re.IGNORECASE,
+)
+_ADVICE = re.compile(
+    r"\s*(?:.{0,4}(?:抱歉|对不起|遗憾|哎呀)|请|您|可以?|建议|换|试|看看|去|返回|回到|或者?|减少|检查|修改|调整|如果|点击|正在|也可"
+    r"|sorry|oops|try|please|check|perhaps|maybe|return|go |back|nothing here|come back|here are|use |you (?:can|may)"
+    r"|make sure|©|copyright|.{0,30}(?:版权|ICP备|all rights))",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[，,。!！;；~～?？]+\s*|\.+(?:\s+|$)")
+_SHORT_LINE, _MOST_NOTHING = 12, 200
+_SPEAKER = re.compile(r"我(?![们国市省县区校院])|俺|咱|\b(?:I|my|me)\b")
+# A line of a list: a headline with its day, or goods with their price.
+_MONTH_NAME = "(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}"
+_ENTRY_DAY = (
+    r"(?:(?:\d{4}[-/.年])?\d{1,2}[-/.月]\d{1,2}日?(?:\s\d{1,2}:\d\d)?"
+    rf"|{_MONTH_NAME}\.?\s\d{{1,2}}(?:,?\s\d{{4}})?)"
+)
+_ENTRY = re.compile(
+    rf"(?:{_ENTRY_DAY}[\s|:：·–-]+|[\[(（【]{_ENTRY_DAY}[\])）】]).{{4,80}}|.{{4,80}}[\s|:：·–(（\[-]+{_ENTRY_DAY}[\])）]?"
+    r"|.{0,80}[¥￥$€£]\s?\d.{0,20}",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[。！!；;]|[a-z]{2}\.(?:\s|$)")
+_LEAST_ENTRIES, _MOST_LINES = 3, 200
 _LEAST_SPECS = 4
 # A site's own text in place of a review is shorter, and a data sheet begins earlier.
 _MOST_BOILERPLATE, _MOST_SHEET = 2000, 20_000
@@ -115,6 +152,37 @@ def reject_reason(review: Review, *, main_text: bool) -> RejectReason | None:
     return (
         RejectReason.GOODS if sheet >= _LEAST_SPECS and _OPINION.search(body[:_MOST_SHEET]) is None else None
     )
+
+
+def is_empty_answer(above: Sequence[str], body: str) -> bool:
+    """Return True if a site says, above a text or in it, that it has not what was asked for, and the text is advice.
+
+    Args:
+        above: the page's title and the lines above the text.
+    """
+    if len(body) > _MOST_NOTHING or _SPEAKER.search(body):
+        return False
+    lines = body.split("\n")
+    clauses = [clause for line in (*above, *lines) for clause in _CLAUSE_END.split(line)]
+    return any(_NOTHING.fullmatch(one.strip()) for one in clauses) and all(map(_is_advice, lines))
+
+
+def _is_advice(line: str) -> bool:
+    """Return True for a line of a site on a page without an answer, or one of a few words."""
+    clauses = list(filter(None, _CLAUSE_END.split(line.strip())))
+    if len(line) <= _SHORT_LINE:
+        return True
+    return all(_NOTHING.fullmatch(one.strip()) or _ADVICE.match(one) for one in clauses)
+
+
+def is_entries(text: str) -> bool:
+    """Return True for a text whose lines are headlines with their day, or goods with their price, and no sentences."""
+    lines = text.split("\n")[:_MOST_LINES]
+    sentences = sum(_SENTENCE.search(line) is not None for line in lines)
+    entries = sum(
+        _SENTENCE.search(line) is None and _ENTRY.fullmatch(line.strip()) is not None for line in lines
+    )
+    return entries >= max(_LEAST_ENTRIES, 2 * sentences) and _SPEAKER.search(text) is None
 
 
 def _is_only_title(review: Review) -> bool:

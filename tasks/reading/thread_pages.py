@@ -13,7 +13,7 @@ from tasks.domain.pages import PageRead, Review
 from tasks.reading.dates import DATE
 from tasks.reading.days import LONGEST_BYLINE, date_of, is_in_sentence, read_dates
 from tasks.reading.density import dense_text
-from tasks.reading.maintext import MainText, is_home, main_text, overlap
+from tasks.reading.maintext import MainText, is_home, is_search, main_text, overlap
 from tasks.reading.metadata import Metadata, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import signer
@@ -52,7 +52,12 @@ def read_thread_page(whole: Page, now: datetime) -> PageRead | None:
     if thread is None:
         return None
     found = main_text(whole)
-    if is_home(whole) or _is_article(thread, found) or thread.articles(found.metadata.title):
+    if (
+        is_home(whole)
+        or is_search(whole)
+        or _is_article(thread, found)
+        or thread.articles(found.metadata.title)
+    ):
         return None
     goods = found.goods or (
         not found.metadata.article

@@ -17,6 +17,7 @@ from tasks.reading.extract import read_page
 from tasks.reading.lists import is_feed
 from tasks.reading.metadata import read_metadata
 from tasks.reading.names import is_name, may_be_name, person
+from tasks.reading.relevance import is_empty_answer, is_entries
 from tasks.reading.site_text import strip_controls, strip_site_lines
 from tasks.reading.stars import rating_in
 
@@ -39,6 +40,10 @@ def title_of(html: str) -> str:
     return read_metadata(LexborHTMLParser(html)).title
 
 
+def is_empty_answer_alone(text: str) -> bool:
+    return is_empty_answer((), text)
+
+
 READERS = {
     reader.__name__: reader
     for reader in (
@@ -50,6 +55,8 @@ READERS = {
         is_feed,
         title_of,
         rating_in,
+        is_empty_answer_alone,
+        is_entries,
     )
 }
 

@@ -32,7 +32,7 @@ def letters(text):
 @pytest.mark.parametrize("row", ARTICLES, ids=lambda row: row["file"])
 def test_an_article_is_read_with_its_title_and_text(row):
     text = decode((PAGES / row["file"]).read_bytes(), {}).text
-    (review,) = read_page(text, "http://example.com/", PageRules(main_text=True), now=NOW).reviews
+    (review,) = read_page(text, "http://example.com/page.html", PageRules(main_text=True), now=NOW).reviews
     assert letters(review.title) == letters(row["expected_title"])
     assert letters(review.body) == letters((PAGES / row["expected_body_file"]).read_text("utf-8"))
 
