@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
@@ -25,8 +25,9 @@ from tasks.reading.element_kinds import Quotes, kind_of
 from tasks.reading.markup import collapse, parse_whole, text_of
 from tasks.reading.outline import Outline, class_names, outline_of
 from tasks.reading.page import Page
-from tasks.reading.record_fields import tidy
+from tasks.reading.record_fields import Record, tidy
 from tasks.reading.records import Records
+from tasks.reading.stars import shown_rating, sure_ratings
 from tasks.reading.thread_pages import Row, make_page, read_thread_page
 from tasks.reading.threads import key_of, next_part, read_thread
 
@@ -133,7 +134,8 @@ def read_by_rules(page: Page, rules: PageRules, now: datetime) -> PageRead | Non
     if len(records.nodes) < 2 or page.metadata.home or page.metadata.article:
         return None
     bodies = _bodies(records, rules.body)
-    columns = map(key_of, records.nodes), bodies, records.values(rules.author), records.values(rules.date)
+    values = (records.values(rule) for rule in (rules.author, rules.date, rules.title))
+    columns = map(key_of, records.nodes), bodies, *values, _ratings(records, rules.rating)
     rows = [Row(*row) for row in zip(*columns, strict=False) if row[1] and row[3]]
     cut = len(bodies) < len(records.nodes)  # by markup that ends the page early
     signed = not rules.author or all(row.author for row in rows)
@@ -141,6 +143,14 @@ def read_by_rules(page: Page, rules: PageRules, now: datetime) -> PageRead | Non
         return None
     links = ((node.attributes.get("href") or "", text_of(node)) for node in page.tree.css("a"))
     return make_page(page, page.metadata, None, rows, next_part(links, page.links), now)
+
+
+def _ratings(records: Records, rule: str) -> list[float | None]:
+    """Return the rating of each record, by a rule for the element that shows it."""
+    nodes = records.first_matches(rule) if rule else [None] * len(records.nodes)
+    return sure_ratings(
+        [shown_rating(node, text_of(node)) if node is not None else (None, False) for node in nodes]
+    )
 
 
 def _bodies(records: Records, rule: str) -> list[str]:
@@ -190,8 +200,21 @@ def learn(page: Page, read: PageRead | None, now: datetime) -> PageRules | None:
 
     both = ((rule := best(name), best(name, rule)) for name in ("author", "date_text"))
     author, date = (" | ".join(filter(None, rules)) for rules in both)
-    rules = PageRules(review=review, body=best("text"), author=author, date=date)
+    rating = _best_rating_rule(outline, records, found)
+    rules = PageRules(
+        review=review, body=best("text"), author=author, date=date, title=best("title"), rating=rating
+    )
     return rules if rules.body and rules.date and read_by_rules(page, rules, now) == read else None
+
+
+def _best_rating_rule(page: Outline, records: Records, found: Sequence[Record | None]) -> str:
+    """Return the rule for the element that shows most ratings; empty if none does."""
+    wanted = [one.rating if one is not None else None for one in found]
+    rated = (one for one in found if one is not None and one.rated > one.element)
+    tried = (_paths(page, one.element, one.rated) for one in islice(rated, _SAMPLES))
+    likely = [rule for rule, _ in Counter(filter(None, chain.from_iterable(tried))).most_common(_CANDIDATES)]
+    hits = {rule: sum(map(eq, _ratings(records, rule), wanted)) for rule in likely}
+    return max(likely, key=hits.__getitem__, default="")
 
 
 def _selector(page: Outline, *elements: int) -> str:
@@ -213,9 +236,14 @@ def _rules_for(page: Outline, record: int, value: str) -> Iterator[str]:
             ends.append("")
         if not ends:
             continue
-        steps = [_selector(page, one) for one in islice(page.above(element), _STEPS) if one > record]
-        beside = [node.mem_id for node in page.nodes[page.parents[element]].iter()]
-        place = f":nth-child({beside.index(page.nodes[element].mem_id) + 1})"
-        for count in range(element > record, len(steps) + 1):
-            path = " > ".join(steps[:count][::-1])
-            yield from (path + at + end for end in ends for at in ("", place))
+        yield from (path + end for path in _paths(page, record, element) for end in ends)
+
+
+def _paths(page: Outline, record: int, element: int) -> Iterator[str]:
+    """Yield selectors of an element in a record: the steps to it, without and with its place among others."""
+    steps = [_selector(page, one) for one in islice(page.above(element), _STEPS) if one > record]
+    beside = [node.mem_id for node in page.nodes[page.parents[element]].iter()]
+    place = f":nth-child({beside.index(page.nodes[element].mem_id) + 1})"
+    for count in range(element > record, len(steps) + 1):
+        path = " > ".join(steps[:count][::-1])
+        yield from (path + at for at in ("", place))

@@ -24,7 +24,7 @@ from tasks.reading.people import name_of, person_strength
 from tasks.reading.repeated import Span
 from tasks.reading.roles import roles
 from tasks.reading.site_text import is_site_text, strip_controls
-from tasks.reading.stars import shown_rating
+from tasks.reading.stars import LONGEST, Shown, shown_rating, sure_ratings
 
 _WORDY = re.compile(r"\w", re.UNICODE)
 _BY = re.compile(r"\bby:?\s+\S|\S\s*发表于", re.IGNORECASE)
@@ -45,7 +45,7 @@ _CLOCK = re.compile(r"\d:\d\d")
 # The day of a change stands for the day of a text that shows no other.
 _CHANGED = re.compile(r"(?:编辑|編輯|修改|更新)[于於]|\b(?:edited|updated)\b", re.IGNORECASE)
 _HEADINGS = frozenset(("h2", "h3", "h4", "h5", "h6"))
-_HEADED, _RATED = 0.7, 5
+_HEADED, _DIFFERENT, _RATED = 0.7, 0.5, 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,7 @@ class Record:
         signature: the author's, under the text, or empty.
         title: the record's own heading, or empty.
         rating: in stars of five; None if it shows none.
+        rated: number of the element that shows the rating; -1 if none does.
     """
 
     element: int
@@ -72,6 +73,7 @@ class Record:
     signature: str
     title: str
     rating: float | None
+    rated: int
 
 
 def read_records(page: Outline, members: Sequence[Span], apart: Iterable[int], now: datetime) -> list[Record]:
@@ -89,6 +91,11 @@ def tidy(text: str) -> str:
     """Return a record's text without buttons at its ends; empty if only its site put it there."""
     text = _COLON.sub("", strip_controls(text))
     return text if text.strip() and not is_site_text(text) else ""
+
+
+def states_change(text: str) -> bool:
+    """Return True if a short text states when something was changed last."""
+    return len(text.strip()) <= LONGEST_BYLINE and _CHANGED.search(text) is not None
 
 
 class _Group:
@@ -173,8 +180,10 @@ class _Group:
         page = self._page
         dates = self._dates()
         titles = self._titles()
-        ratings, rated = self._ratings()
-        used = {*dates.values(), *chain.from_iterable(titles.values()), *rated}
+        rated = self._rated()
+        ratings = dict(zip(rated, sure_ratings([*map(self._shown_rating, rated.values())]), strict=True))
+        stated = (range(page.first_text[one], page.last_text[one]) for one in rated.values())
+        used = {*dates.values(), *chain.from_iterable((*titles.values(), *stated))}
         authors = self._authors(used) or self._names_near_dates(dates, used)
         used |= set(authors.values())
         body = self._body(used)
@@ -201,6 +210,7 @@ class _Group:
                     signature=self._text_of_kind(texts, "signature"),
                     title=page.join_texts(page.texts[number] for number in titles.get(record, ())),
                     rating=ratings.get(record),
+                    rated=rated.get(record, -1),
                 )
             )
         return found
@@ -238,12 +248,10 @@ class _Group:
                     label = "" if page.dates[number] else text.text
         best, *others = sorted(worth, key=lambda place: -worth[place]) or [0]
         enough = (one for one in others if worth[one] >= _LEAST_DATE_WORTH * len(self._records_at[one]))
-        changed = {record: number for (_, record), number in first.items() if self._states_change(number)}
+        changed = {
+            record: number for (_, record), number in first.items() if states_change(page.texts[number].text)
+        }
         return changed | self._first_of_each([best, *enough], first)
-
-    def _states_change(self, number: int) -> bool:
-        text = self._page.texts[number].text
-        return len(text.strip()) <= LONGEST_BYLINE and _CHANGED.search(text) is not None
 
     def _first_of_each(self, places: Iterable[int], texts: Mapping[tuple[int, int], int]) -> dict[int, int]:
         """Return for each record the text at the first of some places that has one, by place and record."""
@@ -309,8 +317,8 @@ class _Group:
                 for record, element in elements.items()
                 if element >= 0 and not self._names_person(element, record)
             }
-            texts = {page.text_of(element) for element in own.values()}
-            if len(own) >= _HEADED * len(self._members) and len(texts) >= _HEADED * len(own) and len(own) > 1:
+            texts = {page.text_of(element).removeprefix("Re: ") for element in own.values()}
+            if len(own) >= _HEADED * len(self._members) and len(texts) >= max(2, _DIFFERENT * len(own)):
                 return {
                     record: list(range(page.first_text[element], page.last_text[element]))
                     for record, element in own.items()
@@ -322,31 +330,25 @@ class _Group:
         texts = page.texts[page.first_text[element] : page.last_text[element]]
         return any(person_strength(page, text.owner, record) > 0 for text in texts)
 
-    def _ratings(self) -> tuple[dict[int, float], set[int]]:
-        """Return the rating of each record, and the texts that state one, at one place of the records."""
-        page = self._page
+    def _rated(self) -> dict[int, int]:
+        """Return the element of each record, at one place, that shows its rating."""
         first = {record for record, _ in self._members[:_RATED]}
-        tried = [
-            one
-            for one, record in self._record.items()
-            if record in first and self._kind[one] not in _OF_OTHERS
-        ]
-        found = {one: shown_rating(page, one) for one in tried}
-        places = Counter(
-            self._place[one] for one, (rating, sure) in found.items() if rating is not None and sure
-        )
+        tried = [one for one, record in self._record.items() if record in first]
+        found = {one: self._shown_rating(one) for one in tried if self._kind[one] not in _OF_OTHERS}
+        places = Counter(self._place[one] for one, (_, sure) in found.items() if sure)
         if not places:
-            return {}, set()
+            return {}
         best = max(places, key=lambda place: (len(self._records_at[place]), -place))
-        ratings: dict[int, float] = {}
-        used: set[int] = set()
+        rated: dict[int, int] = {}
         for element, place in self._place.items():
             if place == best:
-                rating, _ = found.get(element) or shown_rating(page, element)
-                if rating is not None:
-                    ratings.setdefault(self._record[element], rating)
-                    used.update(range(page.first_text[element], page.last_text[element]))
-        return ratings, used
+                rated.setdefault(self._record[element], element)
+        return rated
+
+    def _shown_rating(self, element: int) -> Shown:
+        page = self._page
+        text = page.text_of(element) if 0 < page.chars(element) <= LONGEST else ""
+        return shown_rating(page.nodes[element], text)
 
     def _names_near_dates(self, dates: dict[int, int], used: set[int]) -> dict[int, int]:
         """Return for each record a short text next to its day, at one place and mostly different: a name."""

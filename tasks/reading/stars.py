@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 
-from tasks.reading.outline import Outline
+from selectolax.lexbor import LexborNode
 
 _NUMBER = r"\d{1,3}(?:[.,]\d{1,2})?"
 _LABEL = r"(?:rat(?:ed|ing)|评分|打分|星级|给)\s*(?:is|as|of|at|为|了)?\s*[:：]?\s*"
@@ -34,14 +35,20 @@ _EMPTY_ICON = re.compile(
 )
 _HALF_ICON = re.compile(r"half", re.IGNORECASE)
 _STATED_IN = ("aria-label", "alt", "title", "data-rating")
-_LONGEST, _BEST, _SCALES, _MOST_ICONS = 40, 5.0, (5, 10, 100), 12
+_MAYBE = re.compile(r"[\d★⭐✭✮🌟☆✩✰一二三四五]")
+_BEST, _SCALES, _MOST_ICONS = 5.0, (5, 10, 100), 12
+LONGEST = 40
+"""Maximum number of characters of a text that states a rating."""
+
+Shown = tuple[float | None, bool]
+"""A rating, and whether it is sure."""
 
 
 @lru_cache(maxsize=1024)
 def rating_in(text: str) -> float | None:
     """Return the rating that a short text states, in stars of five: "Rated 1 out of 5", 4.5星, ★★★☆☆; else `None`."""
     text = text.strip().strip("()（）.。")
-    if not 0 < len(text) <= _LONGEST:
+    if not 0 < len(text) <= LONGEST:
         return None
     if _SIGNS.fullmatch(text):
         return float(len(_FULL_SIGN.findall(text)))
@@ -54,38 +61,53 @@ def rating_in(text: str) -> float | None:
     return _within(match[1] or match[2]) if match else None
 
 
-def shown_rating(page: Outline, element: int) -> tuple[float | None, bool]:
-    """Return the rating that an element shows, in stars of five, and whether it is sure.
+def shown_rating(node: LexborNode, text: str) -> Shown:
+    """Return the rating that an element shows, in stars of five, and whether it is sure; (`None`, `False`) for none.
 
     A row of five icons that are called alike is not sure: it may stand for any rating.
+
+    Args:
+        text: of the element; empty if it is longer than `LONGEST`.
     """
-    attributes = page.nodes[element].attributes
-    called = page.called[element]
+    attributes = node.attributes
+    called = _names_of(node)
     starry = _STAR.search(called) is not None
-    stated = [attributes.get(name) or "" for name in _STATED_IN]
-    if 0 < page.chars(element) <= _LONGEST:
-        stated.append(page.text_of(element))
-    for text in stated:
-        rating = rating_in(text)
-        if rating is None and starry and (match := _ALONE.fullmatch(text)):
+    for stated in (*map(attributes.get, _STATED_IN), text):
+        if not stated or not _MAYBE.search(stated[: LONGEST + 1]):
+            continue
+        rating = rating_in(stated)
+        if rating is None and starry and (match := _ALONE.fullmatch(stated)):
             rating = _within(match[1])
         if rating is not None:
             return rating, True
     if match := _CALLED.search(called):
         value = float(match[1])
         return (value if value <= _BEST else value / 10), True
-    if not (starry or _STAR.search(page.called[max(0, page.parents[element])])):
+    above = node.parent
+    if not starry and (above is None or not _STAR.search(_names_of(above))):
         return None, False
     if match := _WIDTH.search(attributes.get("style") or ""):
         return _within(str(float(match[1]) * _BEST / 100)), True
-    return _count_icons(page, element)
+    return _count_icons(node)
 
 
-def _count_icons(page: Outline, element: int) -> tuple[float | None, bool]:
+def sure_ratings(shown: Sequence[Shown]) -> list[float | None]:
+    """Return the ratings that elements at one place of records show; none if none of them is sure."""
+    if not any(sure for _, sure in shown):
+        return [None] * len(shown)
+    return [rating for rating, _ in shown]
+
+
+def _names_of(node: LexborNode) -> str:
+    attributes = node.attributes
+    return f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
+
+
+def _count_icons(node: LexborNode) -> Shown:
     """Return how many of the stars in a row are full, and whether some are not."""
     icons = [
         f"{one.attributes.get('class') or ''} {one.attributes.get('src') or ''}"
-        for one in islice(page.nodes[element].iter(), _MOST_ICONS)
+        for one in islice(node.iter(), _MOST_ICONS)
     ]
     if not 1 < len(icons) <= _BEST or not all(map(_STAR.search, icons)):
         return None, False

@@ -17,6 +17,7 @@ from tasks.reading.maintext import MainText, is_home, is_search, main_text, over
 from tasks.reading.metadata import Metadata, is_goods
 from tasks.reading.page import Page
 from tasks.reading.people import signer
+from tasks.reading.record_fields import states_change
 from tasks.reading.repeated import HEADLINE_CHARS, width
 from tasks.reading.site_text import is_site_text, strip_controls
 from tasks.reading.threads import Opening, Thread, links_of, next_part, read_thread
@@ -179,7 +180,7 @@ def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
     if apart:
         author = _not_replying(found.author, thread, body) or _not_replying(opening.author, thread, body)
         author = "" if author == title else author
-        date_text = found.metadata.date_text or opening.date_text or found.date_text or last_day
+        date_text = found.metadata.date_text or opening.date_text or last_day or found.date_text
         moments = {record.date_text for record in thread.records if ":" in record.date_text}
         date_text = "" if date_text in moments and not opening.date_text else date_text
         return Opening(text, author, date_text)
@@ -194,12 +195,14 @@ def _opening(thread: Thread, found: MainText, now: datetime) -> Opening | None:
 
 
 def _split_day(body: str, thread: Thread, now: datetime) -> tuple[str, str]:
-    """Return a text without the day and the controls at its end, and this day."""
+    """Return a text without the day and the controls at its end, and this day or that of its last change."""
     page, end = thread.page, thread.page.first_text[thread.records[0].element]
     date_text = ""
     for number in range(max(0, end - _LAST_TEXTS), end):
         day = page.texts[number].text.strip()
-        if page.dates[number] and not is_in_sentence(day) and body.endswith(day):
+        if not page.dates[number] or is_in_sentence(day):
+            continue
+        if body.endswith(day) or states_change(day):
             body, date_text = body.removesuffix(day).rstrip(), date_of(page, number, now)
     return strip_controls(body), date_text
 

@@ -29,6 +29,8 @@ LAYOUTS = {
     '<div class="text">{text}</div></div>',
     "new": '<li class="comment" id="p{id}"><b class="user">{name}</b><time datetime="{day}T10:00:00Z">{day}</time>'
     '<div class="words">{text}</div></li>',
+    "rated": '<li class="review"><h3>{day} {name}</h3><a class="author" href="/u/{n}">{name}</a>'
+    '<i class="day">{day}</i> <span class="star star{stars}"></span><div class="text">{text}</div></li>',
     "anonymous": '<div class="post"><i class="day">{day} 10:00</i><div class="text">{text}</div></div>',
 }
 
@@ -45,6 +47,7 @@ def thread(number: int, posts: int = 4, layout: str = "old", extra: str = "") ->
             n=n,
             name=NAMES[(number + n) % len(NAMES)],
             day=f"2026-0{1 + number % 9}-{10 + n}",
+            stars=1 + (number + n) % 5,
             text=f"{QUOTE if n == 2 else ''}{said(number, n)}<br>{said(n, number)}",
         )
         for n in range(posts)
@@ -138,3 +141,9 @@ def test_sites_and_their_names_are_bounded(monkeypatch: pytest.MonkeyPatch):
         url = f"https://forum{number}.example.org/t/1"
         read_page(thread(number), url, WITHOUT_RULES, now=NOW, read_thread=learned.read_thread_page)
     assert len(learned.sites) == 3
+
+
+def test_rules_read_ratings_and_titles():
+    pages = [thread(number, layout="rated") for number in range(4)]
+    assert read_all(LearnedRules(), pages) == [False, False, False, True]
+    assert {review.rating for review in read(pages[3]).reviews} == {1.0, 4.0, 5.0, 2.0}
