@@ -57,6 +57,8 @@ _GIVEN = re.compile(
 )
 _LONGEST, _MOST_WORDS = 60, 6
 
+# Every date and clock has one of these; most names have none.
+_SIGN_OF_TIME = re.compile(r"\d|day\b|[年月日天周週拜期刚前]")
 # What remains of times where `DATE` has been replaced by a stroke, and the words before a time.
 _DAY_NAME = (
     r"(?:(?<![^\W\d_])(?:mon|tues|wednes|thurs|fri|satur|sun)day(?![a-z])"
@@ -117,6 +119,8 @@ def may_be_name(text: str) -> bool:
 
 def drop_times(text: str) -> str:
     """Return a text with a stroke in place of each date, clock, weekday and word before one (Posted on, 发布于)."""
+    if _SIGN_OF_TIME.search(text) is None:
+        return text
     return _TIME_LABEL.sub("|", _TIMES.sub("|", DATE.sub("|", _GLUED.sub(" ", text))))
 
 
