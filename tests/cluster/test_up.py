@@ -96,7 +96,7 @@ def test_a_worker_killed_at_work_changes_nothing(web, wanted, launch, postgres_u
             recalled = tx.engine_connection.scalars(
                 select(events.c.id).where(events.c.transition == "silent")
             ).all()
-            assert {"why": "its process was killed"} in released or recalled
+            assert {"because": {"reason": "worker_killed", "parameters": {}}} in released or recalled
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from research.bench.field.worlds import World, hits
 from research.tools.meter import BenchError
 from research.tools.processes import running
 from splitter.catalog.model import Catalog
+from tasks.domain.reasons import Reason
 from tasks.domain.states import State, Transition
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, events, pages, subtasks, targets, virtual_tasks
@@ -55,7 +56,7 @@ _START_AND_END_S: Mapping[Runner, float] = MappingProxyType({Runner.EMBEDDED: 30
 """Seconds that a run may take to start and to end, in addition to its time."""
 
 _NO_PAGES = frozenset({"robots", "favicon", "login"})
-_STOPPED = frozenset({"the runner stops", "the worker stops"})
+_STOPPED = frozenset({Reason.RUN_STOPS, Reason.WORKER_STOPS})
 """Why attempts are given back when a run is ended."""
 
 
@@ -227,7 +228,7 @@ def _counts(tx: Transaction) -> dict[str, Any]:
         "given_up": ends.get("given_up", 0),
         "attempts": sum(outcomes.values()),
         "released": outcomes.get("released", 0)
-        - sum((detail or {}).get("why") in _STOPPED for detail in releases),
+        - sum((detail or {}).get("because", {}).get("reason") in _STOPPED for detail in releases),
         "recalls": by(events.c.transition).get(Transition.RECALL, 0),
     }
 
