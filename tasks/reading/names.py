@@ -58,7 +58,7 @@ _GIVEN = re.compile(
 _LONGEST, _MOST_WORDS = 60, 6
 
 # Every date and clock has one of these; most names have none.
-_SIGN_OF_TIME = re.compile(r"\d|day\b|[年月日天周週拜期刚前]")
+_SIGN_OF_TIME = re.compile(r"\d|day\b|ago\b|[年月日天周週拜期刚前]")
 # What remains of times where `DATE` has been replaced by a stroke, and the words before a time.
 _DAY_NAME = (
     r"(?:(?<![^\W\d_])(?:mon|tues|wednes|thurs|fri|satur|sun)day(?![a-z])"
