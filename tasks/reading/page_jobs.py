@@ -92,16 +92,23 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultJob(ReadingJob[ResultPage]):
-    """A result page of an engine."""
+    """A result page of an engine.
+
+    Attributes:
+        group: the kind of the site whose posts it has; None: not known.
+    """
 
     rules: ResultRules
+    group: Group | None = None
 
     def read(self) -> ResultPage:
         text, encoding, _ = decode(self.body, self.headers)
         read = read_results(text, self.url, self.rules, now=self.now, encoding=encoding)
         if self.rules.post is None:
             return read
-        hits = (replace(hit, post=add_voices([hit.post])[0]) if hit.post else hit for hit in read.hits)
+        hits = (
+            replace(hit, post=add_voices([hit.post], self.group)[0]) if hit.post else hit for hit in read.hits
+        )
         return replace(read, hits=tuple(hits))
 
 

@@ -60,7 +60,7 @@ class PageCollector:
         self._searcher: Searcher | ListSearcher = (
             ListSearcher(site, engine, deps, fetcher, note_error)
             if engine.discover == "list"
-            else Searcher(engine, deps, fetcher, note_error)
+            else Searcher(engine, catalog.sites[site].group, deps, fetcher, note_error)
         )
         self._posts: dict[bytes, Hit] = {}
         self._rules = catalog.rules_of(site)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from splitter.catalog.model import Engine
+from splitter.catalog.names import Group
 from splitter.catalog.paths import condition_of
 from splitter.catalog.patterns import compile_pattern
 
@@ -40,10 +41,14 @@ class Searcher:
     """Reads the result pages of one engine for one attempt.
 
     Args:
+        group: the kind of the site whose pages are searched; None: not known.
         note_error: called where a link of the engine's own could not be resolved.
     """
 
-    def __init__(self, engine: Engine, deps: Dependencies, fetcher: Fetcher, note_error: NoteError) -> None:
+    def __init__(
+        self, engine: Engine, group: Group | None, deps: Dependencies, fetcher: Fetcher, note_error: NoteError
+    ) -> None:
+        self._group = group
         self._rules = engine.results
         self._headers = engine.headers
         self._redirects = tuple(map(compile_pattern, engine.redirects))
@@ -58,7 +63,7 @@ class Searcher:
         """A result page. Raises FetchError, WaitTooLong."""
         response = await self._fetcher.page(url, self._headers, blocked=self._blocked, search=True)
         page = await self._deps.reader.read(
-            ResultJob.from_response(response, self._deps.now(), rules=self._rules)
+            ResultJob.from_response(response, self._deps.now(), rules=self._rules, group=self._group)
         )
         return by_address(await self._resolved(page))
 

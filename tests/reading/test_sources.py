@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from splitter.catalog.load import load_catalog
+from splitter.catalog.names import Group
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Review
+from tasks.domain.voices import Voice
 from tasks.reading.extract import read_page
+from tasks.reading.page_jobs import ResultJob
 from tasks.reading.results import read_results
 
 ROOT = Path(__file__).parents[2]
@@ -118,6 +121,21 @@ def test_all_eight_columns_of_12365auto():
         "某某汽车 某某 2025款 四驱智享版",
     )
     assert [hit.post.key for hit in page.hits if hit.post] == ["1672822", "1672799", "1672701"]
+
+
+def test_posts_of_a_result_page_are_judged_by_the_kind_of_their_site():
+    engine = TODAY.engines["12365auto-list"]
+    body = sample("12365auto-list.html")
+    told = {}
+    for group in (None, Group.COMPLAINTS):
+        content = {"content-type": "text/html; charset=utf-8"}
+        job = ResultJob(
+            url=engine.url, body=body.encode(), headers=content, now=NOW, rules=engine.results, group=group
+        )
+        told[group] = [hit.post.voice for hit in job.read().hits if hit.post]
+    assert all(voice.voice == Voice.COMPLAINT for voice in told[Group.COMPLAINTS])
+    pairs = zip(told[Group.COMPLAINTS], told[None], strict=True)
+    assert all(known.buyer > alone.buyer for known, alone in pairs)
 
 
 @pytest.mark.parametrize("name", ["baidu", "so360", "bing", "sogou"])
