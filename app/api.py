@@ -35,7 +35,7 @@ def reviews(
         sites: only of these; empty: all.
         since: only those collected at this time (aware) or later.
         written_from, written_before: only those whose own date is in this half-open range.
-        voices: only these: complaint, praise, question, news, company, other; empty: all, and those not judged yet.
+        voices: only these: complaint, praise, question, news, company, other; empty: all, and those not judged.
 
     Yields:
         A dict with the columns of `reviewloop export reviews`: texts, numbers and aware times, None where not known.

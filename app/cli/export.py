@@ -95,7 +95,7 @@ def reviews(
     """Export reviews, one row for each (review, product): product, site, url, title, body, author, dates, rating.
 
     voice says who speaks (complaint, praise, question, news, company, other), voice_probability how sure that is,
-    sentiment is from -1 to 1; empty where not judged yet (reviewloop judge). confidence is how surely the page was
+    sentiment is from -1 to 1; empty if not judged. confidence is how surely the page was
     read: 0 to 1, and 1 by a site's rules. Reviews of other products are left out.
     By the file's ending: .csv, .jsonl (.ndjson), .json, .xlsx, .parquet. UTF-8. In csv a ' stands before texts that
     a spreadsheet would take for formulas; the others have every text as it is. same_as is the number (column review)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tasks.jobs.judging import Judged
     from tasks.store.sql.database import Store
 
-_NOT_YET = "not judged"
+_NOT_JUDGED = "not judged"
 _SHOWN = 10
 
 
@@ -195,10 +195,11 @@ def _print(done: Judged, *, dry_run: bool) -> None:
     if done.voices:
         before = Counter[tuple[str, str]]()
         for (was, now), n in done.voices.items():
-            before[was or _NOT_YET, now] += n
-        rows = [was for was in (*Voice, _NOT_YET) if any(before[was, now] for now in Voice)]
-        cells = ((was, *(before[was, now] or None for now in Voice)) for was in rows)
-        out.print(table(("was", *Voice), cells, "Reviews by voice: what they were, and what they are"))
+            before[was or _NOT_JUDGED, now or _NOT_JUDGED] += n
+        names = [*Voice, _NOT_JUDGED]
+        rows = [was for was in names if any(before[was, now] for now in names)]
+        cells = ((was, *(before[was, now] or None for now in names)) for was in rows)
+        out.print(table(("was", *names), cells, "Reviews by voice: what they were, and what they are"))
     for one in done.changes[:_SHOWN]:
         lacks = f" (lacks {short(' '.join(one.missing), 20)})" if one.missing else ""
         words = f"{one.before.replace('_', ' ')} -> {one.after.replace('_', ' ')}"

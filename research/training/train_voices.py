@@ -4,9 +4,11 @@
 
 A teacher over word vectors (`research.training.voices.word_network`) is fitted to the posts whose voice is known; it tells the
 voice of all texts of the sources that may be learned from. The network (`research.training.voices.voice_student`) learns what
-the teacher told, then also the posts' labels. This is done twice: first a quarter of the sources is left out, and on
-these the probabilities are calibrated: one factor and one shift a voice (vector scaling; Guo et al., ICML 2017, section
-4.2), folded into the last layer. Then nothing is left out. On one machine the same posts give the same file.
+the teacher told and invented posts (`research.training.voices.voice_pairs`), then the posts' labels. This is done once for
+each of `FOLDS` parts of the sources, with the part left out, and once with everything. What the first networks say of the
+parts that they never saw calibrates the last one: one factor and one shift a voice (vector scaling; Guo et al., ICML 2017,
+section 4.2) for a text alone, folded into the last layer; one factor and one shift of the buyers for each kind of site. On one machine the same posts
+give the same file.
 """
 
 from __future__ import annotations
@@ -14,34 +16,49 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from io import BytesIO
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, vstack
+from scipy.special import softmax
 
 from research.training.public_titles import run_training
 from research.training.voices import word_network
 from research.training.voices.voice_layers import Fit, fit_layers
-from research.training.voices.voice_mixed import GROUPS
-from research.training.voices.voice_posts import Post, all_texts, digest, posts
+from research.training.voices.voice_mixed import GROUPS, SEARCHED
+from research.training.voices.voice_pairs import invented_posts
+from research.training.voices.voice_posts import Post, all_texts, posts
 from research.training.voices.voice_rated import rated_posts
-from research.training.voices.voice_student import Steps, begin, fit, packed, runs_in, shares
+from research.training.voices.voice_student import Steps, begin, fit, packed, pick, runs_in, shares
 from research.training.voices.word_network import WordNetwork, seen_by
+from splitter.catalog.names import Group
 from tasks.domain.voices import Voice
 from tasks.reading.voice import VOICES, VoiceNetwork
 
-PARTS, LEFT_OUT = 12, 3
-"""Parts that groups of sources fall into, and how many of them the probabilities are calibrated on."""
+FOLDS = 3
+"""Parts of the sources; each is left out once, and the probabilities are calibrated on all of them."""
+TO_ALONE = 0.02
+"""Penalty of what the calibration of a kind of site differs from the one of a text alone."""
+BUYERS = (Voice.COMPLAINT, Voice.PRAISE)
+BY_RULE = {Group.COMPLAINTS: (1.0, (2.5, 0, 0, 0, 0, 0))}
+"""Factor and shifts of a kind of site that is too rare among the posts by hand, set by hand."""
+INVENTED = 0.05
+"""Share of the invented posts among those that are learned from the teacher."""
 BY_HAND, SOFT, BLUNT = 2.0, 0.05, 1.5
 """Weight of a post labelled by hand; share of a label given to all voices alike; divisor of the teacher's log odds."""
 MOOD_PENALTY, MOOD_STEPS = 1e-4, 60
 TEACHER = Fit(rounds=15)
 OF_TEACHER, OF_LABELS = Steps(4096, 4, 0.02), Steps(2048, 4, 0.003)
+PROCESSES = 2
+LEAST_OF_SOURCE = 100
+"""Posts that a source has, at least, to count fully when probabilities are calibrated."""
 REMEMBERED = 60_000
 """Texts of the teacher's that the labels are learned together with."""
 
@@ -76,8 +93,11 @@ class Calibration:
     shift: Floats
 
     def shares(self, told: Floats) -> Floats:
-        """Return calibrated probabilities of the voices: shape (posts, voices)."""
-        return shares(self.factor * told[:, : len(VOICES)] + self.shift)
+        """Return calibrated probabilities of the voices: shape (posts, voices).
+
+        In double precision: slopes of what they are fitted by are taken from differences.
+        """
+        return softmax(self.factor * told[:, : len(VOICES)].astype(np.float64) + self.shift, 1)
 
 
 def read_texts(found: Sequence[Post], texts: Mapping[str, Sequence[str]]) -> Texts:
@@ -104,15 +124,23 @@ def train(
     tell(f"the teacher told {len(further)} texts")
     of_group = Counter(texts.others[place] for place in further.tolist())
     weight = np.array([of_group[texts.others[place]] ** -0.5 for place in further.tolist()])
+    invented = invented_posts()
+    invented_runs, invented_truth = runs_in([post.text for post in invented]), truth(invented)
     layers = begin()
-    fit(layers, texts.other_runs[further], soft, weight, OF_TEACHER)
+    runs = pick(texts.other_runs, further)
+    drawn = np.concatenate((weight / weight.sum(), np.full(len(invented), INVENTED / len(invented))))
+    fit(layers, _stack(runs, invented_runs), np.vstack((soft, invented_truth)), drawn, OF_TEACHER)
     tell("learned what the teacher told")
     some = np.sort(np.random.default_rng(0).permutation(len(further))[:REMEMBERED])
-    runs = csr_array(vstack((texts.runs[own], texts.other_runs[further[some]])).tocsr())
-    labels = weights(found)
-    both = np.concatenate((labels / labels.sum(), np.full(len(some), 0.25 / max(len(some), 1))))
-    fit(layers, runs, np.vstack((truth(found), soft[some])), both, OF_LABELS)
+    labels = weights([*found, *invented])
+    drawn = np.concatenate((labels / labels.sum(), np.full(len(some), 0.25 / max(len(some), 1))))
+    runs = _stack(pick(texts.runs, own), invented_runs, pick(runs, some))
+    fit(layers, runs, np.vstack((truth(found), invented_truth, soft[some])), drawn, OF_LABELS)
     return packed(layers)
+
+
+def _stack(*runs: csr_array) -> csr_array:
+    return csr_array(vstack(runs).tocsr())
 
 
 def teach(found: Sequence[Post], seen: NDArray[np.float32], how: Fit = TEACHER) -> WordNetwork:
@@ -136,45 +164,84 @@ def truth(found: Sequence[Post]) -> NDArray[np.float32]:
     return of
 
 
-def is_learned(kin: str) -> bool:
-    """Return True if a group of sources is not left out for the calibration."""
-    return sha256(kin.encode()).digest()[0] % PARTS >= LEFT_OUT
-
-
-def for_calibration(post: Post) -> bool:
-    """Whether a post is in the half that probabilities are calibrated on; figures are of the other half."""
-    return int(digest(post.text), 16) % 2 == 0
+def fold_of(kin: str) -> int:
+    """Return the part that a group of sources falls into, below `FOLDS`."""
+    return sha256(kin.encode()).digest()[0] % FOLDS
 
 
 def calibrated(found: Sequence[Post], told: Floats) -> Calibration:
     """Return what makes the probabilities of posts most likely, every source counting the same."""
-    used = [place for place, post in enumerate(found) if for_calibration(post)]
-    kinds = np.array([VOICES.index(found[place].voice) for place in used])
-    of_source = Counter(found[place].source for place in used)
-    weight = np.array([1 / min(of_source[found[place].source], 100) for place in used])
+    kinds = np.array([VOICES.index(post.voice) for post in found])
+    weight = _by_source(found)
 
     def loss(values: Floats) -> float:
-        likely = np.log(
-            Calibration(values[0], values[1:]).shares(told[used])[np.arange(len(kinds)), kinds] + 1e-12
-        )
-        return float(-(weight * likely).sum() / weight.sum() + 1e-3 * (values[1:] ** 2).sum())
+        likely = np.log(Calibration(values[0], values[1:]).shares(told)[np.arange(len(kinds)), kinds] + 1e-12)
+        return float(-(weight * likely).sum() + 1e-3 * (values[1:] ** 2).sum())
 
     best = minimize(loss, np.array([1.0] + [0.0] * len(VOICES)), method="L-BFGS-B").x
     return Calibration(float(best[0]), best[1:])
 
 
-def with_calibration(network: VoiceNetwork, how: Calibration) -> VoiceNetwork:
-    """Return a network whose probabilities are calibrated."""
+def calibrated_there(found: Sequence[Post], told: Floats, alone: Calibration) -> Calibration:
+    """Return what makes the probability most likely that a buyer speaks, in posts of one kind of site.
+
+    Which of the two voices of a buyer it is, and which of the others, is left to the text: only one factor and one shift
+    of the buyers are fitted, near those of a text alone.
+    """
+    is_buyer = np.isin([post.voice for post in found], BUYERS)
+    weight = _by_source(found)
+
+    def there(values: Floats) -> Calibration:
+        shift = values[0] * alone.shift
+        shift[: len(BUYERS)] += values[1]
+        return Calibration(float(values[0] * alone.factor), shift)
+
+    def loss(values: Floats) -> float:
+        buyer = there(values).shares(told)[:, : len(BUYERS)].sum(1)
+        likely = np.log(np.where(is_buyer, buyer, 1 - buyer) + 1e-6)
+        return float(-(weight * likely).sum() + TO_ALONE * ((values - (1, 0)) ** 2).sum())
+
+    return there(minimize(loss, np.array([1.0, 0.0]), method="L-BFGS-B").x)
+
+
+def _by_source(found: Sequence[Post]) -> Floats:
+    """Return weights of posts: sources count the same, one with less than `LEAST_OF_SOURCE` posts less."""
+    of_source = Counter(post.source for post in found)
+    weight = np.array([1 / max(of_source[post.source], LEAST_OF_SOURCE) for post in found])
+    weight /= weight.sum()
+    return weight
+
+
+def with_calibration(
+    network: VoiceNetwork, alone: Calibration, of_kinds: Mapping[Group, Calibration]
+) -> VoiceNetwork:
+    """Return a network whose probabilities are calibrated, for a text alone and for the kinds of sites.
+
+    A kind's factor and shifts are stored as they follow on those of a text alone.
+    """
     out = network.out.copy()
-    out[:, :-1] *= how.factor
-    out[-1, :-1] += how.shift
-    return replace(network, out=out.astype(np.float32))
+    out[:, :-1] *= alone.factor
+    out[-1, :-1] += alone.shift
+    factors = {kind: factor for kind, (factor, _) in BY_RULE.items()}
+    shifts = {kind: np.array(shift, np.float32) for kind, (_, shift) in BY_RULE.items()}
+    for kind, how in of_kinds.items():
+        factors[kind] = how.factor / alone.factor
+        shifts[kind] = (how.shift - factors[kind] * alone.shift).astype(np.float32)
+    return replace(network, out=out.astype(np.float32), factors=factors, shifts=shifts)
 
 
 def write_network(network: VoiceNetwork) -> bytes:
     """Return the file of a network: the arrays of `VoiceNetwork`, by name."""
     file = BytesIO()
-    np.savez_compressed(file, rows=network.rows, hidden=network.hidden, out=network.out)
+    np.savez_compressed(
+        file,
+        rows=network.rows,
+        hidden=network.hidden,
+        out=network.out,
+        kinds=np.array([kind.value for kind in network.factors], "U12"),
+        factors=np.array(list(network.factors.values()), np.float32),
+        shifts=np.array(list(network.shifts.values()), np.float32).reshape(-1, len(VOICES)),
+    )
     return file.getvalue()
 
 
@@ -221,6 +288,20 @@ def _mood(found: Sequence[Post], seen: NDArray[np.float32]) -> NDArray[np.float3
     return np.asarray(best.x / scale, np.float32)
 
 
+_held: list[Texts] = []
+"""What a process of `main` learns from."""
+
+
+def _hold(texts: Texts) -> None:
+    _held.append(texts)
+
+
+def _train_without(fold: int | None) -> VoiceNetwork:
+    return train(
+        _held[0], lambda kin: fold is None or fold_of(kin) != fold, lambda line: print(line, file=sys.stderr)
+    )
+
+
 def main(shared: Path, target: Path) -> None:
     """Trains on the posts of the shared data and writes the network."""
 
@@ -231,12 +312,20 @@ def main(shared: Path, target: Path) -> None:
     found = [*known, *rated_posts(shared, known)]
     tell(f"{len(found)} posts of {len({post.source for post in found})} sources")
     texts = read_texts(found, all_texts(shared))
-    left_out = [post for post in known if not is_learned(post.kin)]
-    part = train(texts, is_learned, tell)
-    how = calibrated(left_out, part.told([post.text for post in left_out]))
-    tell(f"calibrated by {len(left_out)} posts: {how}")
-    whole = train(texts, lambda _: True, tell)
-    target.write_bytes(write_network(with_calibration(whole, how)))
+    with ProcessPoolExecutor(PROCESSES, get_context("fork"), _hold, (texts,)) as pool:
+        *parts, whole = pool.map(_train_without, (*range(FOLDS), None))
+    told = np.zeros((len(known), len(VOICES) + 1), np.float32)
+    for fold, part in enumerate(parts):
+        left_out = [row for row, post in enumerate(known) if fold_of(post.kin) == fold]
+        told[left_out] = part.told([known[row].text for row in left_out])
+    alone = calibrated(known, told)
+    of_kinds = {}
+    for kind, of_kind in SEARCHED.items():
+        rows = [row for row, post in enumerate(known) if post.source in of_kind]
+        of_kinds[kind] = calibrated_there([known[row] for row in rows], told[rows], alone)
+        tell(f"{kind}: {of_kinds[kind]} by {len(rows)} posts")
+    tell(f"alone: {alone}")
+    target.write_bytes(write_network(with_calibration(whole, alone, of_kinds)))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ def voices_of(names: Iterable[str]) -> tuple[Voice, ...]:
 class VoiceJudgement(NamedTuple):
     """A model's judgement of a review's voice, as it is stored.
 
+    A text that the model can't read is not judged: it has a model, and None for everything else.
+
     Attributes:
         voice: one of `Voice`.
         probability: that it is this one, 0 to 1.
@@ -39,8 +41,8 @@ class VoiceJudgement(NamedTuple):
         model: id of the model.
     """
 
-    voice: str
-    probability: float
-    buyer: float
-    sentiment: float
+    voice: str | None
+    probability: float | None
+    buyer: float | None
+    sentiment: float | None
     model: str

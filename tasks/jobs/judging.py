@@ -62,7 +62,7 @@ class Judged:
     Attributes:
         to_do: pages there were at the beginning.
         pages, reviews: that were looked at.
-        voices: reviews by (voice before, voice now), of those that were judged; None: there was none.
+        voices: reviews by (voice before, voice now), of those that were looked at; None: not judged.
         taken_in: refused records that are stored as reviews now.
         left_out, taken_back: reviews whose page is no more, or is again, about a product; for each product.
         changes: the first `MOST_CHANGES` of these.
@@ -72,7 +72,7 @@ class Judged:
     to_do: int = 0
     pages: int = 0
     reviews: int = 0
-    voices: Counter[tuple[str | None, str]] = field(default_factory=Counter)
+    voices: Counter[tuple[str | None, str | None]] = field(default_factory=Counter)
     taken_in: int = 0
     left_out: int = 0
     taken_back: int = 0

@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from io import BytesIO
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +34,22 @@ HEAD, TAIL = 280, 120
 LEVELS = 54
 """Largest number of a row: the numbers of the longest text's runs still fit into 16 bits together."""
 BITS, ORDERS = 18, 3
+SCOPE = 4
+"""Characters behind a negation that it reaches, unless a mark of punctuation or another negation ends it before."""
 _MIX = (np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35))
 _MARKED = re.compile(r"(?:https?://|www\.)[\x21-\x7e]+|@[\w-]{1,30}|\[[^\[\]\s]{1,8}\]")
 _MARKS = {"@": "A", "[": "F"}
+_NEGATES, _ENDS = 1, 2
+_AHEAD = np.arange(1, SCOPE + 1)
 
 _RATED, _LEAN = 2.5, 3.0
-_OF_GROUP = {Group.COMPLAINTS: (2.5, 0.0), Group.SHOP: (1.5, 1.5)}
 _OF_COMPANY = 5.0
-"""Shifts of log odds: a record with stars is a buyer's, and the stars lean to praise or complaint; kinds of sites, for
-complaint and praise; an author who speaks for a company."""
+"""Shifts of log odds: a record with stars is a buyer's, and the stars lean to praise or complaint; an author who speaks
+for a company. The file of the network has those of the kinds of sites."""
+_TELLING = frozenset({Group.COMPLAINTS, Group.SHOP})
+"""Kinds of sites where a text in another language than Chinese is a buyer's, too."""
+_FOREIGN = re.compile(r"[^\W\d_\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_HAN = re.compile(r"[\u3400-\u9fff]")
 _SPEAKS_FOR_COMPANY = re.compile(
     r"(?:.{0,12}(?:客服|官方|商家|店家|卖家|掌柜|店长|开发者)(?:回复|答复|小二|专员|号)?|.{0,20}(?:旗舰店|专卖店|官方微博|官微))[\s:：]*"
 )
@@ -55,13 +63,18 @@ class VoiceNetwork:
 
     Attributes:
         rows: of each hash of a run; shape (2 ** BITS, size), from 0 to `LEVELS`.
-        hidden: of the hidden layer, whose values below 0 become 0; shape (size + 1, hidden).
+        hidden: of the hidden layer, whose values below 0 become 0; shape (2 * size + 1, hidden). It sees the sum over
+            all runs, then the sum over those that begin where a negation reaches.
         out: of the voices' log odds, then the sentiment's; shape (hidden + 1, voices + 1).
+        factors: of the kinds of sites: what the log odds are multiplied by there.
+        shifts: of the kinds of sites: what is then added to the voices' log odds; each of shape (voices,).
     """
 
     rows: NDArray[np.uint8]
     hidden: Floats
     out: Floats
+    factors: Mapping[Group, float] = field(default_factory=dict)
+    shifts: Mapping[Group, Floats] = field(default_factory=dict)
 
     @cached_property
     def packed(self) -> NDArray[np.uint64]:
@@ -70,28 +83,46 @@ class VoiceNetwork:
 
     def told(self, texts: Sequence[str]) -> Floats:
         """Return the voices' log odds of texts, then the sentiment's; shape (texts, voices + 1)."""
-        runs, starts, chars = runs_of(texts)
-        size = self.packed.shape[1]
-        found = self.packed.take(runs, 0)
+        runs = runs_of(texts)
+        found = self.packed.take(runs.hashes, 0)
         together = found[0]
         for more in found[1:]:
             together += more
-        sums = np.empty((len(texts), size), np.uint64)
-        for column in range(size):
-            np.add.reduceat(together[:, column], starts, out=sums[:, column])
-        count = np.float32(ORDERS) * chars[:, None]
-        seen = (sums.view(np.uint16) - np.float32(LEVELS / 2) * count) / np.sqrt(count)
-        told: Floats = np.maximum(seen @ self.hidden[:-1] + self.hidden[-1], 0) @ self.out[:-1] + self.out[-1]
+        whole = np.add.reduceat(together, runs.starts)
+        denied = np.zeros_like(whole)
+        first = runs.denied.searchsorted(runs.starts)
+        counts = np.diff(first, append=len(runs.denied))
+        having = counts.nonzero()[0]
+        if len(having):
+            denied[having] = np.add.reduceat(together.take(runs.denied, 0), first[having])
+        sums = np.concatenate((whole.view(np.uint16), denied.view(np.uint16)), 1).astype(np.float32)
+        size = self.rows.shape[1]
+        middle = np.float32(ORDERS * LEVELS / 2)
+        sums[:, :size] -= middle * runs.chars[:, None]
+        sums[:, size:] -= middle * counts[:, None].astype(np.float32)
+        sums /= np.sqrt(np.float32(ORDERS) * runs.chars[:, None])
+        told: Floats = np.maximum(sums @ self.hidden[:-1] + self.hidden[-1], 0) @ self.out[:-1] + self.out[-1]
         return told
 
 
-def runs_of(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.intp], Floats]:
-    """Return the hashes of the runs of texts, each with two blanks before it.
+class Runs(NamedTuple):
+    """The runs of texts that stand one after the other, each with two blanks before it.
 
-    Returns:
-        Hashes, below 2 ** BITS, of the runs that begin at each character; shape (ORDERS, characters). Where each text
-        begins. The characters of each text.
+    Attributes:
+        hashes: of the runs that begin at each character, below 2 ** BITS; shape (ORDERS, characters).
+        starts: where each text begins; shape (texts,).
+        chars: number of characters of each text; shape (texts,).
+        denied: places of the characters that a negation reaches (`SCOPE`), ascending.
     """
+
+    hashes: NDArray[np.uint32]
+    starts: NDArray[np.intp]
+    chars: Floats
+    denied: NDArray[np.intp]
+
+
+def runs_of(texts: Sequence[str]) -> Runs:
+    """Return the runs of texts."""
     read = [f"{one[:HEAD]} {one[-TAIL:]}" if len(one) > HEAD + TAIL else one for one in texts]
     joined = "  ".join(["", *read, ""])
     if "@" in joined or "[" in joined or "//" in joined or "www." in joined:
@@ -109,7 +140,29 @@ def runs_of(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.intp],
     runs[1] = pairs[:-1] * one
     runs[2] = ((pairs[:-1] ^ (pairs[:-1] >> np.uint32(13))) * three + codes[2:] * two) * one
     runs >>= np.uint32(32 - BITS)
-    return runs, lengths.cumsum() - lengths, lengths.astype(np.float32)
+    return Runs(runs, lengths.cumsum() - lengths, lengths.astype(np.float32), _denied(codes))
+
+
+def _denied(codes: NDArray[np.uint32]) -> NDArray[np.intp]:
+    """Return the places of the characters that a negation reaches, each once, ascending."""
+    kinds = _kinds().take(codes)
+    negations: NDArray[np.intp] = (kinds == _NEGATES).nonzero()[0]
+    if not len(negations):
+        return negations
+    places: NDArray[np.intp] = np.minimum(negations[:, None] + _AHEAD, len(codes) - 1)
+    ended = np.logical_or.accumulate(kinds.take(places) == _ENDS, 1)
+    reaches = np.diff(negations, append=len(codes))[:, None] >= _AHEAD
+    reached: NDArray[np.intp] = places[reaches & ~ended]
+    return reached
+
+
+@cache
+def _kinds() -> NDArray[np.uint8]:
+    """Return for each character if it negates, ends a part of a sentence, or does neither."""
+    kinds = np.zeros(1 << 16, np.uint8)
+    kinds[[ord(one) for one in "不没无零未别莫非"]] = _NEGATES
+    kinds[[ord(one) for one in " ,.;:!?。、…~-()/|\"'“”‘’《》【】"]] = _ENDS
+    return kinds
 
 
 @cache
@@ -147,17 +200,27 @@ def add_voices(reviews: Iterable[Review], group: Group | None = None) -> tuple[R
 def voices_of(reviews: Sequence[Review], group: Group | None = None) -> list[VoiceJudgement]:
     """Return the voices of reviews of a page, which cost less together than one by one.
 
-    A title is read only if there is no text: of a thread it is the asker's, and of no reply.
+    A title is read only if there is no text: of a thread it is the asker's, and of no reply. A text in another language
+    than Chinese is not judged, unless its stars, its author or the kind of its site tell.
 
     Args:
         group: the kind of their site.
     """
     if not reviews:
         return []
-    told = network().told([one.body if one.body.strip() else one.title for one in reviews])
+    held = network()
+    texts = [one.body if one.body.strip() else one.title for one in reviews]
+    told = held.told(texts)
     odds, mood = told[:, :-1], np.tanh(told[:, -1] / 2)
-    if group in _OF_GROUP:
-        odds[:, : len(_BUYERS)] += _OF_GROUP[group]
+    foreign = [row for row, text in enumerate(texts) if is_foreign(text)]
+    if foreign:
+        # The runs of another language say little: a buyer's praise and complaints are told apart, nothing else.
+        lean_of = (odds[foreign, _COMPLAINT] - odds[foreign, _PRAISE]) / 2
+        odds[foreign] = 0
+        odds[foreign, _COMPLAINT], odds[foreign, _PRAISE] = lean_of, -lean_of
+    if group is not None and group in held.factors:
+        odds *= held.factors[group]
+        odds += held.shifts[group]
     best = max((one.rating for one in reviews if one.rating is not None), default=0.0)
     stars = next((top for top in (5.0, 10.0) if best <= top), 100.0)
     for row, review in enumerate(reviews):
@@ -171,10 +234,28 @@ def voices_of(reviews: Sequence[Review], group: Group | None = None) -> list[Voi
     shares /= shares.sum(1, keepdims=True)
     buyers = np.minimum(shares[:, _COMPLAINT] + shares[:, _PRAISE], 1)
     columns = (shares.argmax(1).tolist(), shares.max(1).tolist(), buyers.tolist(), mood.tolist())
-    return [
+    judged = [
         VoiceJudgement(_NAMES[best], share, buyer, sentiment, MODEL)
         for best, share, buyer, sentiment in zip(*columns, strict=True)
     ]
+    if group not in _TELLING:
+        for row in foreign:
+            if reviews[row].rating is None and not _speaks_for_company(reviews[row].author):
+                judged[row] = NOT_JUDGED
+    return judged
+
+
+def is_foreign(text: str) -> bool:
+    """Return True if a text is mostly in Latin letters, or those of another alphabet.
+
+    A name in Latin letters stands in many Chinese texts, so words are counted: there are at least twice as many as
+    Chinese characters.
+    """
+    if len(text.encode("utf-8", "surrogatepass")) > 2 * len(text):
+        return False
+    written = _MARKED.sub(" ", text)
+    words = len(_FOREIGN.findall(written))
+    return words > 0 and words >= 2 * len(_HAN.findall(written))
 
 
 @lru_cache(4096)
@@ -191,7 +272,10 @@ def network() -> VoiceNetwork:
 def read_network(file: bytes) -> VoiceNetwork:
     """Read a network from a file of its arrays, by name."""
     with np.load(BytesIO(file), allow_pickle=False) as held:
-        return VoiceNetwork(held["rows"], held["hidden"], held["out"])
+        kinds = [Group(name) for name in held["kinds"].tolist()]
+        factors = dict(zip(kinds, held["factors"].tolist(), strict=True))
+        shifts = dict(zip(kinds, held["shifts"], strict=True))
+        return VoiceNetwork(held["rows"], held["hidden"], held["out"], factors, shifts)
 
 
 def _file() -> bytes:
@@ -200,3 +284,5 @@ def _file() -> bytes:
 
 MODEL = hashlib.sha256(_file()).hexdigest()[:12]
 """The version of the network."""
+NOT_JUDGED = VoiceJudgement(None, None, None, None, MODEL)
+"""Of a text that the network can't read."""

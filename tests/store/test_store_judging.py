@@ -6,14 +6,16 @@ import pytest
 from world import CATALOG, hit, review
 
 from tasks.domain.pages import Review
-from tasks.domain.voices import VoiceJudgement
+from tasks.domain.voices import Voice, VoiceJudgement
 from tasks.jobs import judging
 from tasks.jobs.judging import judge, page_judge
 from tasks.store.content import imports, links, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.products import NewProduct, ProductEdit
-from tasks.store.queries.reviews import list_reviews
+from tasks.store.content.reviews import VOICE
+from tasks.store.queries.queues import get_totals
+from tasks.store.queries.reviews import ReviewFilter, count_reviews, list_reviews
 from tasks.store.queue import upkeep
 from tasks.store.sql.tables import page_products, reviews
 from tasks.store.sql.tables import pages as page_table
@@ -66,6 +68,30 @@ def test_stored_reviews_get_a_voice_and_another_one_only_when_asked(world):
     assert judged(world).pages == 0
     for _ in range(2):  # from the beginning, each time it had ended
         assert judged(world, again=True).voices == {("complaint", "complaint"): 1, ("praise", "praise"): 1}
+
+
+def test_a_text_that_is_not_judged_is_no_buyer_anywhere_and_is_not_looked_at_again(world):
+    save(world, MILK, [SOUR, "It went sour", "不错"])
+    untold = VoiceJudgement(None, None, None, None, "two")
+
+    def knows_chinese(one, _group=None):
+        return untold if one.body.isascii() else voice(one)
+
+    of_page = page_judge(CATALOG, knows_chinese, "two", again=False)
+    done = judge(world.store, of_page, "judge two", lambda _: None)
+    assert done.voices == {(None, "complaint"): 1, (None, None): 1, (None, "praise"): 1}
+    rows = {row.body: row for row in world.rows(reviews)}
+    assert [getattr(rows["It went sour"], name) for name in VOICE] == list(untold)
+    counted = world.look(count_reviews, ReviewFilter())
+    assert counted.by_voice == {"complaint": 1, "praise": 1, "not_judged": 1}
+    assert world.look(get_totals).voices == counted.by_voice
+    of_voices = [world.look(count_reviews, ReviewFilter(voices=(one,))).by_voice.total() for one in Voice]
+    assert sum(of_voices) == counted.by_voice.total() - 1
+    (listed,) = [row for row in world.look(lambda tx: list(list_reviews(tx))) if row.body == "It went sour"]
+    assert (listed.voice, listed.voice_probability, listed.sentiment) == (None, None, None)
+    (page,) = world.look(links.list_after, 0, None, 2)
+    assert {one.review.body: one.review.voice for one in page.records}["It went sour"] == untold
+    assert judge(world.store, of_page, "judge two once more", lambda _: None).voices == {}
 
 
 def test_a_trial_reports_what_would_change_and_changes_nothing(world):

@@ -19,6 +19,7 @@ from splitter.keywords import product_query
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice
 from tasks.store.queries.products import list_names
+from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.queries.reviews import ReviewCounts, ReviewFilter, count_reviews, get_origin, search
 
 router = APIRouter()
@@ -87,6 +88,7 @@ def reviews(
     for (_, day), n in counted.by_day.items():
         by_day[day] += n
     t = page.t
+    names_of_voices = [*((one, t(one)) for one in Voice), (NOT_JUDGED, t("not judged"))]
     return page.html(
         "reviews.html",
         found=found,
@@ -107,7 +109,7 @@ def reviews(
         more=str(page.request.url.include_query_params(before=found.before).query) if found.before else "",
         charts=[
             charts.bars(
-                [(t(one), counted.by_voice[one]) for one in Voice if counted.by_voice[one]],
+                [(name, counted.by_voice[one]) for one, name in names_of_voices if counted.by_voice[one]],
                 t("Reviews by voice"),
                 width=520,
             ),

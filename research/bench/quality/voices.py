@@ -68,11 +68,15 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
 def of_posts(
     name: str, found: Sequence[Post], said: Sequence[VoiceJudgement]
 ) -> list[tuple[dict[str, float], dict[str, Any]]]:
-    """Ratios and figures of posts, by what was said of them; nothing if there are none."""
+    """Ratios and figures of posts, by what was said of them; nothing if there are none.
+
+    A text that is not judged counts as no buyer; it has no probability that could be calibrated.
+    """
     if not found:
         return []
-    buyer = np.array([one.buyer for one in said])
-    voices = [Voice(one.voice) for one in said]
+    buyer = np.array([one.buyer or 0.0 for one in said])
+    judged = [place for place, one in enumerate(said) if one.voice is not None]
+    voices = [None if one.voice is None else Voice(one.voice) for one in said]
     told, true = (
         voices.count(Voice.COMPLAINT),
         sum(post.voice is Voice.COMPLAINT for post in found),
@@ -83,7 +87,7 @@ def of_posts(
         "buyer_f1_if_all": buyer_f1(found, np.ones(len(found), bool)),
         "complaint_recall": round(both / max(true, 1), 3),
         "complaint_precision": round(both / max(told, 1), 3),
-        "calibration_error": calibration_error(found, buyer),
+        "calibration_error": calibration_error([found[place] for place in judged], buyer[judged]),
         "voice_right": round(
             float(np.mean([post.voice is voice for post, voice in zip(found, voices, strict=True)])), 3
         ),
@@ -118,10 +122,15 @@ def calibration_error(found: Sequence[Post], buyer: Floats) -> float:
     return round(float(sum(gaps)), 3)
 
 
-def confusion(found: Sequence[Post], said: Sequence[Voice]) -> Mapping[str, Mapping[str, int]]:
-    """How many posts of each voice were said to be of which."""
+def confusion(found: Sequence[Post], said: Sequence[Voice | None]) -> Mapping[str, Mapping[str, int]]:
+    """How many posts of each voice were said to be of which, or were not judged."""
     pairs = [(post.voice, voice) for post, voice in zip(found, said, strict=True)]
-    return {voice.value: {other.value: pairs.count((voice, other)) for other in VOICES} for voice in VOICES}
+    return {
+        voice.value: {
+            other.value if other else "not_judged": pairs.count((voice, other)) for other in (*VOICES, None)
+        }
+        for voice in VOICES
+    }
 
 
 def _alone(found: Sequence[Post]) -> list[VoiceJudgement]:

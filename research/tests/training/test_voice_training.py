@@ -11,11 +11,11 @@ from openpyxl import Workbook
 
 from research.bench.quality import voices
 from research.training import train_voices
-from research.training.voices import voice_student, voice_words
+from research.training.voices import voice_pairs, voice_student, voice_words
 from research.training.voices.voice_apart import LABELS, SOURCES, apart
 from research.training.voices.voice_files import sources
 from research.training.voices.voice_layers import Fit, fit_layers
-from research.training.voices.voice_mixed import HELD_BACK, mixed
+from research.training.voices.voice_mixed import HELD_BACK, SEARCHED, mixed
 from research.training.voices.voice_posts import Post, all_texts, digest, held_back, posts, written_posts
 from research.training.voices.voice_rated import rated_posts, without_judgement, written_faults
 from research.training.voices.voice_student import Steps
@@ -107,6 +107,7 @@ def small(monkeypatch):
     monkeypatch.setattr(train_voices, "TEACHER", Fit(hidden=16, networks=1, rounds=60, at_once=32))
     monkeypatch.setattr(train_voices, "OF_TEACHER", Steps(32, 20, 0.02))
     monkeypatch.setattr(train_voices, "OF_LABELS", Steps(32, 20, 0.01))
+    monkeypatch.setattr(voice_pairs, "EACH", 20)
     found = [
         Post(f"site {n % 3}", post.text, post.voice, by_hand=True) for n, post in enumerate(written_posts())
     ]
@@ -151,20 +152,55 @@ def test_a_group_of_sources_that_is_left_out_is_not_learned_from(small):
 @pytest.mark.slow
 def test_probabilities_are_calibrated(small):
     whole = train_voices.train(small, learned)
+    whole = replace(whole, out=whole.out / 10)
     texts = [post.text for post in small.posts]
-    how = train_voices.calibrated(small.posts, whole.told(texts))
-    told = train_voices.with_calibration(whole, how).told(texts)
-    assert np.allclose(voice_student.shares(told[:, :-1]), how.shares(whole.told(texts)), atol=1e-4)
-    assert np.allclose(told[:, -1], whole.told(texts)[:, -1])
+    before = whole.told(texts)
+    alone = train_voices.calibrated(small.posts, before)
+    buyers = [n for n, post in enumerate(small.posts) if post.voice in (Voice.COMPLAINT, Voice.PRAISE)]
+    in_shops = train_voices.calibrated_there([small.posts[n] for n in buyers], before[buyers], alone)
+    network = train_voices.with_calibration(whole, alone, {Group.SHOP: in_shops})
+    told = network.told(texts)
+    assert np.allclose(voice_student.shares(told[:, :-1]), alone.shares(before), atol=1e-4)
+    assert np.allclose(told[:, -1], before[:, -1])
+    of_shop = network.factors[Group.SHOP] * told[:, :-1] + network.shifts[Group.SHOP]
+    assert np.allclose(voice_student.shares(of_shop), in_shops.shares(before), atol=1e-4)
+    assert (in_shops.shares(before)[:, :2].sum(1) > alone.shares(before)[:, :2].sum(1)).mean() > 0.9
+    assert network.factors[Group.COMPLAINTS] == 1
+    file = voice.read_network(train_voices.write_network(network))
+    assert file.factors == pytest.approx(network.factors)
+    assert all(np.array_equal(file.shifts[kind], network.shifts[kind]) for kind in network.shifts)
 
 
 def test_packed_rows_tell_what_the_layers_tell(small):
     layers = voice_student.begin()
     texts = [post.text for post in small.posts]
     runs = voice_student.runs_in(texts)
-    told = np.maximum(runs @ layers.rows @ layers.hidden, 0) @ layers.out
+    seen = (runs @ layers.rows).reshape(len(texts), -1)
+    told = np.maximum(seen @ layers.hidden, 0) @ layers.out
     assert np.allclose(voice_student.packed(layers).told(texts), told, atol=0.15)
-    assert runs.shape == (len(texts), 1 << voice_student.BITS)
+    assert runs.shape == (2 * len(texts), 1 << voice_student.BITS)
+    assert 0 < (np.diff(runs.indptr)[1::2] > 0).mean() < 1
+
+
+def test_invented_posts_turn_round_with_a_negation():
+    found = voice_pairs.invented_posts()
+    assert found == voice_pairs.invented_posts()
+    assert len({post.text for post in found}) == len(found)
+    assert {post.voice for post in found} == set(VOICES)
+    words = voice_pairs.read_words()
+    denied = [denial + noun for denial in ("没", "没有", "无", "零") for noun in words["fault_nouns"]]
+    denying = {
+        voice: [any(one in post.text for one in denied) for post in found if post.voice is voice]
+        for voice in (Voice.PRAISE, Voice.COMPLAINT)
+    }
+    assert not any(denying[Voice.COMPLAINT])
+    assert np.mean(denying[Voice.PRAISE]) > 0.3
+    assert not {post.text for post in found} & {post.text for post in written_posts()}
+
+
+def test_sources_found_by_a_name_are_learned_from():
+    listed = set(mixed(Path())) - set(HELD_BACK)
+    assert all(of_kind and of_kind <= listed for of_kind in SEARCHED.values())
 
 
 def test_several_networks_are_one_that_tells_the_mean_of_what_they_tell():

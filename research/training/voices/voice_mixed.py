@@ -17,6 +17,7 @@ from pathlib import Path
 from openpyxl import load_workbook
 
 from research.training.voices.voice_files import sources
+from splitter.catalog.names import Group
 
 _LISTED = sources()
 
@@ -31,6 +32,23 @@ GROUPS = {source.source: source.group for source in _LISTED if source.group} | {
     "xiaohongshu bars": "bars",
 }
 """The group of sources that are held out together."""
+
+SEARCHED: Mapping[Group, frozenset[str]] = {
+    Group.SHOP: frozenset(
+        source.source
+        for source in _LISTED
+        if source.source.startswith(("jd ", "tmall ", "taobao ", "app store ", "bank app ")) and not source.held_back
+    ) - {"taobao recommendations"} | {"tmall snacks"},
+    Group.MICROBLOG: frozenset({
+        "huawei weibo", "xiaomi weibo", "takeaway weibo", "games weibo", "seller weibo", "energy weibo", "game weibo",
+        "weibo ready meals", "weibo assisted driving",
+    }),
+    Group.FORUM: frozenset({
+        "car forum", "xiaohongshu beauty", "xiaohongshu bars", "xiaohongshu shanghai bars", "xiaohongshu porsche",
+        "xiaohongshu shoes", "hupu", "mobile01 laptops", "ptt taobao board", "dianping mountain castle",
+    }),
+}  # fmt: skip
+"""Sources that were found by the name of a product or a brand, as the pages of a crawl are, by the kind of their site."""
 
 _DAILY_EVENTS = ("0", "000", "1", "2", "3", "4", "5", "6")
 

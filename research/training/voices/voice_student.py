@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from tasks.domain.voices import Voice
 from tasks.reading.voice import BITS, LEVELS, ORDERS, VoiceNetwork, runs_of
@@ -62,7 +62,7 @@ def begin(seed: int = 0) -> Layers:
 
     return Layers(
         normal(1 << BITS, SIZE, 0.3),
-        normal(SIZE, HIDDEN, (2 / SIZE) ** 0.5),
+        normal(2 * SIZE, HIDDEN, (2 / SIZE) ** 0.5),
         np.zeros(HIDDEN, np.float32),
         normal(HIDDEN, voices, HIDDEN**-0.5),
         np.zeros(voices, np.float32),
@@ -70,17 +70,32 @@ def begin(seed: int = 0) -> Layers:
 
 
 def runs_in(texts: Sequence[str]) -> csr_array:
-    """Return the runs of texts as rows that add up to what the layers see; shape (texts, 2 ** BITS)."""
-    found, ends = [], [np.zeros(1, np.int64)]
-    values = []
-    for start in range(0, len(texts), _AT_ONCE):
-        runs, _, chars = runs_of(texts[start : start + _AT_ONCE])
-        found.append(runs.T.ravel().astype(np.int32))
-        counts = chars.astype(np.int64) * ORDERS
-        ends.append(ends[-1][-1] + counts.cumsum())
-        values.append(np.repeat(counts.astype(np.float32) ** -0.5, counts))
-    data = (np.concatenate(values), np.concatenate(found), np.concatenate(ends))
-    return csr_array(data, shape=(len(texts), 1 << BITS))
+    """Return the runs of texts as rows that add up to what the layers see.
+
+    Each text has two rows, one of all runs and one of those that a negation reaches; shape (2 * texts, 2 ** BITS).
+    """
+    parts = [_runs_in(texts[start : start + _AT_ONCE]) for start in range(0, len(texts), _AT_ONCE)]
+    return csr_array(vstack(parts).tocsr())
+
+
+def _runs_in(texts: Sequence[str]) -> csr_array:
+    hashes, _, chars, denied = runs_of(texts)
+    text_of = np.repeat(np.arange(len(texts)), chars.astype(np.int64))
+    places = np.concatenate((np.arange(len(text_of)), denied))
+    rows = 2 * text_of[places]
+    rows[len(text_of) :] += 1
+    value = (ORDERS * chars) ** -0.5
+    order = np.argsort(rows, kind="stable")
+    places, rows = places[order], rows[order]
+    ends = np.searchsorted(rows, np.arange(2 * len(texts) + 1)) * ORDERS
+    values = np.repeat(value[rows // 2].astype(np.float32), ORDERS)
+    found = hashes[:, places].T.ravel().astype(np.int32)
+    return csr_array((values, found, ends), shape=(2 * len(texts), 1 << BITS))
+
+
+def pick(runs: csr_array, texts: NDArray[np.intp]) -> csr_array:
+    """Return the rows of some texts (`runs_in`)."""
+    return csr_array(runs[(2 * texts[:, None] + np.arange(2)).ravel()])
 
 
 def fit(
@@ -97,11 +112,11 @@ def fit(
     values = layers.all()
     means, squares = [np.zeros_like(one) for one in values], [np.zeros_like(one) for one in values]
     drawn = np.cumsum(weight / weight.sum())
-    count = runs.shape[0]
+    count = len(truth)
     steps = max(int(how.rounds * count / how.at_once), 1)
     for nth in range(1, steps + 1):
         rows = np.sort(np.minimum(np.searchsorted(drawn, random.random(how.at_once)), count - 1))
-        slopes = _slopes(layers, runs[rows], truth[rows], random)
+        slopes = _slopes(layers, pick(runs, rows), truth[rows], random)
         step = np.float32(how.step * (1 - (nth - 1) / steps))
         for one, slope, mean, square in zip(values, slopes, means, squares, strict=True):
             mean *= 0.9
@@ -120,7 +135,7 @@ def _slopes(layers: Layers, runs: csr_array, truth: Floats, random: np.random.Ge
     """Return the loss's slopes over some texts."""
     kept = (random.random(len(runs.data), np.float32) > _LEFT_OUT) / np.float32(1 - _LEFT_OUT)
     runs = csr_array((runs.data * kept, runs.indices, runs.indptr), shape=runs.shape)
-    seen = runs @ layers.rows
+    seen = (runs @ layers.rows).reshape(len(truth), -1)
     before = seen @ layers.hidden + layers.hidden_constant
     through = (random.random(before.shape, np.float32) > _HIDDEN_LEFT_OUT) / np.float32(1 - _HIDDEN_LEFT_OUT)
     hidden = np.maximum(before, 0) * through
@@ -132,7 +147,7 @@ def _slopes(layers: Layers, runs: csr_array, truth: Floats, random: np.random.Ge
     wrong /= np.float32(len(truth))
     back = (wrong @ layers.out.T) * through * (before > 0)
     return [
-        runs.T @ (back @ layers.hidden.T),
+        runs.T @ (back @ layers.hidden.T).reshape(-1, SIZE),
         seen.T @ back + _PENALTY * layers.hidden,
         back.sum(0),
         hidden.T @ wrong + _PENALTY * layers.out,
@@ -151,5 +166,5 @@ def packed(layers: Layers) -> VoiceNetwork:
     middle = LEVELS // 2
     scale = np.percentile(np.abs(layers.rows), _WIDEST, axis=0).astype(np.float32) / middle
     rows = np.clip(np.round(layers.rows / scale) + middle, 0, LEVELS).astype(np.uint8)
-    hidden = np.vstack((layers.hidden * scale[:, None], layers.hidden_constant))
+    hidden = np.vstack((layers.hidden * np.tile(scale, 2)[:, None], layers.hidden_constant))
     return VoiceNetwork(rows, hidden.astype(np.float32), np.vstack((layers.out, layers.out_constant)))

@@ -151,7 +151,7 @@ class StoredRecord(NamedTuple):
     def review(self) -> Review:
         """Return the record as it was read."""
         values: tuple[Any, ...] = self
-        voice = VoiceJudgement(*values[-len(VOICE) :]) if self.voice is not None else None
+        voice = VoiceJudgement(*values[-len(VOICE) :]) if self.voice_model is not None else None
         return Review._make([*values[3 : -len(VOICE)], voice])
 
 
