@@ -83,7 +83,7 @@ PACKAGES = {
         234,
         "Has the one table of what is said of the system, which status, run, pages and API each had.",
     ),
-    "app/web": (2_323, ""),
+    "app/web": (2_323, "Makes sentences of reasons, and counts reviews that are not judged."),
     "splitter": (2_222, "Guesses categories from whole names, and keeps names whole."),
     "tasks": (0, ""),
     "tasks/domain": (

@@ -88,20 +88,21 @@ class VoiceNetwork:
         together = found[0]
         for more in found[1:]:
             together += more
-        whole = np.add.reduceat(together, runs.starts)
-        denied = np.zeros_like(whole)
+        sums = np.zeros((len(texts), 2, together.shape[1]), np.uint64)
+        counts = np.empty((len(texts), 2, 1), np.float32)
+        np.add.reduceat(together, runs.starts, out=sums[:, 0])
+        counts[:, 0, 0] = runs.chars
         first = runs.denied.searchsorted(runs.starts)
-        counts = np.diff(first, append=len(runs.denied))
-        having = counts.nonzero()[0]
+        counts[:-1, 1, 0] = first[1:] - first[:-1]
+        counts[-1, 1, 0] = len(runs.denied) - first[-1]
+        having = counts[:, 1, 0].nonzero()[0]
         if len(having):
-            denied[having] = np.add.reduceat(together.take(runs.denied, 0), first[having])
-        sums = np.concatenate((whole.view(np.uint16), denied.view(np.uint16)), 1).astype(np.float32)
-        size = self.rows.shape[1]
-        middle = np.float32(ORDERS * LEVELS / 2)
-        sums[:, :size] -= middle * runs.chars[:, None]
-        sums[:, size:] -= middle * counts[:, None].astype(np.float32)
-        sums /= np.sqrt(np.float32(ORDERS) * runs.chars[:, None])
-        told: Floats = np.maximum(sums @ self.hidden[:-1] + self.hidden[-1], 0) @ self.out[:-1] + self.out[-1]
+            sums[having, 1] = np.add.reduceat(together.take(runs.denied, 0), first[having])
+        seen = sums.view(np.uint16).astype(np.float32)
+        seen -= np.float32(ORDERS * LEVELS / 2) * counts
+        seen /= np.sqrt(np.float32(ORDERS) * counts[:, :1])
+        seen = seen.reshape(len(texts), -1)
+        told: Floats = np.maximum(seen @ self.hidden[:-1] + self.hidden[-1], 0) @ self.out[:-1] + self.out[-1]
         return told
 
 
@@ -147,12 +148,11 @@ def _denied(codes: NDArray[np.uint32]) -> NDArray[np.intp]:
     """Return the places of the characters that a negation reaches, each once, ascending."""
     kinds = _kinds().take(codes)
     negations: NDArray[np.intp] = (kinds == _NEGATES).nonzero()[0]
-    if not len(negations):
-        return negations
-    places: NDArray[np.intp] = np.minimum(negations[:, None] + _AHEAD, len(codes) - 1)
-    ended = np.logical_or.accumulate(kinds.take(places) == _ENDS, 1)
-    reaches = np.diff(negations, append=len(codes))[:, None] >= _AHEAD
-    reached: NDArray[np.intp] = places[reaches & ~ended]
+    places = negations[:, None] + _AHEAD
+    ahead = kinds.take(places, mode="clip")  # the last one ends a part
+    ended = ahead == _ENDS
+    ended[:, 1:] |= ahead[:, :-1] == _NEGATES
+    reached: NDArray[np.intp] = places[~np.logical_or.accumulate(ended, 1)]
     return reached
 
 

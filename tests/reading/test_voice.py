@@ -42,8 +42,8 @@ def test_floors_of_the_network_in_the_tree():
     right = sum(found.voice == voice for voice, found in said)
     both = sum(found.buyer > 0.5 and voice in BUYERS for voice, found in said)
     either = sum(found.buyer > 0.5 for _, found in said) + sum(voice in BUYERS for voice, _ in said)
-    assert 2 * both / either >= 0.89
-    assert right / len(said) >= 0.81
+    assert 2 * both / either >= 0.91
+    assert right / len(said) >= 0.85
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ ALONE, SHOP, COMPLAINTS, STARS = (0, 1, 2, 3)
         ("打开罐子里面有黑色小颗粒，宝宝喝了拉肚子", Voice.COMPLAINT, ALONE),
         ("烘干后有塑料味", Voice.COMPLAINT, ALONE),
         ("吃出塑料片！要求赔偿", Voice.COMPLAINT, ALONE),
-        ("才洗了一水，领口就成荷叶边了", Voice.COMPLAINT, ALONE),
+        ("才洗了一水，领口就成荷叶边了", Voice.COMPLAINT, SHOP),
         ("打开盖子里面有只死蟑螂", Voice.COMPLAINT, ALONE),
         ("侧漏起坨，红屁股了", Voice.COMPLAINT, ALONE),
         ("快过期三天的货发给我", Voice.COMPLAINT, STARS),
         ("司机绕路多收", Voice.COMPLAINT, SHOP),
-        ("喝完心慌失眠一整夜", Voice.COMPLAINT, COMPLAINTS),
-        ("油烟一点没跑出来，做完饭头发都没味", Voice.PRAISE, STARS),
-        ("关了灯一点声音都没有", Voice.PRAISE, STARS),
+        ("喝完心慌失眠一整夜", Voice.COMPLAINT, ALONE),
+        ("油烟一点没跑出来，做完饭头发都没味", Voice.PRAISE, ALONE),
+        ("关了灯一点声音都没有", Voice.PRAISE, ALONE),
         ("感谢亲的支持，您的满意是我们最大的动力", Voice.COMPANY, ALONE),
     ],
 )
@@ -261,7 +261,9 @@ def test_a_text_that_is_not_judged_changes_no_other_of_its_page():
 
 def test_what_the_kind_of_a_site_says_is_in_the_file_of_the_network():
     held = network()
-    assert {Group.SHOP, Group.COMPLAINTS} <= set(held.factors) == set(held.shifts)
+    assert (
+        {Group.SHOP, Group.COMPLAINTS, Group.MICROBLOG, Group.FORUM} == set(held.factors) == set(held.shifts)
+    )
     told = held.told(["用了一周，送的袋子"])[0, :-1]
     for kind in held.factors:
         odds = told * held.factors[kind] + held.shifts[kind]
