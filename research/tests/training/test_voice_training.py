@@ -156,6 +156,10 @@ def test_probabilities_are_calibrated(small):
     texts = [post.text for post in small.posts]
     before = whole.told(texts)
     alone = train_voices.calibrated(small.posts, before)
+    assert train_voices.with_calibration(whole, alone, {}).told(texts)[:, :-1].argmax(1).tolist() == [
+        VOICES.index(post.voice) for post in small.posts
+    ]
+    alone = replace(alone, factor=1.0)  # the posts were learned from: they are told with certainty
     buyers = [n for n, post in enumerate(small.posts) if post.voice in (Voice.COMPLAINT, Voice.PRAISE)]
     in_shops = train_voices.calibrated_there([small.posts[n] for n in buyers], before[buyers], alone)
     network = train_voices.with_calibration(whole, alone, {Group.SHOP: in_shops})
