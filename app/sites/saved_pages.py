@@ -171,7 +171,7 @@ def _check(catalog: Catalog, page: SavedPage, now: datetime) -> PageCheck:
     read = read_by_rules(
         page.path.read_bytes(),
         {},
-        engine.url if engine else f"http://{sample.site or 'example.com'}/",
+        engine.url if engine else f"http://{sample.site or 'example.com'}/page.html",
         engine.results if engine else catalog.rules[name],
         now=now,
         hint=catalog.sites[sample.site].encoding if sample.site else "",
