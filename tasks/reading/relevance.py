@@ -71,7 +71,7 @@ _ADVICE = re.compile(
     r"|make sure|©|copyright|.{0,30}(?:版权|ICP备|all rights))",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"[，,。!！;；~～?？]+\s*|\.+(?:\s+|$)")
+_CLAUSE_END = re.compile(r"[，,。!！;；~～?？]++\s*+|(?<!\.)\.++(?:\s++|$)")
 _SHORT_LINE, _MOST_NOTHING = 12, 200
 _SPEAKER = re.compile(r"我(?![们国市省县区校院])|俺|咱|\b(?:I|my|me)\b")
 # A line of a list: a headline with its day, or goods with their price.

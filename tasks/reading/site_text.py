@@ -59,7 +59,7 @@ _CONTROL = re.compile(
 )
 # Marks of the subjects of a post, behind its last sentence or several in a row: #空气炸锅 #fail. A topic between two
 # marks (#空气炸锅#) is a part of a sentence.
-_TAG = r"\s*+[#＃](?!\d+\b)[^\s#＃]{1,30}+(?!\s*[#＃](?:\s|$))"
+_TAG = r"\s{0,4}+[#＃](?!\d+\b)[^\s#＃]{1,30}+(?!\s{0,4}[#＃](?:\s|$))"
 _TAGS = re.compile(rf"(?:(?:(?<=[。！？.!?…~～)）”\"])|^){_TAG}|(?:{_TAG}){{2}})(?:{_TAG})*+\s*+$")
 # A day and its clock or what publishes, alone on a line: no sentence.
 _BYLINE = re.compile(

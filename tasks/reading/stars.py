@@ -10,10 +10,10 @@ from itertools import islice
 from selectolax.lexbor import LexborNode
 
 _NUMBER = r"\d{1,3}(?:[.,]\d{1,2})?"
-_LABEL = r"(?:rat(?:ed|ing)|评分|打分|星级|给)\s*(?:is|as|of|at|为|了)?\s*[:：]?\s*"
+_LABEL = r"(?:rat(?:ed|ing)|评分|打分|星级|给)\s*+(?:(?:is|as|of|at|为|了)\s*+)?(?:[:：]\s*+)?"
 _UNIT = r"(?:-?\s?stars?|\s?颗?星级?)"
 _OF_BEST = re.compile(
-    rf"(?:{_LABEL}|(?:scored?|得分)\s*[:：]?\s*)?({_NUMBER})(?:{_UNIT}|分)?"
+    rf"(?:{_LABEL}|(?:scored?|得分)\s*+(?:[:：]\s*+)?)?({_NUMBER})(?:{_UNIT}|分)?"
     rf"\s?(?:/|out of|of|von|sur|[/，,]?\s?(?:满分|最多|共))\s?({_NUMBER})"
     r"\s?(?:stars?|颗?星|分|points?)?(?:\s(?:rating|review))?",
     re.IGNORECASE,
