@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from io import BytesIO
 from typing import NamedTuple
@@ -62,7 +62,7 @@ class VoiceNetwork:
     """Rows of runs and the layers behind them. A layer's last row holds its constants.
 
     Attributes:
-        rows: of each hash of a run; shape (2 ** BITS, size), from 0 to `LEVELS`.
+        packed: rows of numbers from 0 to `LEVELS`, one of each hash of a run, as `pack` makes them.
         hidden: of the hidden layer, whose values below 0 become 0; shape (2 * size + 1, hidden). It sees the sum over
             all runs, then the sum over those that begin where a negation reaches.
         out: of the voices' log odds, then the sentiment's; shape (hidden + 1, voices + 1).
@@ -70,16 +70,16 @@ class VoiceNetwork:
         shifts: of the kinds of sites: what is then added to the voices' log odds; each of shape (voices,).
     """
 
-    rows: NDArray[np.uint8]
+    packed: NDArray[np.uint64]
     hidden: Floats
     out: Floats
     factors: Mapping[Group, float] = field(default_factory=dict)
     shifts: Mapping[Group, Floats] = field(default_factory=dict)
 
-    @cached_property
-    def packed(self) -> NDArray[np.uint64]:
-        """The rows, four numbers of 16 bits in each value: they are added up together. Shape (2 ** BITS, size / 4)."""
-        return self.rows.astype(np.uint16).view(np.uint64)
+    @property
+    def rows(self) -> NDArray[np.uint8]:
+        """A copy of the rows, not packed; shape (2 ** BITS, size)."""
+        return self.packed.view(np.uint16).astype(np.uint8)
 
     def told(self, texts: Sequence[str]) -> Floats:
         """Return the voices' log odds of texts, then the sentiment's; shape (texts, voices + 1)."""
@@ -104,6 +104,11 @@ class VoiceNetwork:
         seen = seen.reshape(len(texts), -1)
         told: Floats = np.maximum(seen @ self.hidden[:-1] + self.hidden[-1], 0) @ self.out[:-1] + self.out[-1]
         return told
+
+
+def pack(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return rows with four numbers of 16 bits in each value, which are added up together; shape (rows, size / 4)."""
+    return rows.astype(np.uint16).view(np.uint64)
 
 
 class Runs(NamedTuple):
@@ -275,7 +280,7 @@ def read_network(file: bytes) -> VoiceNetwork:
         kinds = [Group(name) for name in held["kinds"].tolist()]
         factors = dict(zip(kinds, held["factors"].tolist(), strict=True))
         shifts = dict(zip(kinds, held["shifts"], strict=True))
-        return VoiceNetwork(held["rows"], held["hidden"], held["out"], factors, shifts)
+        return VoiceNetwork(pack(held["rows"]), held["hidden"], held["out"], factors, shifts)
 
 
 def _file() -> bytes:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from tasks.domain.voices import Voice
-from tasks.reading.voice import BITS, LEVELS, ORDERS, VoiceNetwork, runs_of
+from tasks.reading.voice import BITS, LEVELS, ORDERS, VoiceNetwork, pack, runs_of
 
 SIZE, HIDDEN = 16, 48
 _LEFT_OUT, _HIDDEN_LEFT_OUT = 0.15, 0.3
@@ -167,4 +167,4 @@ def packed(layers: Layers) -> VoiceNetwork:
     scale = np.percentile(np.abs(layers.rows), _WIDEST, axis=0).astype(np.float32) / middle
     rows = np.clip(np.round(layers.rows / scale) + middle, 0, LEVELS).astype(np.uint8)
     hidden = np.vstack((layers.hidden * np.tile(scale, 2)[:, None], layers.hidden_constant))
-    return VoiceNetwork(rows, hidden.astype(np.float32), np.vstack((layers.out, layers.out_constant)))
+    return VoiceNetwork(pack(rows), hidden.astype(np.float32), np.vstack((layers.out, layers.out_constant)))
