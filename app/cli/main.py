@@ -51,6 +51,17 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(f"app.cli.{_module(cmd_name)}"), cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name those like it: click itself knows only the commands that are loaded."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            raise click.exceptions.NoSuchCommand(
+                error.command_name, possibilities=self.list_commands(ctx), ctx=ctx
+            ) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under the heading of their group."""
         widest = max(map(len, self.list_commands(ctx)))

@@ -98,7 +98,10 @@ def remove(
         }
         told.append(row if n is None else row | {"deleted": n})
         said = _of_reviews(one.reviews, n, delete_reviews)
-        lines.append(f"{one.name}: {would}removed; {one.open:,} subtasks {would}cancelled, {said}")
+        if one.is_crawled:
+            lines.append(f"{one.name}: {would}removed; {one.open:,} subtasks {would}cancelled, {said}")
+        else:
+            lines.append(f"{one.name}: was removed before; {said}")
     answer({"removed": told, "dry_run": dry_run}, "\n".join(lines), as_json)
 
 

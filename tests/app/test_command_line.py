@@ -220,3 +220,20 @@ def test_a_database_that_does_not_answer_is_a_state(reviewloop):
         "next_command": "reviewloop doctor",
         "left_s": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("statsu", "status"),
+        ("prodcut", "product"),
+        ("exprot", "export"),
+        ("verfy", "verify"),
+        ("judg", "judge"),
+    ],
+)
+def test_a_misspelt_command_gets_a_suggestion(reviewloop, wrong, meant):
+    result = reviewloop(wrong)
+    assert result.exit_code == 2
+    _, _, hint = result.stderr.partition("id you mean")
+    assert f"'{meant}'" in hint

@@ -142,7 +142,7 @@ def test_remove_and_edit(reviewloop, url):
     assert (unknown.exit_code, "there is no product '没有'" in unknown.stderr) == (2, True)
     done = json.loads(reviewloop("product", "remove", "特仑苏", "--db", url, "--json").stdout)
     assert done["removed"][0]["was_looked_for"]
-    assert "特仑苏: removed" in reviewloop("product", "remove", "特仑苏", "--db", url).stdout
+    assert "特仑苏: was removed before" in reviewloop("product", "remove", "特仑苏", "--db", url).stdout
     edited = reviewloop(
         "product", "edit", "光明高钙牛奶", "--keywords", "光明，牛奶", "--recrawl", "7d", "--db", url
     )  # fmt: skip

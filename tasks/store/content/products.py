@@ -22,7 +22,7 @@ from tasks.store.queue import attempts, schedules
 from tasks.store.sql.transaction import Transaction
 
 SETTLED = (State.DONE, State.CANCELLED)
-_NAMES_SHOWN = 5
+_NAMES_COMPARED = 10_000
 CRAWLED = "(sites IS NULL OR CAST(sites AS text) <> '[]')"
 
 
@@ -159,12 +159,17 @@ _BEGIN_ROUND = f"""
 """
 
 
+def unknown_product(tx: Transaction, name: str) -> InputError:
+    """Return the error of a name that no product has. It lists names near it."""
+    known = [one for (one,) in tx.rows("SELECT name FROM products ORDER BY id LIMIT :n", n=_NAMES_COMPARED)]
+    return InputError.unknown("product", name, known, "`reviewloop product list`")
+
+
 def find(tx: Transaction, name: str) -> Product:
-    """Return a product by its exact name, else by its `name_key`. Raises InputError, which lists some names."""
+    """Return a product by its exact name, else by its `name_key`. Raises InputError, which lists names near it."""
     product = tx.record(Product, _FIND, name=name, key=name_key(name), settled=SETTLED)
     if product is None:
-        some = [one for (one,) in tx.rows("SELECT name FROM products ORDER BY id LIMIT :n", n=_NAMES_SHOWN)]
-        raise InputError(f"there is no product {name!r}; there is {', '.join(some) or 'none yet'}")
+        raise unknown_product(tx, name)
     return product
 
 

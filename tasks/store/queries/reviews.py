@@ -12,18 +12,17 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
-from splitter.errors import InputError
 from splitter.spans import CHINA
 
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
+from tasks.store.content.products import unknown_product
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.sql.transaction import Transaction, as_pattern
 
 _AT_ONCE = 2_000
 _WINDOW = 10_000
 _WINDOWS = 5
-_NAMES_COMPARED = 10_000
 _COPIES = 50
 
 
@@ -185,8 +184,7 @@ def check_products(tx: Transaction, names: Collection[str]) -> None:
     """Check that there are products of these names. Raises InputError."""
     for name in names:
         if tx.value("SELECT id FROM products WHERE name = :name", name=name) is None:
-            known = [one for (one,) in tx.rows("SELECT name FROM products LIMIT :n", n=_NAMES_COMPARED)]
-            raise InputError.unknown("product", name, known, "`reviewloop product list`")
+            raise unknown_product(tx, name)
 
 
 def list_reviews(tx: Transaction, wanted: ReviewFilter = ALL) -> Iterator[ReviewRow]:
