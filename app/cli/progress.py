@@ -156,7 +156,7 @@ class Progress:
             messages.print(
                 f"{now.at_s:5.0f} s | {queue_line(now.state.queues, all_of_them=False).plain or 'no subtasks yet'} | "
                 f"{now.added.pages:,} pages, {now.added.reviews:,} reviews | "
-                f"{fast.pages_per_s:.1f} pages/s | {now.state.said}"
+                f"{fast.pages_per_s:.1f} pages/s | {now.state.system}"
             )
             for line in wait_lines(now.state, self._catalog):
                 messages.print(f"        | {line}")
@@ -167,7 +167,7 @@ def _picture(now: Snapshot, fast: Speed, catalog: Catalog) -> Group:
         (f"{now.at_s:.0f} s  ", "bold"),
         f"{now.added.pages:,} pages ({fast.pages_per_s:.1f}/s)  ",
         f"{now.added.reviews:,} reviews ({fast.reviews_per_s:.1f}/s)  ",
-        (str(now.state.said), "dim"),
+        (str(now.state.system), "dim"),
     )
     waits = [
         Text(text, style="yellow", no_wrap=True, overflow="ellipsis")

@@ -19,7 +19,7 @@ from app.cli.tables import counted, coverage_text, queue_line
 from app.run.open_store import is_busy
 from app.views.durations import seconds
 from app.views.host_waits import unplanned_texts, wait_documents, wait_text
-from app.views.loop_state import Said, Situation, read_state
+from app.views.loop_state import Situation, SystemState, read_state
 from tasks.domain.errors import StoreUnavailable, WrongRevision
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.content import links
@@ -47,7 +47,7 @@ def status(db: str | None, as_json: bool) -> None:
     settings = settings_of(db)
     catalog = settings.catalog()
     rule = settings.buffer()
-    with _telling_of_its_absence(settings, as_json), store_there(settings) as store, store.read() as tx:
+    with _report_absence(settings, as_json), store_there(settings) as store, store.read() as tx:
         state = read_state(tx, HostCatalog(catalog).of_site, timedelta(seconds=rule.silent_after_s))
         totals = queue_queries.get_totals(tx)
         refused = links.refusals_by_reason(tx)
@@ -61,7 +61,7 @@ def status(db: str | None, as_json: bool) -> None:
         print_json(
             {
                 "queues": state.queues,
-                **said_document(state.said),
+                **state_document(state.system),
                 "waits_for_hosts": wait_documents(waits, catalog),
                 "sites_not_asked": state.unplanned,
                 "held_back": load.delayed,
@@ -78,7 +78,7 @@ def status(db: str | None, as_json: bool) -> None:
         )
         return
     out = printed()
-    labelled(out, "State", said_text(state.said))
+    labelled(out, "State", state_text(state.system))
     labelled(out, "Queues", queue_line(state.queues))
     labelled(out, "Waiting", _waiting(load, now))
     for one in waits:
@@ -111,7 +111,7 @@ def status(db: str | None, as_json: bool) -> None:
 
 
 @contextmanager
-def _telling_of_its_absence(settings: Settings, as_json: bool) -> Iterator[None]:
+def _report_absence(settings: Settings, as_json: bool) -> Iterator[None]:
     """Say that the database does not answer, or that `up` is about to make its tables, and end with status 1."""
     try:
         yield
@@ -127,24 +127,24 @@ def _telling_of_its_absence(settings: Settings, as_json: bool) -> Iterator[None]
     else:
         return
     if as_json:
-        print_json(said_document(Said(situation)))
+        print_json(state_document(SystemState(situation)))
     else:
-        labelled(printed(), "State", said_text(Said(situation)))
+        labelled(printed(), "State", state_text(SystemState(situation)))
     sys.exit(1)
 
 
-def said_text(said: Said) -> str:
-    """What is said of the system, with the command that comes next."""
-    return f"{said} Next: {said.situation.command}"
+def state_text(system: SystemState) -> str:
+    """Return the sentence of a state, with the command that comes next."""
+    return f"{system} Next: {system.situation.command}"
 
 
-def said_document(said: Said) -> dict[str, Any]:
-    """The same as `--json` prints it."""
+def state_document(system: SystemState) -> dict[str, Any]:
+    """Return the same as `--json` prints it."""
     return {
-        "state": said.situation,
-        "said": str(said),
-        "next_command": said.situation.command,
-        "left_s": said.left_s,
+        "state": system.situation,
+        "sentence": str(system),
+        "next_command": system.situation.command,
+        "left_s": system.left_s,
     }
 
 

@@ -70,6 +70,6 @@ def fetched(settings: Settings, catalog: Catalog, site: str, url: str, read_as: 
 def given(catalog: Catalog, site: str, body: bytes, read_as: str | None, got: Mapping[str, Any]) -> Trial:
     """A page that is at hand."""
     result = read_as == "result"
-    # Where it was is not known. The root would be a home page.
+    # Its address is not known. A page at the root would be read as a home page.
     url = catalog.engine_of(site).url if result else f"http://{site}/page.html"
     return Trial(site=site, body=body, headers={}, url=url, got={**got, "bytes": len(body)}, result=result)

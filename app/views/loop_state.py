@@ -1,6 +1,6 @@
-"""The state of the loop at a moment: what runs, what is left, and what a person does next.
+"""The state of the loop at a moment, with the command that comes next.
 
-`status`, `run`, `up`, the overview and the API say this and nothing else. docs/states.md has the table.
+`status`, `run`, `up`, the overview and the API show no other. The table is in docs/states.md.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _START = timedelta(minutes=2)
 
 
 class Situation(StrEnum):
-    """Situations of the system, each with what is said of it and the command that comes next.
+    """Situations of the system, each with its English sentence and the command that comes next.
 
-    The names in braces are parameters of `Said`; those that end in `_s` are lengths of time.
+    The names in braces are parameters of `SystemState`; those that end in `_s` are lengths of time.
     """
 
     sentence: str
@@ -79,7 +79,7 @@ class Situation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SystemState:
     """A situation with its parameters: counts, and lengths of time in seconds."""
 
     situation: Situation
@@ -106,7 +106,7 @@ class LoopState:
 
     Attributes:
         now: by the store's clock.
-        said: what people are told of it.
+        system: the situation that it is in.
         queues: number of subtasks by state.
         load: delayed and waiting subtasks.
         waits: hosts that subtasks wait for.
@@ -114,7 +114,7 @@ class LoopState:
     """
 
     now: datetime
-    said: Said
+    system: SystemState
     queues: Mapping[str, int]
     load: WaitingSummary
     waits: Sequence[HostQueue]
@@ -141,26 +141,30 @@ def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timede
     runs = any(row.is_alive(tx.now, silent_after) for row in rows)
     idle = Situation.STARTING if runs or upkeep.is_starting(tx, _START) else Situation.PLANNED
     if count_open(queues):
-        said = _describe_work(tx, queues, waits, load) if runs else Said(idle)
+        system = _describe_work(tx, queues, waits, load) if runs else SystemState(idle)
     elif not snapshot.all_settled(tx):
-        said = Said(idle)
+        system = SystemState(idle)
     else:
-        said = _describe_end(queues, len(unplanned))
+        system = _describe_end(queues, len(unplanned))
     return LoopState(
-        now=tx.now, said=said, queues=queues, load=load, waits=waits, unplanned=unplanned, nodes=rows
+        now=tx.now, system=system, queues=queues, load=load, waits=waits, unplanned=unplanned, nodes=rows
     )
 
 
-def _describe_end(queues: Mapping[str, int], unplanned: int) -> Said:
-    """Describe a loop in which all that was planned is settled."""
+def _describe_end(queues: Mapping[str, int], unplanned: int) -> SystemState:
+    """Describe a loop whose planned work is settled."""
     settled, manual = sum(queues.values()), queues[State.MANUAL]
     if not settled:
-        return Said(Situation.UNASKED, {"sites": unplanned}) if unplanned else Said(Situation.EMPTY)
+        return (
+            SystemState(Situation.UNASKED, {"sites": unplanned})
+            if unplanned
+            else SystemState(Situation.EMPTY)
+        )
     if manual and manual == settled:
-        return Said(Situation.PEOPLE, {"manual": manual})
+        return SystemState(Situation.PEOPLE, {"manual": manual})
     if manual:
-        return Said(Situation.DONE_BUT_FAILURES, {"manual": manual, "settled": settled})
-    return Said(Situation.DONE, {"settled": settled})
+        return SystemState(Situation.DONE_BUT_FAILURES, {"manual": manual, "settled": settled})
+    return SystemState(Situation.DONE, {"settled": settled})
 
 
 def _describe_work(
@@ -168,22 +172,22 @@ def _describe_work(
     queues: Mapping[str, int],
     waits: Sequence[HostQueue],
     load: WaitingSummary,
-) -> Said:
+) -> SystemState:
     """Describe a loop that runs, with open subtasks.
 
     The time left is hits left / pages per second of the last 5 minutes.
     """
     looked = upkeep.get_steady_since(tx)
     if looked is not None and tx.now - looked[1] > _SCHEDULER_SILENT_AFTER:
-        return Said(Situation.UNSCHEDULED, {"silent_s": (tx.now - looked[1]).total_seconds()})
+        return SystemState(Situation.UNSCHEDULED, {"silent_s": (tx.now - looked[1]).total_seconds()})
     unsettled = count_open(queues)
     next_at = [one.until for one in waits] if unsettled <= sum(one.subtasks for one in waits) else []
     if load.next_at is not None and load.delayed == unsettled:
         next_at.append(load.next_at)
     if next_at:
-        return Said(Situation.RESTING, {"next_s": max(0.0, (min(next_at) - tx.now).total_seconds())})
+        return SystemState(Situation.RESTING, {"next_s": max(0.0, (min(next_at) - tx.now).total_seconds())})
     pages_per_s = get_pace(tx, _WINDOW_S).pages_per_s
     if not pages_per_s:
-        return Said(Situation.UNTIMED if queues[State.CRAWL] else Situation.STARTING)
+        return SystemState(Situation.UNTIMED if queues[State.CRAWL] else Situation.STARTING)
     hits = max(0, count_open_hits(tx) - sum(one.left for one in waits if one.unreachable))
-    return Said(Situation.RUNNING, {"left_s": hits / pages_per_s})
+    return SystemState(Situation.RUNNING, {"left_s": hits / pages_per_s})

@@ -76,7 +76,7 @@ class Reason(StrEnum):
         "begin a block or an outage (from {attempts:.1f} attempts)",
     )
 
-    # A query is divided, or asked anew.
+    # A query is divided, or asked again.
     NO_HIT = "no_hit", "no hit with {words}: asked anew without {dropped}"
     SPLIT_BY_TIME = (
         "split_by_time",
@@ -167,7 +167,7 @@ _BY_NAME = {reason.value: reason for reason in Reason}
 
 
 def with_sentences(detail: Any) -> Any:
-    """Return the detail of an event with the sentence of each explanation in it, as `why` beside `because`."""
+    """Return the detail of an event with the sentence of each explanation in it, as `why` next to `because`."""
     if not isinstance(detail, Mapping):
         return detail
     told = {name: with_sentences(value) for name, value in detail.items()}

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from world import SILENT, SITE, hit
 
-from app.views.loop_state import Said, Situation, read_state
+from app.views.loop_state import Situation, SystemState, read_state
 from tasks.domain.attempt_end import Counters
 from tasks.domain.breaker import Rest
 from tasks.domain.failures import FailureReason
@@ -63,8 +63,8 @@ def test_queues_and_storing_over_time(crawled):
 # --- what is said of the system -------------------------------------------------------------------------------
 
 
-def said(world):
-    return world.look(lambda tx: read_state(tx, world.context.hosts.of_site, SILENT).said)
+def system_state(world):
+    return world.look(lambda tx: read_state(tx, world.context.hosts.of_site, SILENT).system)
 
 
 @pytest.fixture
@@ -79,89 +79,89 @@ def answered(world):
 
 
 def test_the_situations_before_anything_runs(world):
-    assert said(world) == Said(Situation.EMPTY)
+    assert system_state(world) == SystemState(Situation.EMPTY)
     world.add_product("金领冠")
-    assert said(world) == Said(Situation.PLANNED)
+    assert system_state(world) == SystemState(Situation.PLANNED)
     world.node("n1")
-    assert said(world) == Said(Situation.STARTING)
+    assert system_state(world) == SystemState(Situation.STARTING)
 
 
 def test_a_subtask_waits_and_then_begins(world):
     world.add("特仑苏")
-    assert said(world) == Said(Situation.PLANNED)
+    assert system_state(world) == SystemState(Situation.PLANNED)
     world.node("n1")
-    assert said(world) == Said(Situation.STARTING)
+    assert system_state(world) == SystemState(Situation.STARTING)
     world.begun("金领冠")
-    assert said(world) == Said(Situation.UNTIMED)
+    assert system_state(world) == SystemState(Situation.UNTIMED)
 
 
 def test_processes_that_are_being_started_are_said(world):
     world.add("特仑苏")
     world.do(upkeep.note_start)
-    assert said(world) == Said(Situation.STARTING)
+    assert system_state(world) == SystemState(Situation.STARTING)
     world.now += timedelta(minutes=2)
-    assert said(world) == Said(Situation.PLANNED), "none of them came"
+    assert system_state(world) == SystemState(Situation.PLANNED), "none of them came"
     world.do(upkeep.note_start)
     world.do(upkeep.note_start, over=True)
-    assert said(world) == Said(Situation.PLANNED), "they have ended"
+    assert system_state(world) == SystemState(Situation.PLANNED), "they have ended"
 
 
 def test_hits_left_come_at_the_rate_of_the_pages_of_the_last_five_minutes(world, answered):
-    assert said(world) == Said(Situation.RUNNING, {"left_s": pytest.approx(4 * 5.0)})
+    assert system_state(world) == SystemState(Situation.RUNNING, {"left_s": pytest.approx(4 * 5.0)})
     world.now += timedelta(seconds=61)
-    assert said(world) == Said(Situation.PLANNED), "its node was killed"
+    assert system_state(world) == SystemState(Situation.PLANNED), "its node was killed"
 
 
 def test_no_time_is_given_while_all_that_is_left_waits(world, answered):
     world.rest("n1", Rest(SITE, "forbidden", lambda _: 30.0))
-    assert said(world) == Said(Situation.RESTING, {"next_s": 30.0})
-    assert said(world).left_s is None
+    assert system_state(world) == SystemState(Situation.RESTING, {"next_s": 30.0})
+    assert system_state(world).left_s is None
     world.now += timedelta(seconds=29)
-    assert said(world) == Said(Situation.RESTING, {"next_s": pytest.approx(1.0)})
+    assert system_state(world) == SystemState(Situation.RESTING, {"next_s": pytest.approx(1.0)})
 
 
 def test_hits_of_a_host_that_does_not_answer_are_in_no_estimate(world, answered):
     world.rest("n1", Rest(SITE, UNREACHABLE, lambda _: 9.0))
-    assert said(world) == Said(Situation.RESTING, {"next_s": 9.0})
+    assert system_state(world) == SystemState(Situation.RESTING, {"next_s": 9.0})
     world.begun("金领冠")
-    assert said(world) == Said(Situation.RUNNING, {"left_s": pytest.approx(10 * 5.0)})
+    assert system_state(world) == SystemState(Situation.RUNNING, {"left_s": pytest.approx(10 * 5.0)})
 
 
 def test_a_scheduler_that_is_silent_is_said(world, answered):
     world.do(upkeep.bridge_lapse, SILENT, is_new=True)
-    assert said(world).situation is Situation.RUNNING
+    assert system_state(world).situation is Situation.RUNNING
     world.now += timedelta(seconds=31)
-    assert said(world) == Said(Situation.UNSCHEDULED, {"silent_s": 31.0})
+    assert system_state(world) == SystemState(Situation.UNSCHEDULED, {"silent_s": 31.0})
 
 
 def test_the_situations_at_the_end(world, answered):
     world.cancel(answered)
-    assert said(world) == Said(Situation.DONE, {"settled": 1})
+    assert system_state(world) == SystemState(Situation.DONE, {"settled": 1})
     world.add_product("金领冠")
-    assert said(world).situation is Situation.STARTING
+    assert system_state(world).situation is Situation.STARTING
 
 
 def test_only_people_can_go_on(world):
     world.node("n1")
     world.failed(FailureReason.BAD_RULE)
     world.recall()
-    assert said(world) == Said(Situation.PEOPLE, {"manual": 1})
+    assert system_state(world) == SystemState(Situation.PEOPLE, {"manual": 1})
     lease = world.begun("金领冠")
     world.cancel(lease.subtask_id)
-    assert said(world) == Said(Situation.DONE_BUT_FAILURES, {"manual": 1, "settled": 2})
+    assert system_state(world) == SystemState(Situation.DONE_BUT_FAILURES, {"manual": 1, "settled": 2})
 
 
 @pytest.mark.parametrize(
     ("one", "sentence"),
     [
-        (Said(Situation.RUNNING, {"left_s": 20.4}), "Running: about 20 s left."),
-        (Said(Situation.RUNNING, {"left_s": 0.2}), "Running: about 1 s left."),
-        (Said(Situation.RUNNING, {"left_s": 7300.0}), "Running: about 2.03 h left."),
+        (SystemState(Situation.RUNNING, {"left_s": 20.4}), "Running: about 20 s left."),
+        (SystemState(Situation.RUNNING, {"left_s": 0.2}), "Running: about 1 s left."),
+        (SystemState(Situation.RUNNING, {"left_s": 7300.0}), "Running: about 2.03 h left."),
         (
-            Said(Situation.RESTING, {"next_s": 0.0}),
+            SystemState(Situation.RESTING, {"next_s": 0.0}),
             "All that is left waits; the next request may be sent in 1 s.",
         ),
-        (Said(Situation.DONE, {"settled": 1000}), "All 1,000 subtasks are done."),
+        (SystemState(Situation.DONE, {"settled": 1000}), "All 1,000 subtasks are done."),
     ],
 )
 def test_lengths_and_counts_are_written_out(one, sentence):

@@ -72,7 +72,7 @@ class Queues(BaseModel):
     pages_per_s: float
     reviews_per_s: float
     state: Situation
-    said: str
+    sentence: str
     next_command: str
     left_s: float | None
     wait_for_hosts: int
@@ -83,15 +83,15 @@ class Queues(BaseModel):
 def queues(page: Here) -> Queues:
     """The state of the loop."""
     told = read_overview(page.context)
-    said = told.state.said
+    system = told.state.system
     return Queues(
         queues=dict(told.state.queues),
         pages_per_s=told.pace.pages_per_s,
         reviews_per_s=told.pace.reviews_per_s,
-        state=said.situation,
-        said=str(said),
-        next_command=said.situation.command,
-        left_s=said.left_s,
+        state=system.situation,
+        sentence=str(system),
+        next_command=system.situation.command,
+        left_s=system.left_s,
         wait_for_hosts=sum(one.subtasks for one in told.state.waits),
         now=told.state.now,
     )

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.importing.uploads import Uploads
 from app.run.setting_fields import Settings
-from app.views.loop_state import Said
+from app.views.loop_state import SystemState
 from app.web.base import phrases
 from app.web.base.access import Access, Visitor
 from app.web.base.cached import Cached
@@ -110,15 +110,15 @@ class Page:
         """Phrases in the reader's language."""
         return phrases.translator(self.language)
 
-    def said(self, said: Said) -> str:
-        """What people are told of the loop."""
+    def sentence_of(self, system: SystemState) -> str:
+        """Return the sentence of a state in the reader's language."""
         values = {
             name: phrases.length(self.language, max(1.0, round(value)))
             if name.endswith("_s")
             else f"{value:,}"
-            for name, value in said.parameters.items()
+            for name, value in system.parameters.items()
         }
-        return self.t(said.situation.sentence, **values)
+        return self.t(system.situation.sentence, **values)
 
     @property
     def visitor(self) -> Visitor | None:

@@ -67,7 +67,7 @@ def overview(page: Here) -> Response:
         live_s=3,
         overview=now,
         told=told,
-        said=page.said(told.said),
+        sentence=page.sentence_of(told.system),
         waits=[wait_text(one, context.catalog, told.now) for one in told.waits[:_WAITS_SHOWN]],
         unplanned=unplanned_texts(told.unplanned),
         silent_after=context.silent_after,
