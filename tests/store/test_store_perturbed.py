@@ -30,6 +30,7 @@ from tasks.domain.page_key import canonical, page_key
 from tasks.domain.pages import Hit, ResultPage, Review
 from tasks.domain.pair_stats import SUMS, RoundTrip
 from tasks.domain.proxy import Proxy
+from tasks.domain.reasons import Reason, because
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State, Transition
 from tasks.domain.voices import VoiceJudgement
@@ -259,7 +260,7 @@ class Story:
         world.interrupt(lease, Counters(wait_s=0.2), "shutdown")
         gone = world.waiting("取消")
         world.begin(gone)
-        world.do(attempts.cancel, gone, "not wanted")
+        world.do(attempts.cancel, gone, because(Reason.PERSON_SAID, text="not wanted"))
 
     def split_and_relaxed(self) -> None:
         world = self.world

@@ -14,6 +14,7 @@ from tasks.domain.attempt_end import AttemptReport, Counters, UnaskedHost
 from tasks.domain.breaker import Rest
 from tasks.domain.errors import StoreFailed, StoreUnavailable, Unstorable
 from tasks.domain.grants import HostGrants
+from tasks.domain.reasons import Reason, because
 from tasks.domain.states import Transition
 from tasks.store.content.pages import STORE_PAGES, STORE_RESULT_PAGES, STORE_TARGET_ENDS, save_pages
 from tasks.store.queue import transitions
@@ -128,7 +129,7 @@ def test_leases_are_given_back_in_so_many_round_trips(far, n):
     scene = put_back(Scene, store, n)
     with store.begin(now=scene.world.now) as tx:
         sent.clear()
-        held = dict.fromkeys(scene.granted, "drained")
+        held = dict.fromkeys(scene.granted, because(Reason.NODE_DRAINED))
         assert release(tx, held) == len(held)
     assert len(sent) == 5, sent
 
