@@ -302,7 +302,7 @@ class Story:
         world.do(notices.record_action, "a person", "drain", "node n1")
         world.do(notices.keep_alerts, [Alert("silent", "n1", "node n1 is silent", 1.0)])
         (weekly,) = [one for one in world.look(tasks.list_unplanned, 10) if one.product == "每周"]
-        world.do(tasks.put_off, weekly, {SITE: ("robots", "nobody answered")})
+        world.do(tasks.put_off, weekly, {SITE: ("robots", because(Reason.HOST_ANSWERS_NOBODY, host=SITE))})
 
     def imported(self) -> None:
         """A product that came by an import alone, and its review; it is added again; an import that was undone."""
