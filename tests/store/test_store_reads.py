@@ -132,6 +132,8 @@ def test_a_scheduler_that_is_silent_is_said(world, answered):
     assert system_state(world).situation is Situation.RUNNING
     world.now += timedelta(seconds=31)
     assert system_state(world) == SystemState(Situation.UNSCHEDULED, {"silent_s": 31.0})
+    world.do(upkeep.note_start)
+    assert system_state(world) == SystemState(Situation.STARTING), "its node came before the scheduler"
 
 
 def test_the_situations_at_the_end(world, answered):
