@@ -23,8 +23,15 @@ _RESEARCH = {
 }
 """Commands of the distribution `reviewloop-research`, with their short help."""
 
-_MODULES = {"up": "run", "control": "nodes", "verify": "status"}
-"""The module of a command that isn't in the one of its own name."""
+_MODULES = {
+    **dict.fromkeys(("up", "run"), "crawl.run"),
+    **dict.fromkeys(("control", "nodes"), "people.nodes"),
+    **dict.fromkeys(("verify", "status"), "inspect.status"),
+    **{name: f"products.{name}" for name in ("product", "review", "split", "export")},
+    **{name: f"crawl.{name}" for name in ("demo", "lab")},
+    **{name: f"people.{name}" for name in ("failed", "schedule", "alerts")},
+}
+"""The module of a command below `app.cli`. Any other command has a module of its own name in `inspect`."""
 
 
 class _HelpFormatter(click.HelpFormatter):
@@ -86,7 +93,7 @@ class Commands(click.Group):
 
 
 def _module(command: str) -> str:
-    return _MODULES.get(command, command)
+    return _MODULES.get(command, f"inspect.{command}")
 
 
 def _research_command(name: str) -> click.Command:
@@ -102,7 +109,8 @@ def _short_help(command: str, room: int) -> str:
     if command in _RESEARCH:
         missing = "" if entry_points(group="reviewloop.commands", name=command) else "(not installed) "
         return click.Command(command, help=missing + _RESEARCH[command]).get_short_help_str(room)
-    source = Path(__file__).with_name(f"{_module(command)}.py").read_text("utf-8")
+    module = Path(__file__).parent.joinpath(*_module(command).split("."))
+    source = module.with_suffix(".py").read_text("utf-8")
     functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
     about = next(ast.get_docstring(one) or "" for one in functions if one.name == command)
     return click.Command(command, help=about).get_short_help_str(room)

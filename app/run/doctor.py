@@ -1,4 +1,4 @@
-"""Checks whether this machine can crawl. `app.cli.doctor` has the sentences for their reasons."""
+"""Checks whether this machine can crawl. `app.cli.inspect.doctor` has the sentences for their reasons."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from app.cli.balance import read_nodes
+from app.cli.inspect.balance import read_nodes
 from app.cli.output import say
 from research.bench.registry import shared_file
 from research.papers.learned_curves import EPOCHS, NOISE, Learner, draw, ours, published

@@ -52,7 +52,7 @@ def test_run_times_are_learned_from_recorded_runs(balance, tmp_path, monkeypatch
             trained[key] = train(samples, seed)
         return trained[key]
 
-    monkeypatch.setattr("app.cli.balance.train", train_once)
+    monkeypatch.setattr("app.cli.inspect.balance.train", train_once)
     recorded = tmp_path / "runs.csv"
     recorded.write_text(runs(300), "utf-8")
     options = ("--total", 60, "--attempts", recorded)

@@ -13,7 +13,7 @@ import pytest
 from patience import PATIENCE_S
 from tiny_world import ROOT
 
-import app.cli.demo
+import app.cli.crawl.demo
 from app.cli.main import cli
 from app.cli.program import as_called, program
 from app.run.settings import load_settings
@@ -184,9 +184,9 @@ def test_one_version_number(reviewloop):
 
 
 def test_the_demo_shows_everything(reviewloop, monkeypatch, tiny_sites, tmp_path):
-    monkeypatch.setattr(app.cli.demo, "_CATALOG", str(tiny_sites))
-    monkeypatch.setattr(app.cli.demo, "PRODUCTS", ("特仑苏",))
-    monkeypatch.setitem(app.cli.demo.SHORTENED, "backoff_s", 0.02)
+    monkeypatch.setattr(app.cli.crawl.demo, "_CATALOG", str(tiny_sites))
+    monkeypatch.setattr(app.cli.crawl.demo, "PRODUCTS", ("特仑苏",))
+    monkeypatch.setitem(app.cli.crawl.demo.SHORTENED, "backoff_s", 0.02)
     url = f"sqlite:///{tmp_path / 'demo.db'}"
     result = reviewloop("demo", "--db", url)
     assert result.exit_code == 0, result.stderr

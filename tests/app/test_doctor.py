@@ -8,8 +8,8 @@ from threading import Thread
 
 import pytest
 
-from app.cli import doctor as doctor_command
-from app.cli.doctor import texts
+from app.cli.inspect import doctor as doctor_command
+from app.cli.inspect.doctor import texts
 from app.run import doctor
 from app.run import preflight as preflight_module
 from app.run.doctor import CheckState, examine

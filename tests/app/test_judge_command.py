@@ -9,7 +9,7 @@ import pytest
 from tiny_world import PRODUCTS
 
 from app.api import reviews
-from app.cli import judge
+from app.cli.inspect import judge
 from splitter.errors import InputError
 from tasks.domain.voices import Voice
 from tasks.jobs import judging

@@ -20,7 +20,7 @@ import pytest
 from patience import PATIENCE_S
 from tiny_world import PRODUCTS
 
-from app.cli.plan import node_notes
+from app.cli.crawl.plan import node_notes
 from app.run.cluster import processes
 from app.run.nodes import addresses, choose_nodes, clients, numbered_nodes, own_address, own_settings
 from app.run.setting_fields import Settings

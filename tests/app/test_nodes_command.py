@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.cli.nodes import node_notes
+from app.cli.people.nodes import node_notes
 from splitter.catalog.names import Kind
 from tasks.domain.breaker import Rest
 from tasks.store.queue import hosts, nodes

@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 from patience import PATIENCE_S
 
-from app.cli.plan import searxng_notes
+from app.cli.crawl.plan import searxng_notes
 from app.run import preflight as module
 from app.run.crawl_plan import crawl_plan
 from app.run.preflight import Askable, Preflight, preflight

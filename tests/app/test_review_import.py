@@ -275,11 +275,11 @@ def test_what_was_stored_before_it_is_stopped_stays(
     file = tmp_path / "reviews.csv"
     file.write_text(table(*lines), encoding="utf-8")
     monkeypatch.setattr("app.importing.review_import.BATCH", 1)
-    monkeypatch.setattr("app.cli.review.import_reviews", stopped)
+    monkeypatch.setattr("app.cli.products.review.import_reviews", stopped)
     ended = reviewloop("review", "import", file, "--db", url)
     assert (ended.exit_code, "the same command goes on" in ended.stderr) == (1, True)
     assert len(exported()) == 1
-    monkeypatch.setattr("app.cli.review.import_reviews", import_reviews)
+    monkeypatch.setattr("app.cli.products.review.import_reviews", import_reviews)
     told, _ = imported(table(*lines))
     assert (told["added"], told["known"]) == (2, 1)
     assert len(exported()) == 3

@@ -13,7 +13,7 @@ import pytest
 from patience import PATIENCE_S
 from tiny_world import DEAD, REFUSED
 
-from app.cli import progress
+from app.cli.crawl import progress
 
 
 def test_the_document_of_a_run(crawled):

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.cli import crawling
+from app.cli.crawl import crawling
+from app.cli.crawl.run_end import finish
 from app.cli.options import DatabaseUnusable
-from app.cli.run_end import finish
 from app.reports.summary import mark, summary
 from app.run.process import Until
 from app.run.setting_fields import Settings

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from patience import PATIENCE_S, until
 
-from app.cli.lab import lab as lab_command
+from app.cli.crawl.lab import lab as lab_command
 from app.lab.profile import Profile
 from app.lab.running import running_lab
 from splitter.errors import InputError
@@ -163,7 +163,7 @@ def test_the_command_refuses_wrong_input(arguments):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_serves_until_a_signal_and_ends_cleanly(number, get, tmp_path):
-    code = "from app.cli.lab import lab; lab()"
+    code = "from app.cli.crawl.lab import lab; lab()"
     log = tmp_path / "log.jsonl"
     arguments = [
         "--port",

@@ -173,7 +173,7 @@ def test_every_command_that_changes_something_says_so(
         yield SimpleNamespace(settings=settings.with_(database_url=env["REVIEWLOOP_DATABASE_URL"]))
 
     monkeypatch.setattr("app.run.cluster.supervisor.Cluster", cluster)
-    monkeypatch.setattr("app.cli.crawling.find_askable", _end)
+    monkeypatch.setattr("app.cli.crawl.crawling.find_askable", _end)
     monkeypatch.setattr("app.run.embedded.crawl", _end)
     store = Store.open(env["REVIEWLOOP_DATABASE_URL"])
     actions = _Actions(store)

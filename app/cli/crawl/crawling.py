@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Any
 from app.actions import product_actions
 from app.actions.product_actions import Added
 from app.actions.products import RefusedProduct, named_products
+from app.cli.crawl.plan import (
+    MOST_PLANNED,
+    find_askable,
+    plan_of,
+    print_plan,
+    refuse_empty,
+    say_plan,
+    stored_in,
+)
+from app.cli.crawl.progress import Progress
 from app.cli.options import (
     DatabaseUnusable,
     chosen_sites,
@@ -17,9 +27,7 @@ from app.cli.options import (
     warn_without_contact,
 )
 from app.cli.output import say
-from app.cli.plan import MOST_PLANNED, find_askable, plan_of, print_plan, refuse_empty, say_plan, stored_in
-from app.cli.product import say_notes
-from app.cli.progress import Progress
+from app.cli.products.product import say_notes
 from app.reports.summary import Summary, mark, summary
 from app.run.preflight import Preflight, check_lab
 from splitter.errors import InputError

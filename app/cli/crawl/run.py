@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from app.cli.crawl.runner_options import runner_options
+from app.cli.inspect.web import running_dashboard
 from app.cli.options import (
     FOLDER,
     db_option,
@@ -16,8 +18,6 @@ from app.cli.options import (
     store_for_work,
 )
 from app.cli.output import say
-from app.cli.runner_options import runner_options
-from app.cli.web import running_dashboard
 from app.run.open_store import hold_database, refuse_busy
 from app.run.setting_values import sqlite_file
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
@@ -83,8 +83,8 @@ def run(
       reviewloop run --until-done --lab 127.0.0.1:8400 --sites paper-2014 特仑苏 蒙牛早餐奶
     """
     settings = _settings(db, **options)
-    from app.cli import crawling  # slow to import; a wrong option should be refused at once
-    from app.cli.run_end import finish
+    from app.cli.crawl import crawling  # slow to import; a wrong option should be refused at once
+    from app.cli.crawl.run_end import finish
     from app.run.nodes import choose_nodes, list_nodes
     from app.run.process import Until
 
@@ -181,8 +181,8 @@ def up(
         raise InputError(
             f"{settings.database_url}: a cluster needs a PostgreSQL; leave --db away and it starts its own"
         )
-    from app.cli import crawling  # slow to import; a wrong option should be refused at once
-    from app.cli.run_end import finish
+    from app.cli.crawl import crawling  # slow to import; a wrong option should be refused at once
+    from app.cli.crawl.run_end import finish
     from app.run.cluster.supervisor import Cluster
     from app.run.nodes import list_nodes
     from app.run.process import Until

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from app.actions.manual_actions import set_drained
 from app.cli.names import check_node, check_site
-from app.cli.node_changes import add, remove
 from app.cli.options import db_option, json_option, person, settings_of, store_there
 from app.cli.output import ago, answer, print_json, printed, table, table_of
+from app.cli.people.node_changes import add, remove
 from app.cli.tables import pair_list, pair_matrices, permit_list, permit_matrices
 from app.files.harmless import shown
 from app.reports.summary import pair_document

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.nodes import node_document, node_notes, node_table
 from app.cli.options import DatabaseUnusable, db_option, json_option, left_by_up, settings_of, store_there
 from app.cli.output import ago, labelled, print_json, printed, table
+from app.cli.people.nodes import node_document, node_notes, node_table
 from app.cli.tables import counted, coverage_text, queue_line
 from app.run.open_store import is_busy
 from app.views.durations import seconds

@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 import click
 
-from app.cli.import_options import rereadable
 from app.cli.options import group_option, in_groups, json_option, keyword_list, sites_option
 from app.cli.output import printed, table
+from app.cli.products.import_options import rereadable
 from app.files.text_files import opened_text, read_lines
 from app.run.settings import load_settings
 from splitter.catalog.names import Category

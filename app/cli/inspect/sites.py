@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import click
 from rich.text import Text
 
+from app.cli.inspect.site_check import check
+from app.cli.inspect.site_try import try_
 from app.cli.options import (
     check_known,
     db_option,
@@ -25,8 +27,6 @@ from app.cli.options import (
     store_to_fill,
 )
 from app.cli.output import answer, print_json, printed, table, table_of
-from app.cli.site_check import check
-from app.cli.site_try import try_
 from app.files.harmless import shown
 from app.run.setting_values import sqlite_file
 from splitter.catalog.model import Catalog

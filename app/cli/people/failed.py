@@ -10,7 +10,6 @@ from typing import Any
 import click
 from rich.console import Console
 
-from app.cli.failed_changes import abandon, assign, edit, retry
 from app.cli.options import (
     FILE,
     db_option,
@@ -30,6 +29,7 @@ from app.cli.output import (
     table,
     table_of,
 )
+from app.cli.people.failed_changes import abandon, assign, edit, retry
 from app.cli.tables import print_manual
 from app.files.harmless import shown
 from app.reports.summary import by_cause

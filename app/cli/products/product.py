@@ -14,16 +14,6 @@ import click
 from app.actions import product_actions
 from app.actions.product_actions import Added
 from app.actions.products import MOST_PAGES, named_products, period
-from app.cli.import_options import (
-    column_options,
-    print_ignored,
-    rereadable,
-    say_columns,
-    store_or_none,
-    table_document,
-    table_options,
-)
-from app.cli.import_undo import undo_option
 from app.cli.options import (
     ReadBy,
     chosen_sites,
@@ -40,7 +30,17 @@ from app.cli.options import (
     store_to_fill,
 )
 from app.cli.output import print_json, printed, say, table_of
-from app.cli.product_changes import edit, remove
+from app.cli.products.import_options import (
+    column_options,
+    print_ignored,
+    rereadable,
+    say_columns,
+    store_or_none,
+    table_document,
+    table_options,
+)
+from app.cli.products.import_undo import undo_option
+from app.cli.products.product_changes import edit, remove
 from app.cli.tables import coverage_text
 from app.importing.columns import ColumnChoice, list_names
 from app.importing.product_files import FIELDS, open_product_file

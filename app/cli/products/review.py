@@ -10,16 +10,6 @@ from typing import Any, BinaryIO
 
 import click
 
-from app.cli.import_options import (
-    column_options,
-    print_ignored,
-    rereadable,
-    say_columns,
-    store_or_none,
-    table_document,
-    table_options,
-)
-from app.cli.import_undo import undo_option
 from app.cli.options import (
     database_hint,
     db_option,
@@ -29,6 +19,16 @@ from app.cli.options import (
     settings_of,
 )
 from app.cli.output import print_json, printed, say
+from app.cli.products.import_options import (
+    column_options,
+    print_ignored,
+    rereadable,
+    say_columns,
+    store_or_none,
+    table_document,
+    table_options,
+)
+from app.cli.products.import_undo import undo_option
 from app.importing.columns import ColumnChoice
 from app.importing.review_checks import ProductNames, ReviewChecks
 from app.importing.review_columns import FIELDS, FieldColumns, field_columns

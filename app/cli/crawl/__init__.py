@@ -1,0 +1,1 @@
+"""Commands that crawl: run, up, demo, lab."""

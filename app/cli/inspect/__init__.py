@@ -1,0 +1,1 @@
+"""Commands that show and check: status, explain, sites, doctor, web."""

@@ -1,0 +1,1 @@
+"""Commands by which people steer: nodes, failed subtasks, schedules, alerts."""

@@ -1,0 +1,1 @@
+"""Commands about products, their reviews and exports."""
