@@ -1,4 +1,4 @@
-# make setup | demo | test | test-all | reference | image-check | lock | research | guard | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
+# make setup | demo | test | test-all | reference | locale | image-check | lock | research | guard | clean.  Needs Python 3.11+ and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed
 LOCKED := --require-hashes --no-deps --no-build-isolation
 INDEX   = $$($(BIN)/python -m pip config list 2>/dev/null | sed -n "s/.*[.]index-url='\(.*\)'$$/\1/p" | tail -n 1)
 
-.PHONY: setup demo test test-all fast lint style types reference image-check lock research guard clean
+.PHONY: setup demo test test-all fast lint style types reference locale image-check lock research guard clean
 
 setup: $(STAMP)
 
@@ -54,6 +54,10 @@ fast: setup
 # The documents that are made from the code: docs/cli.md, sites-yaml.md, settings.md, and the columns in exports.md.
 reference: setup
 	$(BIN)/python -m research.tools.reference
+
+# The catalogs of texts that people read: collected from the sources, then compiled. app/locale/*/LC_MESSAGES/*.po hold the translations.
+locale: setup
+	@$(BIN)/python -m research.tools.catalogs
 
 # The Dockerfile without Docker, followed step by step with the Python it names: PYTHON312.
 PYTHON312 ?= python3.12

@@ -17,7 +17,21 @@ from typing import Self
 
 
 class ReviewloopError(Exception):
-    """Root of everything reviewloop raises on purpose."""
+    """Root of everything reviewloop raises on purpose.
+
+    Args:
+        template: English message, with names of parameters in braces. Without parameters it is taken as it is.
+        parameters: values of the names. The message in another language is made from the same values.
+    """
+
+    def __init__(self, template: str = "", **parameters: object) -> None:
+        super().__init__(template)
+        self.template = template
+        self.parameters = parameters
+
+    def __str__(self) -> str:
+        """Return the message in English."""
+        return self.template.format_map(self.parameters) if self.parameters else self.template
 
 
 class InputError(ReviewloopError):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import errno
+import gettext
 import sys
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import click
 
 from app.cli.program import GROUPS, as_called, program
 from app.run.process import collect_seldom
 from app.run.version import VERSION
+from app.views.words import DOMAIN, FOLDER, describe, language, translate, use_language
 from splitter.errors import InputError, ReviewloopError
 
 _RESEARCH = {
@@ -32,6 +35,9 @@ _MODULES = {
     **{name: f"people.{name}" for name in ("failed", "schedule", "alerts")},
 }
 """The module of a command below `app.cli`. Any other command has a module of its own name in `inspect`."""
+
+
+_ENGLISH: WeakKeyDictionary[click.Command | click.Option, str] = WeakKeyDictionary()
 
 
 class _HelpFormatter(click.HelpFormatter):
@@ -56,7 +62,7 @@ class Commands(click.Group):
         if cmd_name in _RESEARCH:
             return _research_command(cmd_name)
         command: click.Command = getattr(import_module(f"app.cli.{_module(cmd_name)}"), cmd_name)
-        return command
+        return translate_help(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -74,15 +80,25 @@ class Commands(click.Group):
         widest = max(map(len, self.list_commands(ctx)))
         for heading, names in GROUPS.items():
             room = formatter.width - widest - 6
-            with formatter.section(heading):
+            with formatter.section(translate(heading)):
                 formatter.write_dl([(name.ljust(widest), _short_help(name, room)) for name in names])
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a wrong input ends with exit status 2, failed work with 1."""
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.option_name != "--lang":
+                raise
+            raise click.UsageError(
+                translate(
+                    "--lang stands before the command: reviewloop --lang zh {command}",
+                    command=ctx.invoked_subcommand,
+                ),
+                error.ctx,
+            ) from None
         except ReviewloopError as error:
-            click.echo(f"reviewloop: {as_called(str(error))}", err=True)
+            click.echo(f"reviewloop: {as_called(describe(error))}", err=True)
             ctx.exit(2 if isinstance(error, InputError) else 1)
         except OSError as error:
             if error.filename is None and error.errno not in _NO_ROOM:
@@ -90,6 +106,23 @@ class Commands(click.Group):
             where = f"{error.filename}: " if error.filename is not None else ""
             click.echo(f"reviewloop: {where}{error.strerror}", err=True)
             ctx.exit(1)
+
+
+def translate_help(command: click.Command) -> click.Command:
+    """Put the help of a command, of its options and of the commands below it into the current language."""
+    command.help = translate(_english(command))
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            parameter.help = translate(_english(parameter))
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            translate_help(below)
+    return command
+
+
+def _english(described: click.Command | click.Option) -> str:
+    """Return the English help of a command or option that may have been translated before."""
+    return _ENGLISH.setdefault(described, described.help or "")
 
 
 def _module(command: str) -> str:
@@ -107,13 +140,15 @@ def _research_command(name: str) -> click.Command:
 def _short_help(command: str, room: int) -> str:
     """Return the first sentence about a command, from its source: importing them all takes seconds."""
     if command in _RESEARCH:
-        missing = "" if entry_points(group="reviewloop.commands", name=command) else "(not installed) "
-        return click.Command(command, help=missing + _RESEARCH[command]).get_short_help_str(room)
+        missing = (
+            "" if entry_points(group="reviewloop.commands", name=command) else translate("(not installed) ")
+        )
+        return click.Command(command, help=missing + translate(_RESEARCH[command])).get_short_help_str(room)
     module = Path(__file__).parent.joinpath(*_module(command).split("."))
     source = module.with_suffix(".py").read_text("utf-8")
     functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
     about = next(ast.get_docstring(one) or "" for one in functions if one.name == command)
-    return click.Command(command, help=about).get_short_help_str(room)
+    return click.Command(command, help=translate(about)).get_short_help_str(room)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -124,6 +159,14 @@ def _short_help(command: str, room: int) -> str:
     "--log-format",
     type=click.Choice(("text", "json")),
     help="Of the log on standard error, and of what the processes of `up` log. Default: text.",
+)
+@click.option(
+    "--lang",
+    metavar="zh|en",
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, code: speak(ctx.command, code),
+    help="Language of texts. Default: REVIEWLOOP_LANG, else LC_ALL, else LANG, else en.",
 )
 @click.version_option(VERSION, prog_name="reviewloop", message="%(prog)s %(version)s")
 def cli(verbose: bool, log_format: str | None) -> None:
@@ -143,6 +186,24 @@ def cli(verbose: bool, log_format: str | None) -> None:
 
     level, form = logging_wanted()
     set_up_logging(verbose or level == "info", as_json=(log_format or form) == "json")
+
+
+def speak(command: click.Command, code: str | None) -> None:
+    """Use a language for the texts of the program and of click.
+
+    Args:
+        code: `None`: the language of the environment.
+    """
+    from app.run.settings import language_wanted, tell_gettext
+
+    try:
+        use_language(code or language_wanted())
+    except InputError as error:
+        raise click.BadParameter(describe(error), param_hint="--lang") from None
+    gettext.bindtextdomain(DOMAIN, FOLDER)
+    gettext.textdomain(DOMAIN)
+    tell_gettext(language())
+    translate_help(command)
 
 
 def main() -> None:

@@ -57,6 +57,23 @@ def logging_wanted() -> tuple[str, str]:
     return given.get(f"{PREFIX}LOG_LEVEL", ""), given.get(f"{PREFIX}LOG_FORMAT", "")
 
 
+def language_wanted() -> str:
+    """Return the language that the environment asks for: REVIEWLOOP_LANG unchecked, else LC_ALL, else LANG.
+
+    A locale without a catalog, such as `C`, gives `en`.
+    """
+    from app.views.words import find_language
+
+    given = _environment()
+    asked = given.get(f"{PREFIX}LANG")
+    return asked or find_language(given.get("LC_ALL") or given.get("LANG") or "") or "en"
+
+
+def tell_gettext(code: str) -> None:
+    """Make a language the one in which libraries that use gettext (click) look up their texts."""
+    os.environ["LANGUAGE"] = code
+
+
 def misspelt(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the REVIEWLOOP_ variables that nothing reads, each with the one that was probably meant, if any."""
     given = _environment() if environment is None else environment
@@ -69,7 +86,11 @@ def misspelt(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     known |= {
         f"{name.upper()}_FILE" for name, field in Settings.model_fields.items() if may_be_in_file(field)
     }
-    wrong = [name for name in named if name not in known and not name.startswith(("LOGIN_", "TEST_"))]
+    wrong = [
+        name
+        for name in named
+        if name not in known and name != "LANG" and not name.startswith(("LOGIN_", "TEST_"))
+    ]
     near = {name: next(iter(get_close_matches(name, known, 1)), "") for name in wrong}
     return {f"{PREFIX}{name}": f"{PREFIX}{meant}" if meant else "" for name, meant in near.items()}
 

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from app.run.version import VERSION
 from app.views.loop_state import Situation
+from app.views.words import describe, translate
 from app.web import metrics
 from app.web.api import acting, reading
 from app.web.base.context import Context, Page
@@ -96,9 +97,9 @@ def _wrong_input(request: Request, error: Exception) -> Response:
     status = (
         404 if type(error).__name__.startswith("Unknown") else 409 if isinstance(error, TaskError) else 400
     )
-    return _failure(request, status, str(error))
+    return _failure(request, status, describe(error))
 
 
 def _store_away(request: Request, error: Exception) -> Response:
     _log.warning("the store did not answer: %s", error)
-    return _failure(request, 503, Situation.DATABASE_AWAY.sentence)
+    return _failure(request, 503, translate(Situation.DATABASE_AWAY.sentence))

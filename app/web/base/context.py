@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
@@ -17,10 +16,11 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from app.importing.uploads import Uploads
 from app.run.setting_fields import Settings
 from app.views.loop_state import SystemState
+from app.views.words import LANGUAGES, language, translate
 from app.web.base import phrases
 from app.web.base.access import Access, Visitor
 from app.web.base.cached import Cached
-from app.web.base.guard import visitor_of
+from app.web.base.guard import LANGUAGE_COOKIE, visitor_of
 from app.web.base.rendering import rendered
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
@@ -29,7 +29,6 @@ from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
 _MOST_KEPT = 100
-LANGUAGE_COOKIE = "reviewloop_language"
 
 
 class Held:
@@ -95,20 +94,10 @@ class Page:
         self.request = request
         self.context = cast("Context", request.app.state.context)
 
-    @cached_property
+    @property
     def language(self) -> str:
-        """en or zh."""
-        get = self.request.query_params.get
-        return phrases.chosen(
-            get("lang", ""),
-            self.request.cookies.get(LANGUAGE_COOKIE, ""),
-            self.request.headers.get("accept-language", ""),
-        )
-
-    @cached_property
-    def t(self) -> phrases.Translate:
-        """Phrases in the reader's language."""
-        return phrases.translator(self.language)
+        """The code of the reader's language."""
+        return language()
 
     def sentence_of(self, system: SystemState) -> str:
         """Return the sentence of a state in the reader's language."""
@@ -118,7 +107,7 @@ class Page:
             else f"{value:,}"
             for name, value in system.parameters.items()
         }
-        return self.t(system.situation.sentence, **values)
+        return translate(system.situation.sentence, **values)
 
     @property
     def visitor(self) -> Visitor | None:
@@ -150,7 +139,7 @@ class Page:
             **values,
         )
         answer = HTMLResponse(text, status)
-        if query.get("lang", "") in phrases.LANGUAGES:
+        if query.get("lang", "") in LANGUAGES:
             answer.set_cookie(
                 LANGUAGE_COOKIE, query["lang"], max_age=31_536_000, httponly=True, samesite="strict"
             )

@@ -6,13 +6,16 @@ from collections.abc import Collection
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.views.words import in_language
 from app.web.base.access import Access, TooManyWrongTokens, Visitor
+from app.web.base.phrases import choose_language
 
 SESSION_COOKIE = "reviewloop_session"
+LANGUAGE_COOKIE = "reviewloop_language"
 MOST_BYTES = 6_000_000
 """Of a request's body."""
 
@@ -56,6 +59,10 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        with in_language(_language_of(scope)):
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         static = scope["path"].startswith(_STATIC)
 
         async def sent(message: Message) -> None:
@@ -111,13 +118,27 @@ def visitor_of(scope: Scope) -> Visitor | None:
     return visitor
 
 
+def _language_of(scope: Scope) -> str:
+    """Return the language of the answer. Programs are answered in English."""
+    if scope["path"].startswith(_FOR_PROGRAMS):
+        return "en"
+    headers, query = Headers(scope=scope), QueryParams(scope["query_string"])
+    return choose_language(
+        query.get("lang", ""), _cookie_of(headers, LANGUAGE_COOKIE), headers.get("accept-language", "")
+    )
+
+
 def session_of(headers: Headers) -> str:
-    """The session cookie; empty where there is none."""
+    """Return the session cookie; an empty text if there is none."""
+    return _cookie_of(headers, SESSION_COOKIE)
+
+
+def _cookie_of(headers: Headers, name: str) -> str:
     try:
         cookies = SimpleCookie(headers.get("cookie", ""))
     except CookieError:
         return ""
-    return cookies[SESSION_COOKIE].value if SESSION_COOKIE in cookies else ""
+    return cookies[name].value if name in cookies else ""
 
 
 def _unknown(scope: Scope) -> Response:

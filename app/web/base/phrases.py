@@ -1,20 +1,16 @@
-"""The dashboard's words in the reader's language: the English phrase is the key, phrases.yaml has the Chinese.
-
-Sentences that other rooms make, or that the store keeps in English, are told by their form (sentences.yaml).
-"""
+"""The language of a request, and sentences that are still found by their English form (sentences.yaml)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 import yaml
 
-LANGUAGES = {"en": "English", "zh": "中文"}
-Translate = Callable[..., str]
+from app.views.words import LANGUAGES, find_language, translate
 
 _LONGEST = 500
 """Of a sentence: a longer text is no sentence of ours, and the forms take its length squared."""
@@ -25,9 +21,9 @@ _UNITS = {
 
 
 @cache
-def chinese(name: str = "phrases.yaml") -> Mapping[str, str]:
-    """By English phrase, or sentence."""
-    text = Path(__file__).with_name(name).read_text("utf-8")
+def chinese() -> Mapping[str, str]:
+    """Return the Chinese form of sentences by their English form."""
+    text = Path(__file__).with_name("sentences.yaml").read_text("utf-8")
     found: dict[str, str] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return found
 
@@ -37,7 +33,7 @@ def _sentences() -> list[tuple[re.Pattern[str], str]]:
     """The form of each English sentence, and the Chinese one."""
     return [
         (re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(english)), re.DOTALL), said)
-        for english, said in chinese("sentences.yaml").items()
+        for english, said in chinese().items()
     ]
 
 
@@ -55,30 +51,23 @@ def translated(language: str, text: str) -> str:
 
 
 def _phrase(text: str) -> str | None:
-    return chinese().get(text) or chinese().get(text.replace(" ", "_"))
+    for key in (text, text.replace(" ", "_")):
+        phrase = translate(key)
+        if phrase != key:
+            return phrase
+    return None
 
 
-def chosen(query: str, cookie: str, accepted: str) -> str:
-    """The language: what was asked for, else what was chosen before, else what the browser prefers."""
+def choose_language(query: str, cookie: str, accepted: str) -> str:
+    """Return the language of a request: the one asked for, else the one chosen before, else the browser's."""
     for one in (query, cookie):
         if one in LANGUAGES:
             return one
     for part in accepted.split(","):
-        name = part.partition(";")[0].strip().lower()
-        if name[:2] in LANGUAGES:
-            return name[:2]
+        code = find_language(part.partition(";")[0])
+        if code is not None:
+            return code
     return "en"
-
-
-def translator(language: str) -> Translate:
-    """`t(phrase, name=value)`: the phrase in a language, with its values put in."""
-    words = chinese() if language == "zh" else {}
-
-    def t(phrase: str, **values: object) -> str:
-        said = words.get(phrase, phrase)
-        return said.format(**values) if values else said
-
-    return t
 
 
 def length(language: str, seconds: float | None) -> str:

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from app.files.harmless import shown
 from app.run.version import VERSION
+from app.views.words import LANGUAGES, describe, translate
 from app.web.base import phrases
 
 
@@ -27,11 +28,11 @@ def _environment(language: str) -> Environment:
         lstrip_blocks=True,
         finalize=_finalized,
     )
-    t = phrases.translator(language)
-    made.globals |= {"t": t, "lang": language, "version": VERSION, "languages": phrases.LANGUAGES}
+    made.globals |= {"t": translate, "lang": language, "version": VERSION, "languages": LANGUAGES}
     made.filters |= {
         "length": partial(phrases.length, language),
         "moment": phrases.moment,
+        "describe": describe,
         "highlight": highlight,
         "length_of": len,
         "number": number,

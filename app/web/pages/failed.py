@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from app.actions import manual_actions
 from app.actions.manual_actions import Action
-from app.web.base.context import Change, Here, Notice, Page
+from app.views.words import translate
+from app.web.base.context import Change, Here, Notice
 from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
@@ -65,7 +66,7 @@ def story(page: Here, subtask: SubtaskId) -> Response:
     with page.context.store.read() as tx:
         row = subtask_queries.get_subtask(tx, subtask)
         if row is None:
-            raise UnknownSubtask(page.t("There is no subtask {n}.", n=subtask))
+            raise UnknownSubtask("There is no subtask {n}.", n=subtask)
         waiting = manual.list_manual(tx, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
         attempts = subtask_queries.list_attempts(tx, subtask)
         targets = [one for one in subtask_queries.list_targets(tx, subtask) if one.state != "stored"]
@@ -128,10 +129,10 @@ def act(
         with page.context.store.read() as tx:
             ids = _of_cause(tx, reason, site)
     if not ids:
-        return page.redirect_with("/failed", Notice(refused=(page.t("Nothing was chosen."),)))
+        return page.redirect_with("/failed", Notice(refused=(translate("Nothing was chosen."),)))
     left_out = len(ids) - MOST_AT_ONCE
     outcome = manual_actions.act_on_each(page.context.store, ids[:MOST_AT_ONCE], wanted, page.who)
-    return page.redirect_with(_back(back), _notice(page, action, outcome, left_out))
+    return page.redirect_with(_back(back), _notice(action, outcome, left_out))
 
 
 @router.post("/failed/{subtask}/edit")
@@ -144,7 +145,7 @@ async def edit(page: Change, subtask: SubtaskId) -> Response:
         action = manual_actions.edit(_number(given.get("pages", "")), _number(given.get("quota", "")))
         return manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
 
-    return page.redirect_with(f"/failed/{subtask}", _notice(page, "edit", await run_in_threadpool(act), 0))
+    return page.redirect_with(f"/failed/{subtask}", _notice("edit", await run_in_threadpool(act), 0))
 
 
 def _number(text: str) -> int | None:
@@ -168,10 +169,10 @@ _SAID = {
 }
 
 
-def _notice(page: Page, action: str, outcome: manual_actions.Outcome, left_out: int) -> Notice:
-    done = page.t(_SAID[action], n=len(outcome.done)) if outcome.done else ""
+def _notice(action: str, outcome: manual_actions.Outcome, left_out: int) -> Notice:
+    done = translate(_SAID[action], n=len(outcome.done)) if outcome.done else ""
     if left_out > 0:
-        done += " " + page.t("{n} more are left: do it again.", n=left_out)
+        done += " " + translate("{n} more are left: do it again.", n=left_out)
     return Notice(done, tuple(why for _, why in outcome.refused[:20]))
 
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from app.actions import import_actions
 from app.actions.import_actions import ImportUndo
+from app.views.words import translate
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
@@ -55,13 +56,13 @@ def show_import(page: Here, number: ImportNumber) -> Response:
 def undo(page: Change, number: ImportNumber, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
     """Remove what an import added; a person has to say that they are sure."""
     done = import_actions.undo(page.context.store, number, page.who)
-    return page.redirect_with(f"/imports/{number}", Notice(_undo_message(page, done)))
+    return page.redirect_with(f"/imports/{number}", Notice(_undo_message(done)))
 
 
-def _undo_message(page: Page, done: ImportUndo) -> str:
+def _undo_message(done: ImportUndo) -> str:
     products = done.products[Fate.DELETED]
     stay = len(done.stays)
-    return page.t(
+    return translate(
         "{products} products and {reviews} reviews are removed; {stay} products and {kept} reviews stay.",
         products=products,
         reviews=done.reviews,

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.reports import charts
+from app.views.words import translate
 from app.web.base.context import Context, Here, Page
 from app.web.base.phrases import length
 from app.web.base.rendering import number, percent
@@ -100,18 +101,17 @@ def matrix(page: Here, measure: str = "completion", after: str = "", q: str = ""
 
 def words(page: Page, of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
     """Verdicts in the reader's language, each with whether it is a good one."""
-    t = page.t
     return [
         (
             one.good,
-            t(
+            translate(
                 one.phrase,
                 node=one.node,
                 share=percent(one.share),
                 offered=number(one.offered),
                 seconds=length(page.language, one.seconds),
                 times=f"{one.times:.1f}",
-                why=t(" (mostly: {reason})", reason=t(one.reason)) if one.reason else "",
+                why=translate(" (mostly: {reason})", reason=translate(one.reason)) if one.reason else "",
             ),
         )
         for one in of_site
@@ -132,14 +132,14 @@ def _cell(page: Page, told: Matrix, measure: str, site: str, node: str) -> Cell 
         return None
     cell, value = _measured(page, told, measure, site, node, of)
     rank = (round(value, 2), of.collected) if value is not None and of.collected else None
-    return replace(cell, rank=rank, why=_why(page, told, site, node, of))
+    return replace(cell, rank=rank, why=_why(told, site, node, of))
 
 
-def _why(page: Page, told: Matrix, site: str, node: str, of: PairRow) -> str:
+def _why(told: Matrix, site: str, node: str, of: PairRow) -> str:
     reasons = told.recent.get((site, node), AttemptSums()).reasons
     if not reasons or (of.completion is not None and of.completion >= FEW):
         return ""
-    return page.t(max(reasons, key=lambda name: (reasons[name], name)))
+    return translate(max(reasons, key=lambda name: (reasons[name], name)))
 
 
 def _measured(
@@ -192,9 +192,8 @@ def pair(page: Here, site: str, node: str) -> Response:
     found = page.context.read(("pair", site, node), read)
     sums = told.sums.get((site, node))
     if sums is None and not found["attempts"] and found["decision"] is None:
-        raise HTTPException(404, page.t("{node} has not tried {site} yet.", node=node, site=site))
+        raise HTTPException(404, translate("{node} has not tried {site} yet.", node=node, site=site))
     completion, efficiency = histories(found["attempts"])
-    t = page.t
     return page.html(
         "pair.html",
         live_s=5,
@@ -204,10 +203,16 @@ def pair(page: Here, site: str, node: str) -> Response:
         recent=told.recent.get((site, node), AttemptSums()),
         said=words(page, verdicts(site, told.sums, told.recent)),
         completion_chart=_chart(
-            t("Completion rate over attempts, in %"), t("faded"), t("single"), completion
+            translate("Completion rate over attempts, in %"),
+            translate("faded"),
+            translate("single"),
+            completion,
         ),
         efficiency_chart=_chart(
-            t("Efficiency over attempts, in seconds a page"), t("faded"), t("single"), efficiency
+            translate("Efficiency over attempts, in seconds a page"),
+            translate("faded"),
+            translate("single"),
+            efficiency,
         ),
         rows=found["attempts"][: -_ATTEMPTS_LISTED - 1 : -1],
         breakers=found["breakers"],

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Form
 from starlette.responses import Response
 
 from app.actions import manual_actions
+from app.views.words import translate
 from app.web.base.context import Change, Context, Here, Notice
 from tasks.domain.breaker import Breaker
 from tasks.store.queue import hosts, nodes
@@ -51,4 +52,4 @@ def act(page: Change, node: Annotated[str, Form(max_length=100)], action: Annota
     drained = action == "drain"
     manual_actions.set_drained(page.context.store, node, drained, page.who)
     said = "{node} is drained: it gets nothing new." if drained else "{node} is in service again."
-    return page.redirect_with("/nodes", Notice(page.t(said, node=node)))
+    return page.redirect_with("/nodes", Notice(translate(said, node=node)))

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from app.reports import charts
 from app.views.host_waits import unplanned_texts, wait_text
 from app.views.loop_state import LoopState, read_state
+from app.views.words import translate
 from app.web.base.context import Context, Here
 from tasks.domain.states import State
 from tasks.store.queries.queues import Pace, Point, count_stored, get_pace, get_queue_trend, get_storing_trend
@@ -55,13 +56,13 @@ def read_trends(context: Context) -> tuple[tuple[Sequence[Point], bool], Sequenc
 @router.get("/")
 def overview(page: Here) -> Response:
     """The state of the loop in one look."""
-    context, t = page.context, page.t
+    context = page.context
     (queues, whole), storing = read_trends(context)
     now = read_overview(context)
     told = now.state
     ever = {name for _, counts in queues for name, n in counts.items() if n}
     shown = [one for one in State if (not one.settled or one is State.MANUAL) and one in ever]
-    rates = {"pages": t("pages a second"), "reviews": t("reviews a second")}
+    rates = {"pages": translate("pages a second"), "reviews": translate("reviews a second")}
     return page.html(
         "overview.html",
         live_s=3,
@@ -72,10 +73,10 @@ def overview(page: Here) -> Response:
         unplanned=unplanned_texts(told.unplanned),
         silent_after=context.silent_after,
         queue_chart=_chart(
-            queues, {one: t(one) for one in shown}, t("Subtasks in the open queues over time")
+            queues, {one: translate(one) for one in shown}, translate("Subtasks in the open queues over time")
         ),
         whole=whole,
-        storing_chart=_chart(storing, rates, t("Pages and reviews stored a second")),
+        storing_chart=_chart(storing, rates, translate("Pages and reviews stored a second")),
     )
 
 

@@ -19,6 +19,7 @@ from app.actions.product_actions import period_or_never, period_text
 from app.actions.products import MOST_PAGES, RefusedProduct, named_products, period, whole_number
 from app.importing.product_files import read_typed_names
 from app.importing.product_rows import ProductRows
+from app.views.words import translate
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.pages.failed import MOST_ID
 from splitter.catalog.names import Category
@@ -85,7 +86,7 @@ def product(page: Here, number: ProductId) -> Response:
 
     rows, sites, urls = page.context.read(("product", number), read)
     if not rows:
-        raise HTTPException(404, page.t("There is no product {n}.", n=number))
+        raise HTTPException(404, translate("There is no product {n}.", n=number))
     return page.html(
         "product.html",
         live_s=5,
@@ -120,10 +121,10 @@ async def preview(
     """
 
     def read() -> Draft:
-        lines = read_typed_names(names, page.t("The text"), as_list=bool(as_list))
+        lines = read_typed_names(names, translate("The text"), as_list=bool(as_list))
         words, others = split_words(keywords), split_list(aliases)
         if (words or others) and len(lines) != 1:
-            raise InputError(page.t("Keywords and other names belong to one product: give one name."))
+            raise InputError("Keywords and other names belong to one product: give one name.")
         options = {
             "keywords": words,
             "aliases": others,
@@ -142,7 +143,7 @@ async def preview(
         else await run_in_threadpool(read)
     )
     if not draft.wanted and not draft.refused:
-        raise InputError(page.t("There is no name in it: write one a line, or choose a file."))
+        raise InputError("There is no name in it: write one a line, or choose a file.")
     urls = await run_in_threadpool(_urls, page, draft)
     return page.html(
         "preview.html",
@@ -194,10 +195,10 @@ def add(page: Change, draft: Annotated[str, Form(max_length=40)]) -> Response:
     """Add what was previewed."""
     kept = page.context.held.get(draft)
     if not isinstance(kept, Draft):
-        raise InputError(page.t("This preview is too old: make it again."))
+        raise InputError("This preview is too old: make it again.")
     done = product_actions.add(page.context.store, kept.wanted, page.who, kept.file)
-    said = page.t("{n} products added.", n=len(done.added))
-    there = tuple(page.t("{name} is there already.", name=one.name) for one in done.known[:20])
+    said = translate("{n} products added.", n=len(done.added))
+    there = tuple(translate("{name} is there already.", name=one.name) for one in done.known[:20])
     path = f"/imports/{done.number}" if done.added else "/products"
     return page.redirect_with(path, Notice(said, there))
 
@@ -230,9 +231,9 @@ def edit(
     )
     path = f"/products/{number}"
     if wanted == ProductEdit():
-        return page.redirect_with(path, Notice(refused=(page.t("Nothing was changed."),)))
+        return page.redirect_with(path, Notice(refused=(translate("Nothing was changed."),)))
     cancelled, now = product_actions.edit(page.context.store, name_of(page, number), wanted, page.who)
-    said = page.t("{name} is changed; {n} subtasks were cancelled.", name=now.name, n=cancelled)
+    said = translate("{name} is changed; {n} subtasks were cancelled.", name=now.name, n=cancelled)
     return page.redirect_with(path, Notice(said))
 
 
@@ -240,7 +241,7 @@ def edit(
 def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
     """Look for a product no more; a person has to say that they are sure."""
     [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
-    said = page.t("{name} is looked for no more; {n} subtasks were cancelled.", name=was.name, n=was.open)
+    said = translate("{name} is looked for no more; {n} subtasks were cancelled.", name=was.name, n=was.open)
     return page.redirect_with(f"/products/{number}", Notice(said))
 
 
@@ -249,5 +250,5 @@ def name_of(page: Page, number: int) -> str:
     with page.context.store.read() as tx:
         rows = product_queries.list_products(tx, only=number)
     if not rows:
-        raise HTTPException(404, page.t("There is no product {n}.", n=number))
+        raise HTTPException(404, translate("There is no product {n}.", n=number))
     return rows[0].name

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.reports import charts
+from app.views.words import translate
 from app.web.base.context import Context, Here
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
@@ -87,8 +88,7 @@ def reviews(
     by_day = Counter[date]()
     for (_, day), n in counted.by_day.items():
         by_day[day] += n
-    t = page.t
-    names_of_voices = [*((one, t(one)) for one in Voice), (NOT_JUDGED, t("not judged"))]
+    names_of_voices = [*((one, translate(one)) for one in Voice), (NOT_JUDGED, translate("not judged"))]
     return page.html(
         "reviews.html",
         found=found,
@@ -110,18 +110,23 @@ def reviews(
         charts=[
             charts.bars(
                 [(name, counted.by_voice[one]) for one, name in names_of_voices if counted.by_voice[one]],
-                t("Reviews by voice"),
+                translate("Reviews by voice"),
                 width=520,
             ),
-            charts.bars(counted.by_product.most_common(_BARS), t("Reviews by product"), width=520),
-            charts.bars(counted.by_site.most_common(_BARS), t("Reviews by site"), width=520),
+            charts.bars(counted.by_product.most_common(_BARS), translate("Reviews by product"), width=520),
+            charts.bars(counted.by_site.most_common(_BARS), translate("Reviews by site"), width=520),
             charts.columns(
                 [(f"{day:%m-%d}", by_day[day]) for day in sorted(by_day)[-_DAYS:]],
-                t("Reviews by day"),
+                translate("Reviews by day"),
                 width=520,
             ),
         ],
-        titles=[t("Reviews by voice"), t("Reviews by product"), t("Reviews by site"), t("Reviews by day")],
+        titles=[
+            translate("Reviews by voice"),
+            translate("Reviews by product"),
+            translate("Reviews by site"),
+            translate("Reviews by day"),
+        ],
     )
 
 
@@ -151,5 +156,5 @@ def review(page: Here, number: Annotated[int, InPath(ge=1, le=MOST_ID)]) -> Resp
     with page.context.store.read() as tx:
         found = get_origin(tx, number)
     if found is None:
-        raise HTTPException(404, page.t("There is no review {n}.", n=number))
+        raise HTTPException(404, translate("There is no review {n}.", n=number))
     return page.html("review.html", one=found)

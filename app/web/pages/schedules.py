@@ -11,6 +11,7 @@ from starlette.responses import Response
 from app.actions import schedule_actions
 from app.actions.schedule_actions import ScheduleAction, name_of, rule_text, state_of
 from app.sending.delivery import shown_destination
+from app.views.words import translate
 from app.web.base.context import Change, Context, Here, Notice
 from app.web.pages.failed import MOST_ID
 from tasks.store.queue import schedules
@@ -49,8 +50,8 @@ def act(
     """Run, pause or resume a schedule."""
     (row,) = schedule_actions.act(page.context.store, [str(number)], ScheduleAction(action), page.who)
     said = {
-        "run": page.t("{name} is run now.", name=name_of(row)),
-        "pause": page.t("{name} is paused.", name=name_of(row)),
-        "resume": page.t("{name} goes on.", name=name_of(row)),
+        "run": translate("{name} is run now.", name=name_of(row)),
+        "pause": translate("{name} is paused.", name=name_of(row)),
+        "resume": translate("{name} goes on.", name=name_of(row)),
     }
     return page.redirect_with("/schedules", Notice(said[action]))

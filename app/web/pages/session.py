@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form
 from starlette.responses import RedirectResponse, Response
 
+from app.views.words import translate
 from app.web.base.access import SESSION_S, TooManyWrongTokens
 from app.web.base.context import Change, Here
 from app.web.base.guard import SESSION_COOKIE, session_of
@@ -37,9 +38,9 @@ async def sign_in(
     try:
         session = await page.context.access.sign_in(token, name, address)
     except TooManyWrongTokens:
-        return again(status=429, why=page.t("Too many wrong tokens: wait a moment."))
+        return again(status=429, why=translate("Too many wrong tokens: wait a moment."))
     if session is None:
-        return again(status=401, why=page.t("Nobody has this token."))
+        return again(status=401, why=translate("Nobody has this token."))
     answer = RedirectResponse(_inside(next), 303)
     answer.set_cookie(
         SESSION_COOKIE,

@@ -12,8 +12,8 @@ from fastapi import APIRouter, Form
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from app.views.words import translate
 from app.web.base.context import Change, Context, Here
-from app.web.base.phrases import Translate
 from app.web.pages.matrix import read_matrix, words
 from app.web.pages.node_ratings import verdicts
 from splitter.catalog.model import Catalog
@@ -99,7 +99,7 @@ def site(page: Here, name: str, url: str = "") -> Response:
     """One site; its form to try rules may be given an address."""
     row = next((one for one in read_sites(page.context) if one.name == name), None)
     if row is None:
-        raise HTTPException(404, page.t("There is no site {name}.", name=name))
+        raise HTTPException(404, translate("There is no site {name}.", name=name))
     told = read_matrix(page.context)
     asked = dict.fromkeys(page.context.hosts.of_site(name)) if row.engine else {name: None}
 
@@ -144,15 +144,15 @@ def try_rules(
 
     context = page.context
     if name not in context.catalog.sites:
-        raise HTTPException(404, page.t("There is no site {name}.", name=name))
+        raise HTTPException(404, translate("There is no site {name}.", name=name))
     catalog = _with_rules(context.catalog, name, rules)
     if not _TRYING.acquire(blocking=False):
-        raise HTTPException(429, page.t("Another page is being tried: a moment."))
+        raise HTTPException(429, translate("Another page is being tried: a moment."))
     try:
         if text.strip():
             trial = given(catalog, name, text.encode("utf-8", "replace"), read_as or None, {"url": url})
         else:
-            _check_address(context, page.t, name, url.strip())
+            _check_address(context, name, url.strip())
             trial = fetched(context.settings, catalog, name, url.strip(), read_as or None)
         preview = trial.preview(catalog, context.now(), product.strip() or None)
     except AskFailed as error:
@@ -180,10 +180,10 @@ def _with_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
     return catalog.model_copy(update={"sites": {**catalog.sites, name: changed}})
 
 
-def _check_address(context: Context, t: Translate, name: str, url: str) -> None:
+def _check_address(context: Context, name: str, url: str) -> None:
     """Refuse an address that is not the site's or its engine's, or that a robots.txt we know refuses."""
     if not url:
-        raise InputError(t("Paste a page, or give an address."))
+        raise InputError("Paste a page, or give an address.")
     read_address(AddressKind.PAGE, url)
     try:
         host = context.hosts.name(sendable(url))
@@ -191,9 +191,9 @@ def _check_address(context: Context, t: Translate, name: str, url: str) -> None:
         raise InputError(str(error)) from None
     own = context.hosts.of_site(name)
     if host not in own:
-        raise InputError(t("{host} is not {name}, nor its engine.", host=host, name=name))
+        raise InputError("{host} is not {name}, nor its engine.", host=host, name=name)
     if context.hosts.obeys_robots(url):
         with context.store.read() as tx:
             kept = hosts.load_robots(tx, own, datetime(1970, 1, 1, tzinfo=UTC)).get(host)
         if kept is not None and not RobotsRules.parse(kept.text, kept.status).allows(url, ROBOTS_TOKEN):
-            raise InputError(t("The robots.txt of {host} refuses it.", host=host))
+            raise InputError("The robots.txt of {host} refuses it.", host=host)

@@ -1,0 +1,110 @@
+"""Texts for people in their language: the English text is the key of a gettext catalog (`app/locale`).
+
+The language belongs to the context: a command sets it once, the dashboard for each request.
+`make locale` collects the texts from the sources and compiles the catalogs.
+"""
+
+from __future__ import annotations
+
+import gettext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from splitter.errors import InputError, ReviewloopError
+from tasks.domain.reasons import Explanation
+
+DOMAIN = "reviewloop"
+FOLDER = Path(__file__).parents[1] / "locale"
+LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
+"""Languages by code, each with its own name."""
+
+_language: ContextVar[str] = ContextVar("language", default="en")
+
+
+def translate(text: str, **values: object) -> str:
+    """Return a text in the current language.
+
+    Args:
+        text: English, a literal in the source, so that `make locale` finds it. It may have names in braces.
+        values: values for the names. Reasons and errors among them are translated, too.
+    """
+    translated = _catalog(_language.get()).gettext(text) if text else ""
+    return translated.format_map(_translate_values(values)) if values else translated
+
+
+def plural(one: str, many: str, n: int, **values: object) -> str:
+    """Return the form of a text for the number `n`, which is a value of it as well."""
+    translated = _catalog(_language.get()).ngettext(one, many, n)
+    return translated.format_map(_translate_values({"n": n, **values}))
+
+
+def describe(subject: object) -> str:
+    """Return the text of an error or a reason in the current language. Any other value gives `str(value)`."""
+    if isinstance(subject, Explanation):
+        return translate(subject.reason.sentence, **subject.parameters)
+    if isinstance(subject, ReviewloopError):
+        return translate(subject.template, **subject.parameters)
+    return str(subject)
+
+
+def language() -> str:
+    """Return the code of the current language."""
+    return _language.get()
+
+
+def use_language(code: str) -> None:
+    """Make a language current until another is.
+
+    Raises:
+        InputError: there is no catalog of this language.
+    """
+    _language.set(parse_language(code))
+
+
+@contextmanager
+def in_language(code: str) -> Iterator[None]:
+    """Make a language current for a block.
+
+    Raises:
+        InputError: there is no catalog of this language.
+    """
+    token = _language.set(parse_language(code))
+    try:
+        yield
+    finally:
+        _language.reset(token)
+
+
+def parse_language(code: str) -> str:
+    """Return the code of a language given as `zh`, `zh_CN.UTF-8` or `en-US`.
+
+    Raises:
+        InputError: there is no catalog of this language.
+    """
+    found = find_language(code)
+    if found is None:
+        raise InputError("{code!r} is no language of reviewloop: zh or en", code=code)
+    return found
+
+
+def find_language(code: str) -> str | None:
+    """Return the code of a language that has a catalog, else `None`."""
+    short = code.strip().lower().replace("-", "_").partition("_")[0].partition(".")[0]
+    return short if short in LANGUAGES else None
+
+
+@cache
+def _catalog(code: str) -> gettext.NullTranslations:
+    return gettext.translation(DOMAIN, FOLDER, [code])
+
+
+def _translate_values(values: Mapping[str, object]) -> dict[str, Any]:
+    return {name: _translate_value(value) for name, value in values.items()}
+
+
+def _translate_value(value: object) -> object:
+    return describe(value) if isinstance(value, Explanation | ReviewloopError) else value

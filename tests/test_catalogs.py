@@ -1,0 +1,79 @@
+"""The catalogs of texts that people read (app/locale)."""
+
+from __future__ import annotations
+
+import re
+from string import Formatter
+
+import pytest
+
+from app.views.words import (
+    DOMAIN,
+    FOLDER,
+    LANGUAGES,
+    describe,
+    find_language,
+    in_language,
+    parse_language,
+    plural,
+    translate,
+)
+from research.tools.catalogs import format_mo, format_po, read_catalog, read_templates
+from splitter.errors import InputError
+from tasks.domain.reasons import Reason, because
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_compiled_catalog_is_the_one_of_its_text(code) -> None:
+    folder = FOLDER / code / "LC_MESSAGES"
+    assert (folder / f"{DOMAIN}.mo").read_bytes() == format_mo(read_catalog(code)), "make locale"
+    assert (folder / f"{DOMAIN}.po").read_bytes() == format_po(read_catalog(code)), "make locale"
+
+
+def test_a_translation_takes_the_same_values() -> None:
+    for message in read_catalog("zh"):
+        for one in [message.string] if isinstance(message.string, str) else message.string:
+            english = message.id if isinstance(message.id, str) else message.id[1]
+            if english and one:
+                assert _list_names(english) == _list_names(one), english
+
+
+def _list_names(text: str) -> set[str]:
+    try:
+        return {name for _, name, _, _ in Formatter().parse(text) if name}
+    except ValueError:  # a text with braces that is used as it is
+        return set()
+
+
+def test_every_text_of_a_page_has_a_chinese_translation() -> None:
+    catalog = read_catalog("zh")
+    for text in read_templates():
+        assert re.search(r"[\u4e00-\u9fff]", catalog[text].string), text
+
+
+def test_values_are_translated_if_they_are_reasons_or_errors() -> None:
+    rests = because(Reason.HOST_SILENT, host="a.cn")
+    error = InputError("There is no site {name}.", name="b.cn")
+    with in_language("zh"):
+        assert describe(rests) == translate("{host} does not answer", host="a.cn")
+        assert describe(error) == translate("There is no site {name}.", name="b.cn") != str(error)
+        assert describe(error) in translate("{failure}: no other node could cure it", failure=error)
+        assert describe("anything") == "anything"
+    assert describe(error) == str(error) == "There is no site b.cn."
+
+
+def test_a_text_without_a_translation_is_english() -> None:
+    with in_language("zh"):
+        assert translate("{n} of these have none", n=3) == "3 of these have none"
+        assert plural("{n} of it", "{n} of them", 1) in ("1 of it", "1 of them")
+        assert translate("") == ""
+
+
+def test_a_language_is_found_in_the_name_of_a_locale() -> None:
+    found = {one: find_language(one) for one in ("zh", "zh_CN.UTF-8", "en-US", "EN", "C", "", "fr", "zhx")}
+    assert found == {
+        **{"zh": "zh", "zh_CN.UTF-8": "zh", "en-US": "en", "EN": "en"},
+        **dict.fromkeys(("C", "", "fr", "zhx")),
+    }
+    with pytest.raises(InputError, match="'fr' is no language"):
+        parse_language("fr")
