@@ -15,9 +15,11 @@ from markupsafe import Markup
 from app.files.harmless import shown
 from app.reports.charts import HeatCell, bars, columns, heat_map
 from app.reports.summary import readable
+from app.views.loop_state import read_state
 from splitter.catalog.model import Catalog
 from splitter.spans import CHINA
 from tasks.domain.voices import Voice
+from tasks.fetching.hosts import HostCatalog
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import list_products
 from tasks.store.queries.queues import NOT_JUDGED
@@ -54,11 +56,17 @@ def page(template: str, **values: object) -> str:
     return environment.get_template(template).render(values)
 
 
-def report(tx: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> str:
-    """The report as HTML.
+def report(
+    tx: Transaction,
+    catalog: Catalog,
+    names: Sequence[str] = (),
+    silent_after: timedelta = timedelta(seconds=15),
+) -> str:
+    """Return the report as HTML.
 
     Args:
-        names: of products; empty: all of them.
+        names: names of products. Without any, the report is about all products.
+        silent_after: a node whose last heartbeat is older does not run.
 
     Raises:
         InputError: there is no product of a name.
@@ -81,6 +89,7 @@ def report(tx: Transaction, catalog: Catalog, names: Sequence[str] = ()) -> str:
     return page(
         "report.html",
         at=tx.now.astimezone(CHINA),
+        state=read_state(tx, HostCatalog(catalog).of_site, silent_after).system,
         names=names,
         total=sum(counts.by_product.values()),
         dated=sum(counts.by_day.values()),

@@ -63,6 +63,7 @@ class Situation(StrEnum):
         "All that is left waits; the next request may be sent in {next_s}.",
         "reviewloop status",
     )
+    JUDGING = "judging", "Everything is crawled; {pages} pages are being judged.", "reviewloop status"
     UNSCHEDULED = (
         "unscheduled",
         "Nodes run, and no scheduler has looked for {silent_s}: its database or Redis may be away.",
@@ -143,7 +144,10 @@ def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timede
     if count_open(queues):
         system = _describe_work(tx, queues, waits, load) if runs else SystemState(idle)
     elif not snapshot.all_settled(tx):
-        system = SystemState(idle)
+        unjudged = snapshot.count_unjudged(tx)
+        system = (
+            SystemState(Situation.JUDGING, {"pages": unjudged}) if runs and unjudged else SystemState(idle)
+        )
     else:
         system = _describe_end(queues, len(unplanned))
     return LoopState(

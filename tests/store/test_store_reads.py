@@ -143,6 +143,17 @@ def test_the_situations_at_the_end(world, answered):
     assert system_state(world).situation is Situation.STARTING
 
 
+def test_pages_of_settled_subtasks_that_are_not_judged_yet(world):
+    world.node("n1")
+    lease, hits = world.found("特仑苏", FIVE)
+    world.save(lease, hits.todo[0])
+    world.do(lambda tx: tx.run("UPDATE page_products SET verdict = 'unjudged'"))
+    world.cancel(lease.subtask_id)
+    assert system_state(world) == SystemState(Situation.JUDGING, {"pages": 1})
+    world.now += timedelta(seconds=61)
+    assert system_state(world) == SystemState(Situation.PLANNED), "no node runs"
+
+
 def test_only_people_can_go_on(world):
     world.node("n1")
     world.failed(FailureReason.BAD_RULE)

@@ -238,6 +238,11 @@ def all_settled(tx: Transaction) -> bool:
     return not tx.value(_UNSETTLED)
 
 
+def count_unjudged(tx: Transaction) -> int:
+    """Return the number of links whose page has not been judged."""
+    return int(tx.value("SELECT count(*) FROM page_products WHERE verdict = 'unjudged'"))
+
+
 _UNSETTLED = f"""
     SELECT EXISTS (SELECT 1 FROM virtual_tasks WHERE planned_at IS NULL)
         OR EXISTS (SELECT 1 FROM page_products WHERE verdict = 'unjudged')
