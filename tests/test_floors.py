@@ -33,7 +33,7 @@ PACKAGES_OF_APP = (  # from the top down; a package imports those on its own lin
     ("run.cluster",),
     ("run",),
     ("reports",),
-    ("actions", "importing", "sending"),
+    ("actions", "importing", "insight", "sending"),
     ("files", "views"),
 )
 GROUND_KNOWS_NOT = {
@@ -217,3 +217,9 @@ def test_one_module_executes_sql():
     executing = re.compile(r"\.execute(many|script)?\(|exec_driver_sql")
     found = [path for path in _modules(*FLOORS) if executing.search(path.read_text("utf-8"))]
     assert [path.relative_to(ROOT).as_posix() for path in found] == ["tasks/store/sql/transaction.py"]
+
+
+def test_insight_knows_nothing_of_the_crawl() -> None:
+    crawl = {f"tasks.{name}" for name in ("jobs", "worker", "signin", "fetching", "reading", "scheduling")}
+    crawl |= {"tasks.store.queue", "tasks.store.content", "app.run", "app.sites", "app.lab"}
+    assert _offenders(_modules("app/insight"), crawl) == []

@@ -74,6 +74,7 @@ PACKAGES = {
         794,
         "Reads the optional columns of both imports as people write them, and tells lists of names from other texts.",
     ),
+    "app/insight": (190, "Judges which themes rise, and the state of each."),
     "app/lab": (1_540, ""),
     "app/reports": (669, ""),
     "app/run": (2_823, "Gives every obstacle as a reason with parameters, and says that a cluster starts."),

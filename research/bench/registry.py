@@ -36,6 +36,7 @@ BENCHES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "scale": ("bench.scale", "what a decision costs, up to a million waiting subtasks"),
         "seen": ("bench.seen", "what it costs to know which pages are stored"),
         "splitter": ("bench.splitter", "names a second, from name to search URL"),
+        "states": ("bench.states", "false alarms, delays and changes of state of themes, in drawn worlds"),
         "strategies": ("bench.strategies.bench", "every allocation strategy against a proven bound"),
         "verify": ("bench.verify", "seconds and peak memory of verify over a million events"),
         "voices": ("bench.quality.voices", "whose voice a post is, by sources that nothing was learned from"),
@@ -54,6 +55,7 @@ LOWER_IS_BETTER: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "proximity": ("*_relative_error_median", "*_stretch_median"),
         "reposts": ("buyers_linked",),
         "scale": ("cost_*",),
+        "states": ("*",),
         "verify": ("*",),
         "voices": ("*calibration_error",),
     }
