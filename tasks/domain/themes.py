@@ -1,0 +1,21 @@
+"""Themes: what a review is about, and where it says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """A theme of a review, and the clause that shows it.
+
+    Attributes:
+        id: as in the themes file.
+        sentiment: -1 for a complaint, 1 for praise, 0 for neither.
+        quote_from, quote_to: where the clause begins and ends in the text.
+    """
+
+    id: str
+    sentiment: int
+    quote_from: int
+    quote_to: int
