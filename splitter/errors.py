@@ -3,10 +3,12 @@
     ReviewloopError                 everything the project raises on purpose
     ├── InputError                  what came in was wrong; exit status 2
     │   ├── CatalogError            sites.yaml: names file, line, key and a correct form
-    │   └── ProductNameError        a product name that gives no query
+    │   ├── ProductNameError        a product name that gives no query
+    │   └── WrongValue              one value of a file or setting
     └── (tasks.domain.errors)              StoreBusy, IllegalTransition, ...
 
-A message names the problem, its place, and a correct form.
+A message names the problem, its place, and a correct form. It is a template with values, so that it can be shown in
+any language (`describe` of `app.views.words`); `str` gives it in English.
 """
 
 from __future__ import annotations
@@ -16,31 +18,72 @@ from difflib import get_close_matches
 from typing import Self
 
 
-class ReviewloopError(Exception):
-    """Root of everything reviewloop raises on purpose.
+class Message:
+    """A text for people, which can be made in any language: a template and its values.
 
-    Args:
-        template: English message, with names of parameters in braces. Without parameters it is taken as it is.
-        parameters: values of the names. The message in another language is made from the same values.
+    Attributes:
+        template: English text with names of parameters in braces. Without parameters it is taken as it is.
+        parameters: values of the names. Messages among them are made in the same language.
     """
 
     def __init__(self, template: str = "", **parameters: object) -> None:
-        super().__init__(template)
         self.template = template
         self.parameters = parameters
 
     def __str__(self) -> str:
-        """Return the message in English."""
+        """Return the text in English."""
         return self.template.format_map(self.parameters) if self.parameters else self.template
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for a message of the same class, template and values."""
+        if not isinstance(other, Message) or type(other) is not type(self):
+            return NotImplemented
+        return (self.template, self.parameters) == (other.template, other.parameters)
+
+    def __hash__(self) -> int:
+        """Return a hash that equal messages share."""
+        return hash(self.template)
+
+
+class Lines(tuple[object, ...]):
+    """Messages as the value of one parameter of another message: one a line."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return the messages in English."""
+        return "\n".join(map(str, self))
+
+
+def system_reason(error: OSError) -> Message:
+    """Return why the system refused something: "No such file or directory"."""
+    return Message(error.strerror or str(error) or type(error).__name__)
+
+
+class ReviewloopError(Message, Exception):
+    """Root of everything reviewloop raises on purpose."""
 
 
 class InputError(ReviewloopError):
     """Input from a person or a file that cannot be used; nothing was stored."""
 
+    def suggest(self, name: str, known: Collection[str], most: int = 3) -> Self | None:
+        """Return this error with a hint at the known names that are most like a wrong one; None if none is."""
+        near = get_close_matches(name, known, most, 0.5)
+        if not near:
+            return None
+        cls = type(self)
+        return cls("{problem}; did you mean {near}?", problem=self, near=", ".join(map(repr, near)))
+
     @classmethod
-    def unknown(cls, kind: str, name: str, known: Collection[str], see: str) -> Self:
-        """Make the error of an unknown name. It lists names near it, or points to the list of all."""
-        return cls(f"there is no {kind} {name!r}{did_you_mean(name, known) or f'; see {see}'}")
+    def unknown(cls, template: str, name: str, known: Collection[str], see: str) -> Self:
+        """Make the error of an unknown `{name}`. It lists names near it, or points to the list of all."""
+        problem = cls(template, name=name)
+        return problem.suggest(name, known) or cls("{problem}; see {see}", problem=problem, see=see)
+
+
+class WrongValue(InputError, ValueError):
+    """A value that can't be used. A pydantic model takes it for a ValueError and adds the place."""
 
 
 class CatalogError(InputError):
@@ -49,9 +92,3 @@ class CatalogError(InputError):
 
 class ProductNameError(InputError):
     """A product name is empty, too long, or has no keyword to search for."""
-
-
-def did_you_mean(name: str, known: Collection[str], most: int = 3) -> str:
-    """Return a hint at the known names that are most like a wrong one; empty if none is."""
-    near = get_close_matches(name, known, most, 0.5)
-    return f"; did you mean {', '.join(map(repr, near))}?" if near else ""

@@ -109,8 +109,9 @@ def choose(name: str) -> Choice:
         chosen = _choose(text)
     if not chosen.queries:
         raise ProductNameError(
-            f"the product name {shown!r} leaves no keyword (sizes, counts, promotion and packaging "
-            "don't count); name brand and product, or give keywords with --keywords"
+            "the product name {shown!r} leaves no keyword (sizes, counts, promotion and packaging don't "
+            "count); name brand and product, or give keywords with --keywords",
+            shown=shown,
         )
     return chosen
 
@@ -122,7 +123,10 @@ def _check_name(name: str) -> str:
         raise ProductNameError("the product name is empty; write one such as 光明高钙牛奶")
     if len(shown) > MAX_NAME:
         raise ProductNameError(
-            f"the product name {shown[:20]}... has {len(shown)} characters; write at most {MAX_NAME}"
+            "the product name {name}... has {n} characters; write at most {most}",
+            name=shown[:20],
+            n=len(shown),
+            most=MAX_NAME,
         )
     return shown
 
@@ -133,7 +137,7 @@ def _overridden(name: str, override: Sequence[str]) -> tuple[str, ...]:
         if word:
             words.setdefault(word.casefold(), word)
     if not words:
-        raise ProductNameError(f"no keyword is given for {name!r}; write --keywords 光明,牛奶")
+        raise ProductNameError("no keyword is given for {name!r}; write --keywords 光明,牛奶", name=name)
     return tuple(words.values())
 
 

@@ -74,9 +74,14 @@ class SearchScope:
         unknown = [site for site in self.sites if site not in self.catalog.sites]
         if unknown:
             known = ", ".join(self.catalog.sites)
-            raise InputError(f"catalog {self.catalog.name} has no site {', '.join(unknown)}; it has {known}")
+            raise InputError(
+                "catalog {name} has no site {unknown}; it has {known}",
+                name=self.catalog.name,
+                unknown=", ".join(unknown),
+                known=known,
+            )
         if self.pages is not None and self.pages < 1:
-            raise InputError(f"pages {self.pages}: at least 1 is asked")
+            raise InputError("pages {pages}: at least 1 is asked", pages=self.pages)
 
     def tasks(self, category: Category | None) -> tuple[str, ...]:
         """Return the sites that get a task; without restriction, the first site of each engine stands for it."""

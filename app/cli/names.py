@@ -18,7 +18,7 @@ def check_site(tx: Transaction, settings: Settings, name: str | None) -> None:
         return
     sites = settings.catalog().sites
     if name not in sites and not queue_queries.has_site(tx, name):
-        raise InputError.unknown("site", name, sites, "`reviewloop sites list`")
+        raise InputError.unknown("there is no site {name!r}", name, sites, "`reviewloop sites list`")
 
 
 def check_node(tx: Transaction, name: str | None) -> None:
@@ -27,4 +27,4 @@ def check_node(tx: Transaction, name: str | None) -> None:
         return
     known = queue_queries.list_node_names(tx)
     if name not in known:
-        raise InputError.unknown("node", name, known, "`reviewloop nodes list`")
+        raise InputError.unknown("there is no node {name!r}", name, known, "`reviewloop nodes list`")

@@ -225,7 +225,9 @@ def check_known(catalog: Catalog, sites: Iterable[str]) -> None:
     """Raises InputError where a site is not in the catalog."""
     for site in sites:
         if site not in catalog.sites:
-            raise InputError.unknown("site", site, catalog.sites, "`reviewloop sites list`")
+            raise InputError.unknown(
+                "there is no site {name!r}", site, catalog.sites, "`reviewloop sites list`"
+            )
 
 
 def warn_without_contact(settings: Settings) -> None:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from splitter.errors import InputError, ReviewloopError
+from splitter.errors import InputError, Lines, Message
 from tasks.domain.reasons import Explanation
 
 DOMAIN = "reviewloop"
@@ -43,11 +43,13 @@ def plural(one: str, many: str, n: int, **values: object) -> str:
 
 
 def describe(subject: object) -> str:
-    """Return the text of an error or a reason in the current language. Any other value gives `str(value)`."""
+    """Return the text of an error, message or reason in the current language. Another value gives `str(value)`."""
     if isinstance(subject, Explanation):
         return translate(subject.reason.sentence, **subject.parameters)
-    if isinstance(subject, ReviewloopError):
+    if isinstance(subject, Message):
         return translate(subject.template, **subject.parameters)
+    if isinstance(subject, Lines):
+        return "\n".join(map(describe, subject))
     return str(subject)
 
 
@@ -107,4 +109,4 @@ def _translate_values(values: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _translate_value(value: object) -> object:
-    return describe(value) if isinstance(value, Explanation | ReviewloopError) else value
+    return describe(value) if isinstance(value, Explanation | Message | Lines) else value

@@ -52,7 +52,7 @@ def collect_messages() -> set[Message]:
     found: set[Message] = set(EXTRA.read_text("utf-8").splitlines())
     paths = (path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py")))
     modules = [ast.parse(path.read_text("utf-8")) for path in paths]
-    names = {*_list_exceptions(modules), "translate", "t"}
+    names = {*_list_exceptions(modules), "unknown", "cls", "translate", "t"}
     for module in modules:
         found.update(_read_module(module, names))
     for path in Path(click.__file__).parent.glob("*.py"):
@@ -72,14 +72,14 @@ def collect_messages() -> set[Message]:
 
 
 def _list_exceptions(modules: Iterable[ast.Module]) -> set[str]:
-    """Return the names of the classes below `ReviewloopError`, whose messages people read."""
+    """Return the names of the classes of messages and errors that people read."""
     bases = {
         node.name: {getattr(base, "attr", getattr(base, "id", "")) for base in node.bases}
         for module in modules
         for node in ast.walk(module)
         if isinstance(node, ast.ClassDef)
     }
-    found = {"ReviewloopError"}
+    found = {"Message"}
     while below := {name for name, above in bases.items() if above & found and name not in found}:
         found |= below
     return found

@@ -31,7 +31,7 @@ from splitter.catalog.rule_checks import (
 )
 from splitter.catalog.sign_in import FormLogin, Grant, OAuth2Login, SignInRules
 from splitter.catalog.yamlfile import Place
-from splitter.errors import did_you_mean
+from splitter.errors import Message, WrongValue
 
 _DOMAIN = re.compile(
     r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])"
@@ -47,10 +47,10 @@ _OWN_HEADER = re.compile(
 def problems_of(catalog: Catalog) -> Findings:
     """Yield everything that is wrong in a catalog and that its shape cannot say."""
     if catalog.version != 1 or "version" not in catalog.model_fields_set:
-        yield ("version",), "missing, or not known here; write 'version: 1' at the top"
+        yield ("version",), Message("missing, or not known here; write 'version: 1' at the top")
     for table in ("engines", "sites"):
         if not getattr(catalog, table):
-            yield (table,), "empty; a catalog needs at least one"
+            yield (table,), Message("empty; a catalog needs at least one")
     for name, engine in catalog.engines.items():
         yield from under(("engines", name), _check_engine(engine))
     for name, rules in catalog.rules.items():
@@ -75,16 +75,22 @@ def _check_engine(engine: Engine) -> Findings:
     if engine.times is not None:
         yield from under(("times",), _times(engine.times, engine.params))
     if engine.inline and engine.results.post is None:
-        yield ("inline",), "results.post does not say where a hit's text stands; write post: {body: ...}"
+        yield (
+            ("inline",),
+            Message("results.post does not say where a hit's text stands; write post: {body: ...}"),
+        )
     yield from under(("results",), check_result_rules(engine.results))
     if engine.results.post is not None and not engine.inline:
-        yield ("results", "post"), "only engines with inline: true have one; add that or leave this out"
+        yield (
+            ("results", "post"),
+            Message("only engines with inline: true have one; add that or leave this out"),
+        )
 
 
 def _check_url(url: str) -> None:
     _ADDRESS(url)
     if re.search(r"[?#\s{}]", url):
-        raise ValueError(f"{url!r} holds more than an address; put the query into params")
+        raise WrongValue("{url!r} holds more than an address; put the query into params", url=url)
 
 
 def _search(engine: Engine) -> Findings:
@@ -94,11 +100,14 @@ def _search(engine: Engine) -> Findings:
     carries = [name for name, value in engine.params.items() if "query" in (placeholders(value) or ())]
     for name in carries:
         if name in engine.paging_params:
-            yield ("paging_params",), f"'{name}' carries {{query}}; it cannot be left out without paging"
+            yield (
+                ("paging_params",),
+                Message("'{name}' carries {{query}}; it cannot be left out without paging", name=name),
+            )
     if not carries:
-        yield ("params",), "no parameter carries the query; write {query} as the value of one"
+        yield ("params",), Message("no parameter carries the query; write {query} as the value of one")
     if "results" not in engine.model_fields_set:
-        yield ("results",), "missing; only engines with discover: list can do without"
+        yield ("results",), Message("missing; only engines with discover: list can do without")
 
 
 def _list(engine: Engine) -> Findings:
@@ -106,12 +115,15 @@ def _list(engine: Engine) -> Findings:
     yield from problem(("url",), _check_url, engine.url.replace("{page}", "1"))
     for key in ("site", "times", "redirects", "extra_words"):
         if key in engine.model_fields_set:
-            yield (key,), "a list is not asked for words; leave it out, or write discover: search"
+            yield (key,), Message("a list is not asked for words; leave it out, or write discover: search")
     for name, value in engine.params.items():
         if "query" in (placeholders(value) or ()):
-            yield ("params", name), "a list is not asked for words; leave {query} out"
+            yield ("params", name), Message("a list is not asked for words; leave {query} out")
     if engine.results.format == "json":
-        yield ("results", "format"), "a list is a sitemap, a feed or a page in HTML; leave format out"
+        yield (
+            ("results", "format"),
+            Message("a list is a sitemap, a feed or a page in HTML; leave format out"),
+        )
 
 
 def _paging(engine: Engine) -> Findings:
@@ -120,21 +132,22 @@ def _paging(engine: Engine) -> Findings:
         yield from problem(place, template_of("query", "page", "offset"), value)
         used = placeholders(value) or set()
         if "query" not in used and used & {"page", "offset"} and name not in engine.paging_params:
-            yield place, f"depends on the page; add '{name}' to paging_params"
+            yield place, Message("depends on the page; add '{name}' to paging_params", name=name)
     for index, name in enumerate(engine.paging_params):
         if name not in engine.params:
-            yield ("paging_params", index), f"no parameter {name!r}{did_you_mean(name, engine.params)}"
+            unknown = WrongValue("no parameter {name!r}", name=name)
+            yield ("paging_params", index), unknown.suggest(name, engine.params) or unknown
 
 
 def _headers(headers: Mapping[str, str]) -> Findings:
     for name, value in headers.items():
         place: Place = ("headers", name)
         if not _HEADER.fullmatch(name):
-            yield place, f"{name!r} is no header name such as X-Requested-With"
+            yield place, Message("{name!r} is no header name such as X-Requested-With", name=name)
         elif _OWN_HEADER.fullmatch(name):
-            yield place, "reviewloop sets it itself, or takes it from sign_in; leave it out"
+            yield place, Message("reviewloop sets it itself, or takes it from sign_in; leave it out")
         if not value.strip() or not value.isascii() or not value.isprintable():
-            yield place, f"{value!r} cannot be sent; write printable ASCII"
+            yield place, Message("{value!r} cannot be sent; write printable ASCII", value=value)
 
 
 def _times(times: TimeFilter, params: Mapping[str, str]) -> Findings:
@@ -143,12 +156,18 @@ def _times(times: TimeFilter, params: Mapping[str, str]) -> Findings:
         yield from problem(("params", name), template_of(*TIME_PLACEHOLDERS), value)
         used |= placeholders(value) or set()
         if name in params:
-            yield ("params", name), f"'{name}' is one of the engine's params already; leave it out there"
+            yield (
+                ("params", name),
+                Message("'{name}' is one of the engine's params already; leave it out there", name=name),
+            )
     for end in ("from", "to"):
         if not any(name.startswith(f"{end}_") for name in used):
-            yield ("params",), f"no parameter carries the range's {end}; write {{{end}_s}}, _day or _hour"
+            yield (
+                ("params",),
+                Message("no parameter carries the range's {end}; write {{{end}_s}}, _day or _hour", end=end),
+            )
     if times.least == "hour" and used and all(name.endswith("_day") for name in used):
-        yield ("least",), "days cannot tell hours apart; write least: day"
+        yield ("least",), Message("days cannot tell hours apart; write least: day")
 
 
 def _check_encoding(encoding: str) -> None:
@@ -157,16 +176,26 @@ def _check_encoding(encoding: str) -> None:
         whole = sample.encode(encoding, "ignore")
         parts = b"".join(char.encode(encoding, "ignore") for char in sample)
     except (LookupError, ValueError):
-        raise ValueError(f"unknown encoding {encoding!r}; write utf-8, gbk, gb18030 or big5") from None
+        raise WrongValue(
+            "unknown encoding {encoding!r}; write utf-8, gbk, gb18030 or big5", encoding=encoding
+        ) from None
     if whole != parts:
-        raise ValueError(f"{encoding!r} cannot be used in a URL; write utf-8, gbk, gb18030 or big5")
+        raise WrongValue(
+            "{encoding!r} cannot be used in a URL; write utf-8, gbk, gb18030 or big5", encoding=encoding
+        )
 
 
 def _check_robots(decision: RobotsDecision | None) -> Findings:
     """Yield a decision not to obey robots.txt that gives no reason."""
     if decision is not None and not decision.obey and len(decision.reason.strip()) < _LEAST_REASON:
-        said = f"{decision.reason!r} is no reason not to obey robots.txt; write who allows it"
-        yield ("robots", "reason"), f"{said}, in {_LEAST_REASON} characters or more"
+        yield (
+            ("robots", "reason"),
+            Message(
+                "{reason!r} is no reason not to obey robots.txt; write who allows it, in {n} characters or more",
+                reason=decision.reason,
+                n=_LEAST_REASON,
+            ),
+        )
 
 
 # --- sites ----------------------------------------------------------------------------------------------------
@@ -175,21 +204,25 @@ def _check_robots(decision: RobotsDecision | None) -> Findings:
 def _check_site(catalog: Catalog, name: str, site: Site) -> Findings:
     """Yield problems of a site: its name, its references, its bounds."""
     if not _DOMAIN.fullmatch(name):
-        hint = f"; write {name.lower()}" if _DOMAIN.fullmatch(name.lower()) else ""
-        yield (), f"{name!r} is no domain name such as example.com{hint}"
+        wrong = Message("{name!r} is no domain name such as example.com", name=name)
+        if _DOMAIN.fullmatch(name.lower()):
+            wrong = Message("{wrong}; write {right}", wrong=wrong, right=name.lower())
+        yield (), wrong
     if site.engine not in catalog.engines:
-        yield (
-            ("engine",),
-            f"there is no {site.engine!r} in engines{did_you_mean(site.engine, catalog.engines)}",
-        )
+        unknown = WrongValue("there is no {engine!r} in engines", engine=site.engine)
+        yield ("engine",), unknown.suggest(site.engine, catalog.engines) or unknown
     if site.rules not in catalog.rules:
-        yield ("rules",), f"there is no {site.rules!r} in rules{did_you_mean(site.rules, catalog.rules)}"
+        unknown = WrongValue("there is no {rules!r} in rules", rules=site.rules)
+        yield ("rules",), unknown.suggest(site.rules, catalog.rules) or unknown
     if site.encoding:
         yield from problem(("encoding",), _check_page_encoding, site.encoding)
     yield from _check_robots(site.robots)
     for key, bounds in (("quota", site.quota), ("budget_s", site.budget_s)):
         if bounds.min > bounds.max:
-            yield (key,), f"min {bounds.min:g} is above max {bounds.max:g}; exchange them"
+            yield (
+                (key,),
+                Message("min {min:g} is above max {max:g}; exchange them", min=bounds.min, max=bounds.max),
+            )
 
 
 def _check_page_encoding(encoding: str) -> None:
@@ -197,7 +230,9 @@ def _check_page_encoding(encoding: str) -> None:
     try:
         "a中文".encode(encoding, "replace").decode(encoding)
     except (LookupError, ValueError, TypeError):
-        raise ValueError(f"unknown encoding {encoding!r}; write utf-8, gb18030 or big5") from None
+        raise WrongValue(
+            "unknown encoding {encoding!r}; write utf-8, gb18030 or big5", encoding=encoding
+        ) from None
 
 
 # --- sign-ins -------------------------------------------------------------------------------------------------
@@ -212,26 +247,37 @@ def _check_sign_ins(catalog: Catalog) -> Findings:
                 continue
             place: Place = (table, name, "sign_in")
             if not re.fullmatch(r"[a-z0-9]+(?:[.-]+[a-z0-9]+)*", name):
-                yield place, f"no environment variable can be named for {name!r}; use a-z, 0-9, . and -"
+                yield (
+                    place,
+                    Message(
+                        "no environment variable can be named for {name!r}; use a-z, 0-9, . and -", name=name
+                    ),
+                )
             yield from under(place, _sign_in(entry.sign_in))
             for index, host in enumerate(entry.sign_in.hosts):
                 if taken.setdefault(host, name) != name:
-                    said = f"{host} is signed in to by {taken[host]!r} already; keep one"
-                    yield (*place, "hosts", index), said
+                    yield (
+                        (*place, "hosts", index),
+                        Message(
+                            "{host} is signed in to by {other!r} already; keep one",
+                            host=host,
+                            other=taken[host],
+                        ),
+                    )
             if table == "engines" and name in catalog.sites:
-                yield place, f"there is a site {name!r} too; give the engine another name"
+                yield place, Message("there is a site {name!r} too; give the engine another name", name=name)
 
 
 def _sign_in(rules: SignInRules) -> Findings:
     if sum(way is not None for way in (rules.form, rules.oauth2, rules.cookies)) != 1:
-        yield (), "write one of form, oauth2 and cookies"
+        yield (), Message("write one of form, oauth2 and cookies")
     if rules.form is not None:
         yield from under(("form",), _form_login(rules.form))
     if rules.oauth2 is not None:
         yield from under(("oauth2",), _oauth2(rules.oauth2))
     for index, host in enumerate(rules.hosts):
         if not _DOMAIN.fullmatch(host):
-            yield ("hosts", index), f"{host!r} is no host name such as www.example.com"
+            yield ("hosts", index), Message("{host!r} is no host name such as www.example.com", host=host)
 
 
 def _form_login(login: FormLogin) -> Findings:
@@ -249,7 +295,7 @@ def _oauth2(login: OAuth2Login) -> Findings:
     with_code = login.grant is Grant.AUTHORIZATION_CODE
     for key in ("authorize_url", "redirect_uri", "login", "consent"):
         if not with_code and getattr(login, key):
-            yield (key,), f"{login.grant} has no use for it; leave it out"
+            yield (key,), Message("{grant} has no use for it; leave it out", grant=login.grant)
     if with_code:
         yield from problem(("authorize_url",), _SECURE_ADDRESS, login.authorize_url)
         yield from problem(("redirect_uri",), _ADDRESS, login.redirect_uri)
@@ -263,8 +309,11 @@ def _check_scheme(url: str, schemes: Sequence[str]) -> None:
     except ValueError:
         usable = False
     if not usable:
-        kinds = " or ".join(schemes)
-        raise ValueError(f"{url!r} is no {kinds} address; write one such as https://www.example.com/s")
+        raise WrongValue(
+            "{url!r} is no address of {schemes}; write one such as https://www.example.com/s",
+            url=url,
+            schemes=", ".join(schemes),
+        )
 
 
 _ADDRESS = partial(_check_scheme, schemes=("http", "https"))

@@ -6,8 +6,8 @@ checked here against the models; ``splitter.catalog.checks`` has all other check
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from splitter.catalog.model import Catalog
 from splitter.catalog.names import BUILTIN
 from splitter.catalog.rules import Entry
 from splitter.catalog.yamlfile import Document, Place, Problem
-from splitter.errors import CatalogError, did_you_mean
+from splitter.errors import CatalogError, Message, WrongValue, system_reason
+from splitter.wrong_values import explain_found_value, explain_wrong_value
 
 _LINK = re.compile(r"[./\w-]+\.yaml")
 
@@ -48,7 +49,9 @@ def builtin(name: str) -> Catalog:
 def builtin_text(name: str) -> str:
     """The text of a catalog that comes with the project. Raises CatalogError for an unknown name."""
     if name not in BUILTIN:
-        raise CatalogError(f"no built-in catalog {name!r}; there is {', '.join(BUILTIN)}")
+        raise CatalogError(
+            "no built-in catalog {name!r}; there is {known}", name=name, known=", ".join(BUILTIN)
+        )
     data = files("splitter").joinpath("data")
     text = data.joinpath(f"{name}.yaml").read_text("utf-8")
     # A checkout without symbolic links has the path of the link's target as the file's text.
@@ -65,11 +68,17 @@ def load_catalog(path: Path) -> Catalog:
         text = path.read_text("utf-8-sig")
     except OSError as error:
         known = ", ".join(BUILTIN)
-        reason = error.strerror or type(error).__name__
-        raise CatalogError(f"{path}: {reason}; give a file or a built-in catalog ({known})") from error
+        raise CatalogError(
+            "{path}: {reason}; give a file or a built-in catalog ({known})",
+            path=path,
+            reason=system_reason(error),
+            known=known,
+        ) from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise CatalogError(f"{path}:{line}: not UTF-8; save the file as UTF-8") from error
+        raise CatalogError(
+            "{path}:{line}: not UTF-8; save the file as UTF-8", path=path, line=line
+        ) from error
     return parse_catalog(text, str(path))
 
 
@@ -103,18 +112,13 @@ def _shape_problem(document: Document, detail: ErrorDetails) -> Problem:
     kind = detail["type"]
     if kind == "extra_forbidden":
         known = {name for model in Entry.__subclasses__() for name in model.model_fields}
-        hint = did_you_mean(str(place[-1]), known, 1) or "; docs/sites-yaml.md lists the known ones"
-        return document.problem(place, f"unknown key{hint}")
+        near = WrongValue("unknown key").suggest(str(place[-1]), known, 1)
+        return document.problem(
+            place, near or Message("unknown key; docs/sites-yaml.md lists the known ones")
+        )
     if kind == "missing":
-        return document.problem(place, "missing; it has no default")
-    return document.problem(place, _plain(kind, detail))
-
-
-def _plain(kind: str, detail: ErrorDetails) -> str:
-    given = detail["input"]
-    if kind == "string_type" and isinstance(given, int | float):
-        shown = str(given).lower() if isinstance(given, bool) else given
-        return f"{shown!r} is not text; write it in quotes".replace("''", "'")
-    if isinstance(given, Mapping | list):
-        return f"{detail['msg']}; found a {'list' if isinstance(given, list) else 'mapping'}"
-    return f"{detail['msg']}; found {'nothing' if given is None else repr(given)}"
+        return document.problem(place, explain_wrong_value(detail))
+    if kind == "string_type" and isinstance(detail["input"], int | float):
+        shown = json.dumps(detail["input"])
+        return document.problem(place, Message("{shown} is not text; write it in quotes", shown=shown))
+    return document.problem(place, explain_found_value(detail))

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from string import Formatter
 
+from splitter.errors import WrongValue
+
 EACH = "[]"
 """The step of a path that stands for every member of a list."""
 
@@ -57,24 +59,26 @@ def place_of(step: str) -> int | None:
 
 @lru_cache(maxsize=1024)
 def path_of(text: str) -> Path:
-    """Parse a path. Raises ValueError if the text is none."""
+    """Parse a path. Raises WrongValue if the text is none."""
     stripped = text.strip()
     if not _PATH.fullmatch(stripped):
-        raise ValueError(
-            f"{text!r} is no path; write keys and dots, [] for a list's members, [0] for its first: data.cards[].mblog"
+        raise WrongValue(
+            "{text!r} is no path; write keys and dots, [] for a list's members, [0] for its first: "
+            "data.cards[].mblog",
+            text=text,
         )
     return tuple(_STEP.findall(stripped))
 
 
 @lru_cache(maxsize=256)
 def paths_of(text: str) -> tuple[Path, ...]:
-    """Parse paths between commas. Raises ValueError if one is none."""
+    """Parse paths between commas. Raises WrongValue if one is none."""
     return tuple(path_of(part) for part in text.split(","))
 
 
 @lru_cache(maxsize=1024)
 def values_of(text: str) -> tuple[Template, ...]:
-    """Parse a value's alternatives, none for an empty rule. Raises ValueError if one is none."""
+    """Parse a value's alternatives, none for an empty rule. Raises WrongValue if one is none."""
     return tuple(_template(part) for part in text.split(" | ")) if text.strip() else ()
 
 
@@ -88,8 +92,10 @@ def _template(text: str) -> Template:
                 raise ValueError(f"{name!r}")
             parts.append((literal, path_of(name) if name is not None else None))
     except ValueError as error:
-        raise ValueError(
-            f"{text!r} is no text with {{path}} in it ({error}); write one such as https://example.com/{{id}}"
+        raise WrongValue(
+            "{text!r} is no text with {{path}} in it ({error}); write one such as https://example.com/{{id}}",
+            text=text,
+            error=error,
         ) from error
     return Template(tuple(parts))
 

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import re2
 
+from splitter.errors import Message, WrongValue
+
 _LARGEST_PROGRAM = 2_500
 """Maximum number of instructions of a compiled pattern, and of steps for a character of a page."""
 
@@ -19,20 +21,31 @@ _LARGEST_PROGRAM = 2_500
 _ELSEWHERE = (
     (
         re.compile(r"\(\?<?[=!]"),
-        "look-around is not known; write what stands around it into the pattern, and what is wanted into a group",
+        Message(
+            "look-around is not known; write what stands around it into the pattern, and what is wanted into a group"
+        ),
     ),
-    (re.compile(r"\\[1-9]|\(\?P="), "references back to a group are not known; write the alternatives out"),
+    (
+        re.compile(r"\\[1-9]|\(\?P="),
+        Message("references back to a group are not known; write the alternatives out"),
+    ),
     (
         re.compile(r"\(\?>|[*+?}]\+"),
-        "atomic groups and possessive counts are not needed; leave (?> ) and the + out",
+        Message("atomic groups and possessive counts are not needed; leave (?> ) and the + out"),
     ),
-    (re.compile(r"\(\?\(|\(\?#"), "conditions and comments are not known; write alternatives with |"),
-    (re.compile(r"\\Z"), r"write \z for the end of the text"),
-    (re.compile(r"\\u[0-9a-fA-F]{4}|\\U|\\N"), r"write the character itself, or \x{5149} by its number"),
+    (
+        re.compile(r"\(\?\(|\(\?#"),
+        Message("conditions and comments are not known; write alternatives with |"),
+    ),
+    (re.compile(r"\\Z"), Message(r"write \z for the end of the text")),
+    (
+        re.compile(r"\\u[0-9a-fA-F]{4}|\\U|\\N"),
+        Message(r"write the character itself, or \x{5149} by its number"),
+    ),
 )
 
 
-class BadPattern(ValueError):
+class BadPattern(WrongValue):
     """A regular expression that can't be run. The message has a form that can."""
 
 
@@ -53,12 +66,16 @@ class Pattern:
         except (re2.error, UnicodeEncodeError) as error:
             said = error.args[0] if error.args else error
             why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-            hint = next((hint for found, hint in _ELSEWHERE if found.search(text)), "")
-            raise BadPattern(f"{why}: {hint}" if hint else why) from None
+            for found, hint in _ELSEWHERE:
+                if found.search(text):
+                    raise BadPattern("{why}: {hint}", why=why, hint=hint) from None
+            raise BadPattern("{why}", why=why) from None
         if self._compiled.programsize > _LARGEST_PROGRAM:
             raise BadPattern(
-                f"it compiles to {self._compiled.programsize} steps, over {_LARGEST_PROGRAM}; "
-                "count less in braces, or leave the count out: .* instead of .{1,1000}"
+                "it compiles to {n} steps, over {most}; count less in braces, or leave the "
+                "count out: .* instead of .{{1,1000}}",
+                n=self._compiled.programsize,
+                most=_LARGEST_PROGRAM,
             )
 
     @property

@@ -12,12 +12,13 @@ from splitter.catalog.paths import condition_of, path_of, paths_of, values_of
 from splitter.catalog.patterns import BadPattern, Pattern, compile_pattern
 from splitter.catalog.rules import PageRules, PostRules, ResultRules
 from splitter.catalog.yamlfile import Place
+from splitter.errors import Message, WrongValue
 
-Findings = Iterator[tuple[Place, str]]
+Findings = Iterator[tuple[Place, Message]]
 """Problems, each at its place."""
 
 Check = Callable[[str], object]
-"""A function that raises ValueError for a text that cannot be used, with a correct form in the message."""
+"""A function that raises WrongValue for a text that cannot be used, with a correct form in the message."""
 
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*")
 _EMPTY_PAGE = LexborHTMLParser("")
@@ -33,50 +34,54 @@ def problem(place: Place, check: Check, text: str) -> Findings:
     """Yield the problem that a check finds in a text."""
     try:
         check(text)
-    except ValueError as error:
-        yield place, str(error)
+    except WrongValue as error:
+        yield place, error
 
 
 # --- single texts -------------------------------------------------------------------------------------------
 
 
 def check_selector(selector: str) -> None:
-    """Raise ValueError unless a text is a CSS selector."""
+    """Raise WrongValue unless a text is a CSS selector."""
     try:
         _EMPTY_PAGE.css(selector)
     except (SelectolaxError, ValueError):
-        raise ValueError(f"{selector!r} is no CSS selector; write one such as div.result") from None
+        raise WrongValue(
+            "{selector!r} is no CSS selector; write one such as div.result", selector=selector
+        ) from None
 
 
 def check_field(text: str) -> None:
-    """Raise ValueError for a field of a rule with a wrong selector or attribute name."""
+    """Raise WrongValue for a field of a rule with a wrong selector or attribute name."""
     for alternative in text.split(" | "):
         for part in map(str.strip, alternative.split(" & ")):
             selector, at, attribute = part.rpartition("@")
             if not at or "]" in attribute:  # there, the @ stands inside the selector
                 selector = part
             elif not _ATTRIBUTE.fullmatch(attribute):
-                raise ValueError(f"{part!r} names no attribute after @; write one such as a@href")
+                raise WrongValue("{part!r} names no attribute after @; write one such as a@href", part=part)
             if selector != "." and (selector or not at):
                 check_selector(selector)
 
 
 def check_regex(pattern: str) -> None:
-    """Raise ValueError for a regular expression that does not compile or matches everything."""
+    """Raise WrongValue for a regular expression that does not compile or matches everything."""
     if _compile(pattern).search("") is not None:
-        raise ValueError(f"{pattern!r} matches everything; write what only such a page says")
+        raise WrongValue("{pattern!r} matches everything; write what only such a page says", pattern=pattern)
 
 
 def _check_number(pattern: str) -> None:
     if not _compile(pattern).groups:
-        raise ValueError(f"{pattern!r} has no group; put the number in one: ([\\d,]+)")
+        raise WrongValue("{pattern!r} has no group; put the number in one: ([\\d,]+)", pattern=pattern)
 
 
 def _compile(pattern: str) -> Pattern:
     try:
         return compile_pattern(pattern)
     except BadPattern as error:
-        raise ValueError(f"bad regular expression {pattern!r}: {error}") from None
+        raise WrongValue(
+            "bad regular expression {pattern!r}: {error}", pattern=pattern, error=error
+        ) from None
 
 
 def _check_sign(text: str) -> None:
@@ -92,13 +97,17 @@ def template_of(*allowed: str, needed: str = "") -> Check:
     def check(text: str) -> None:
         used = placeholders(text)
         if used is None:
-            raise ValueError(
-                f"braces of {text!r} do not match; placeholders are {names}, a brace itself is {{{{ or }}}}"
+            raise WrongValue(
+                "braces of {text!r} do not match; placeholders are {names}, a brace itself is {{{{ or }}}}",
+                text=text,
+                names=names,
             )
         if unknown := sorted(used - set(allowed)):
-            raise ValueError(f"unknown placeholder {{{unknown[0]}}}; there are {names}")
+            raise WrongValue(
+                "unknown placeholder {{{unknown}}}; there are {names}", unknown=unknown[0], names=names
+            )
         if needed and needed not in used:
-            raise ValueError(f"{text!r} lacks {{{needed}}}")
+            raise WrongValue("{text!r} lacks {{{needed}}}", text=text, needed=needed)
 
     return check
 
@@ -139,12 +148,12 @@ def check_result_rules(rules: ResultRules) -> Findings:
     """Yield what is wrong with the rules of an engine's result pages."""
     for name in ("hit", "link", "title"):
         if not getattr(rules, name).strip():
-            yield (name,), "'' selects nothing; write where it stands"
+            yield (name,), Message("'' selects nothing; write where it stands")
     yield from _check_rules(rules, rules.format)
     yield from _check_embedded(rules)
     if rules.post is not None:
         if not rules.post.body.strip():
-            yield ("post", "body"), "'' selects nothing; write where a hit's text stands"
+            yield ("post", "body"), Message("'' selects nothing; write where a hit's text stands")
         yield from under(("post",), _check_rules(rules.post, rules.format))
 
 
@@ -152,11 +161,19 @@ def check_page_rules(rules: PageRules) -> Findings:
     """Yield what is wrong with the rules of a site's pages: record rules that select something, or `main_text`."""
     for name in (*_RECORD_RULES, "next", "embedded") if rules.main_text else ():
         if getattr(rules, name):
-            yield (name,), "main_text reads pages without record rules; leave out one of the two"
+            yield (name,), Message("main_text reads pages without record rules; leave out one of the two")
     for name in () if rules.main_text else ("review", "body"):
         if not getattr(rules, name):
-            lacks = "'' selects nothing" if name in rules.model_fields_set else "missing"
-            yield (name,), f"{lacks}; write review and body, or main_text: true for pages read without rules"
+            lacks = Message("missing")
+            if name in rules.model_fields_set:
+                lacks = Message("'' selects nothing")
+            yield (
+                (name,),
+                Message(
+                    "{lacks}; write review and body, or main_text: true for pages read without rules",
+                    lacks=lacks,
+                ),
+            )
     yield from _check_rules(rules, rules.format)
     yield from _check_embedded(rules)
 
@@ -178,10 +195,13 @@ def _check_embedded(rules: ResultRules | PageRules) -> Findings:
     if not rules.embedded:
         return
     if rules.format != "json":
-        yield ("embedded",), "names scripts that hold JSON; write format: json beside it or leave it out"
+        yield (
+            ("embedded",),
+            Message("names scripts that hold JSON; write format: json beside it or leave it out"),
+        )
         return
     yield from problem(("embedded",), check_selector, rules.embedded)
     for name in ("hit", "review", "found", "next"):
         text = getattr(rules, name, "")
         if text and not all(path.strip().startswith("[]") for path in text.split(",")):
-            yield (name,), "with embedded, the document is a list; begin with []"
+            yield (name,), Message("with embedded, the document is a list; begin with []")

@@ -17,13 +17,13 @@ from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-from splitter.errors import CatalogError
+from splitter.errors import CatalogError, Lines, Message
 
 Place = tuple[str | int, ...]
 """A place in the file: keys of mappings and indexes of lists, from the top."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong.
 
@@ -35,7 +35,7 @@ class Problem:
 
     line: int
     key: str
-    message: str
+    message: Message | str
 
 
 def format_place(place: Place) -> str:
@@ -48,13 +48,20 @@ def format_place(place: Place) -> str:
 
 def raise_problems(problems: Iterable[Problem], origin: str) -> None:
     """Raise CatalogError with every problem, in the order of the file, if there is one."""
-    found = sorted(set(problems))
+    found = sorted(set(problems), key=lambda one: (one.line, one.key, str(one.message)))
     if not found:
         return
-    lines = [": ".join(filter(None, (f"{origin}:{p.line}", p.key, p.message))) for p in found]
+    lines = [_locate(problem, origin) for problem in found]
     if len(lines) > 1:
-        lines.insert(0, f"{origin}: {len(lines)} problems")
-    raise CatalogError("\n".join(lines))
+        lines.insert(0, Message("{origin}: {n} problems", origin=origin, n=len(lines)))
+    raise CatalogError("{problems}", problems=Lines(lines))
+
+
+def _locate(problem: Problem, origin: str) -> Message:
+    place = f"{origin}:{problem.line}"
+    if problem.key:
+        place = f"{place}: {problem.key}"
+    return Message("{place}: {problem}", place=place, problem=problem.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ class Document:
     lines: dict[Place, int]
     problems: list[Problem] = field(default_factory=list)
 
-    def problem(self, place: Place, message: str) -> Problem:
+    def problem(self, place: Place, message: Message | str) -> Problem:
         """Return a problem at a place, or at the nearest one around it that is in the text."""
         near = place
         while near and near not in self.lines:
@@ -111,23 +118,35 @@ def read(text: str, origin: str) -> Document:
         loader = _Loader(text.encode("utf-8", "replace"))
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            raise CatalogError(f"{origin}:1: the file must hold keys and values, such as 'version: 1'")
+            raise CatalogError(
+                "{origin}:1: the file must hold keys and values, such as 'version: 1'", origin=origin
+            )
         document = Document(None, {})
         _walk(node, (), document, ())
         return replace(document, data=loader.construct_document(node))
     except yaml.MarkedYAMLError as error:
-        raise CatalogError(_syntax_message(error, origin)) from error
+        raise _syntax_error(error, origin) from error
     except yaml.reader.ReaderError as error:
         line = text.encode("utf-8", "replace").count(b"\n", 0, error.position) + 1
-        raise CatalogError(f"{origin}:{line}: not readable as YAML: {error.reason}") from error
+        raise CatalogError(
+            "{origin}:{line}: not readable as YAML: {reason}", origin=origin, line=line, reason=error.reason
+        ) from error
     except RecursionError as error:
-        raise CatalogError(f"{origin}:1: nested too deeply; a catalog has about five levels") from error
+        raise CatalogError(
+            "{origin}:1: nested too deeply; a catalog has about five levels", origin=origin
+        ) from error
 
 
-def _syntax_message(error: yaml.MarkedYAMLError, origin: str) -> str:
+def _syntax_error(error: yaml.MarkedYAMLError, origin: str) -> CatalogError:
     mark = error.problem_mark or error.context_mark or yaml.Mark("", 0, 0, 0, None, 0)
     parts = [part for part in (error.context, error.problem) if part]
-    return f"{origin}:{mark.line + 1}: not readable as YAML at column {mark.column + 1}: {', '.join(parts)}"
+    return CatalogError(
+        "{origin}:{line}: not readable as YAML at column {column}: {problem}",
+        origin=origin,
+        line=mark.line + 1,
+        column=mark.column + 1,
+        problem=", ".join(parts),
+    )
 
 
 def _walk(node: yaml.Node, place: Place, document: Document, around: tuple[int, ...]) -> None:
@@ -148,11 +167,11 @@ def _walk(node: yaml.Node, place: Place, document: Document, around: tuple[int, 
                 continue
             line = key_node.start_mark.line + 1
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "..."
-            message = ""
+            message: Message | None = None
             if key_node.tag != "tag:yaml.org,2002:str":
-                message = f"a key must be text; write '{key}' in quotes"
+                message = Message("a key must be text; write '{key}' in quotes", key=key)
             elif key in first:
-                message = f"written twice, first in line {first[key]}; keep one of them"
+                message = Message("written twice, first in line {line}; keep one of them", line=first[key])
             document.lines.setdefault((*place, key), line)
             if message:
                 document.problems.append(Problem(line, format_place((*place, key)), message))

@@ -162,7 +162,7 @@ _BEGIN_ROUND = f"""
 def unknown_product(tx: Transaction, name: str) -> InputError:
     """Return the error of a name that no product has. It lists names near it."""
     known = [one for (one,) in tx.rows("SELECT name FROM products ORDER BY id LIMIT :n", n=_NAMES_COMPARED)]
-    return InputError.unknown("product", name, known, "`reviewloop product list`")
+    return InputError.unknown("there is no product {name!r}", name, known, "`reviewloop product list`")
 
 
 def find(tx: Transaction, name: str) -> Product:
