@@ -148,8 +148,8 @@ def _read_list(file: BinaryIO, origin: str) -> Iterator[Line]:
             yield number, {"name": name}, encoding.find_fault(name)
 
 
-def read_typed_names(text: str, origin: str, *, as_list: bool) -> list[str]:
-    """Return the names that a person typed or pasted, one a line.
+def read_typed_names(text: str, origin: str, *, as_list: bool) -> list[tuple[int, str]]:
+    """Return the names that a person typed or pasted, one a line, with the numbers of their lines.
 
     Args:
         as_list: each line is a name, whatever it looks like.
@@ -161,7 +161,7 @@ def read_typed_names(text: str, origin: str, *, as_list: bool) -> list[str]:
     if not as_list:
         refuse_other_text(lines, origin, _RIGHT)
     is_numbered = are_numbered([line for _, line in lines])
-    return [name for _, name in read_names(lines, numbered=is_numbered)]
+    return list(read_names(lines, numbered=is_numbered))
 
 
 def _list_head(file: BinaryIO, origin: str) -> list[tuple[int, str]]:

@@ -67,18 +67,21 @@ class ProductRows:
         self._sites_of = remember(lambda text: read_sites(text, sites))
         self.ignored = IgnoredCells()
 
-    def read(self, line: int, cells: Mapping[str, str], why: str = "") -> NewProduct | RefusedProduct:
+    def read(
+        self, line: int, cells: Mapping[str, str], why: str = "", *, is_typed: bool = False
+    ) -> NewProduct | RefusedProduct:
         """Return the product of a line, or why it has none.
 
         Args:
             cells: by field.
             why: the line can't be read; empty if it can.
+            is_typed: a person wrote the name as a name, even if it looks like a number or an address.
         """
         name = " ".join(cells.get("name", "").split())
         try:
             if why:
                 raise InputError(why)
-            if looks := not_a_name(name):
+            if not is_typed and (looks := not_a_name(name)):
                 raise InputError(f"{name[:40]!r} looks like {looks}, not like a product's name")
             return self._product(name, line, cells)
         except InputError as error:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -19,8 +21,10 @@ from app.views.words import describe, translate
 from app.web import metrics
 from app.web.api import acting, reading
 from app.web.base.context import Context, Page
+from app.web.base.forms import describe_errors, find_page, keep_typed
 from app.web.base.guard import Guard
 from app.web.pages import (
+    drafts,
     failed,
     imports,
     matrix,
@@ -37,7 +41,20 @@ from tasks.domain.errors import StoreFailed, TaskError, WrongRevision
 
 _log = logging.getLogger(__name__)
 
-_PAGES = (session, overview, matrix, failed, reviews, products, imports, schedules, nodes, sites, metrics)
+_PAGES = (
+    session,
+    overview,
+    matrix,
+    failed,
+    reviews,
+    products,
+    drafts,
+    imports,
+    schedules,
+    nodes,
+    sites,
+    metrics,
+)
 
 
 def make_application(context: Context, names: Collection[str] | None) -> ASGIApp:
@@ -87,17 +104,36 @@ def _http_error(request: Request, error: Exception) -> Response:
     return answer
 
 
-def _wrong_request(request: Request, error: Exception) -> Response:
+async def _wrong_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    said = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
-    return _failure(request, 422, said)
+    if request.url.path.startswith("/api"):
+        said = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
+        return _failure(request, 422, said)
+    return await _refuse_form(request, 422, describe_errors(error.errors()))
 
 
-def _wrong_input(request: Request, error: Exception) -> Response:
-    status = (
-        404 if type(error).__name__.startswith("Unknown") else 409 if isinstance(error, TaskError) else 400
-    )
-    return _failure(request, status, describe(error))
+async def _wrong_input(request: Request, error: Exception) -> Response:
+    if type(error).__name__.startswith("Unknown"):
+        return _failure(request, 404, describe(error))
+    if isinstance(error, TaskError):
+        return _failure(request, 409, describe(error))
+    return await _refuse_form(request, 400, describe(error))
+
+
+async def _refuse_form(request: Request, status: int, why: str) -> Response:
+    """Answer with the page that has the form, as it was filled in, or with the reason alone if there is none."""
+    show = find_page(request)
+    if show is None:
+        return _failure(request, status, why)
+    page = Page(request)
+    keep_typed(page, await request.form(), why)
+    place = {name: int(text) if text.isdecimal() else text for name, text in request.path_params.items()}
+    try:
+        answer = await run_in_threadpool(partial(show, page, **place))
+    except (HTTPException, InputError, TaskError):
+        return _failure(request, status, why)
+    answer.status_code = status
+    return answer
 
 
 def _store_away(request: Request, error: Exception) -> Response:

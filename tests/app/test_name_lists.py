@@ -46,7 +46,10 @@ def test_a_person_can_say_that_each_line_is_a_name(name):
 
 
 def test_typed_names_are_read_as_those_of_a_file():
-    assert read_typed_names("1. 特仑苏\r\n2. 安慕希\r\n", "The text", as_list=False) == ["特仑苏", "安慕希"]
+    assert read_typed_names("1. 特仑苏\r\n2. 安慕希\r\n", "The text", as_list=False) == [
+        (1, "特仑苏"),
+        (2, "安慕希"),
+    ]
 
 
 def test_a_workbook_is_no_text_whose_lines_are_names():

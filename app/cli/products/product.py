@@ -46,7 +46,9 @@ from app.importing.columns import ColumnChoice, list_names
 from app.importing.product_files import FIELDS, open_product_file
 from app.importing.product_rows import ProductRows
 from app.importing.sheets import TableChoice
+from app.views.doubts import describe_doubt, list_doubts
 from app.views.durations import seconds
+from app.views.words import translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
@@ -56,6 +58,8 @@ from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import Relaxed, list_products
 
 _MOST_LINES = 20
+_MOST_DOUBTFUL = 200
+"""Doubtful products that are listed, of an import of more than `_MOST_LINES`."""
 _NAMED = 5
 
 
@@ -306,6 +310,7 @@ def _finish(result: Added, as_json: bool, more: Mapping[str, object] | None = No
                 "added": [
                     _document(one)
                     | {"aliases": one.aliases, "priority": one.priority, "category": one.category}
+                    | {"doubts": list_doubts(one)}
                     for one in result.added
                 ],
                 "known": list(map(_document, result.known)),
@@ -327,15 +332,27 @@ def _document(one: NewProduct) -> dict[str, object]:
 
 def _print(result: Added, would: str) -> None:
     out = printed()
-    added = [
-        f"{would}added: {one.name} -> {'&'.join(one.keywords)} ({one.category or 'category unknown'})"
-        for one in result.added
-    ]
-    for lines in (added, [f"there already: {one.name}" for one in result.known]):
-        for line in lines[:_MOST_LINES]:
-            out.print(line)
-        if len(lines) > _MOST_LINES:
-            out.print(f"       ... and {len(lines) - _MOST_LINES} more")
+    doubtful = [one for one in result.added if list_doubts(one)]
+    shown = result.added if len(result.added) <= _MOST_LINES else doubtful[:_MOST_DOUBTFUL]
+    for one in shown:
+        line = f"{would}added: {one.name} -> {'&'.join(one.keywords)} ({one.category or 'category unknown'})"
+        doubts = "; ".join(map(describe_doubt, list_doubts(one)))
+        out.print(f"{line}: {doubts}" if doubts else line, style="yellow" if doubts else None)
+    if len(shown) < len(result.added):
+        out.print(
+            translate(
+                "{n} more {would}added; {doubtful} of the {all} are doubtful. --json lists all",
+                n=f"{len(result.added) - len(shown):,}",
+                would=would,
+                doubtful=f"{len(doubtful):,}",
+                all=f"{len(result.added):,}",
+            )
+        )
+    known = [f"there already: {one.name}" for one in result.known]
+    for line in known[:_MOST_LINES]:
+        out.print(line)
+    if len(known) > _MOST_LINES:
+        out.print(f"       ... and {len(known) - _MOST_LINES} more")
     out.print(
         f"{len(result.added)} {would}added, {len(result.known)} there already, {len(result.refused)} refused"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar, cast
@@ -88,11 +88,20 @@ class Notice:
 
 
 class Page:
-    """One request for a page, and what is needed to answer it."""
+    """One request for a page, and what is needed to answer it.
+
+    Attributes:
+        typed: values of a refused form, by field.
+        problem: message about the form; empty if it was accepted.
+        lost_file: the form had a file, which has to be chosen again.
+    """
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.context = cast("Context", request.app.state.context)
+        self.typed: Mapping[str, str] = {}
+        self.problem = ""
+        self.lost_file = False
 
     @property
     def language(self) -> str:
@@ -135,6 +144,9 @@ class Page:
             path=self.request.url.path,
             other_language=self._other_language(),
             live_s=live_s,
+            problem=self.problem,
+            lost_file=self.lost_file,
+            typed=self.typed.get,
             notice=self.context.held.get(query.get("said", "")) if query.get("said") else None,
             **values,
         )

@@ -14,6 +14,7 @@ from app.actions import manual_actions
 from app.actions.manual_actions import Action
 from app.views.words import translate
 from app.web.base.context import Change, Here, Notice
+from app.web.base.forms import shown_on
 from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
@@ -112,6 +113,7 @@ def action_of(name: str, node: str, why: str) -> Action:
 
 
 @router.post("/failed")
+@shown_on(failed)
 def act(
     page: Change,
     action: Annotated[str, Form()],
@@ -136,6 +138,7 @@ def act(
 
 
 @router.post("/failed/{subtask}/edit")
+@shown_on(story)
 async def edit(page: Change, subtask: SubtaskId) -> Response:
     """Try a subtask again with fewer result pages, or another quota."""
     form = await page.request.form()

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from app.views.words import translate
 from app.web.base.context import Change, Context, Here
+from app.web.base.forms import shown_on
 from app.web.pages.matrix import read_matrix, words
 from app.web.pages.node_ratings import verdicts
 from splitter.catalog.model import Catalog
@@ -128,6 +129,7 @@ def site(page: Here, name: str, url: str = "") -> Response:
 
 
 @router.post("/sites/{name}/try")
+@shown_on(site)
 def try_rules(
     page: Change,
     name: str,

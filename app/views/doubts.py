@@ -1,0 +1,47 @@
+"""Doubts about a product that a person is about to add."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from app.views.words import translate
+from tasks.store.content.products import NewProduct
+
+_MANY_KEYWORDS = 4
+"""A page must have all keywords: with this many, few pages are found."""
+
+
+class Doubt(StrEnum):
+    """Why a person should look at a product before it is crawled."""
+
+    NO_SITE = "no_site"
+    NO_CATEGORY = "no_category"
+    MANY_KEYWORDS = "many_keywords"
+    ONE_KEYWORD = "one_keyword"
+
+
+def list_doubts(product: NewProduct) -> list[Doubt]:
+    """Return the doubts about a product. Keywords that a person chose give none."""
+    doubts = []
+    if product.sites == ():
+        doubts.append(Doubt.NO_SITE)
+    if product.category is None:
+        doubts.append(Doubt.NO_CATEGORY)
+    if not product.own_keywords and len(product.keywords) >= _MANY_KEYWORDS:
+        doubts.append(Doubt.MANY_KEYWORDS)
+    if not product.own_keywords and len(product.keywords) == 1:
+        doubts.append(Doubt.ONE_KEYWORD)
+    return doubts
+
+
+def describe_doubt(doubt: Doubt) -> str:
+    """Return a doubt and its consequence in the current language."""
+    match doubt:
+        case Doubt.NO_SITE:
+            return translate("no known site or page: added paused")
+        case Doubt.NO_CATEGORY:
+            return translate("category unknown: only general sites")
+        case Doubt.MANY_KEYWORDS:
+            return translate("many keywords: few pages have all")
+        case Doubt.ONE_KEYWORD:
+            return translate("one keyword: may find other things")

@@ -1,0 +1,92 @@
+"""Forms with a wrong value: their page is shown again with the typed values and a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from fastapi import Request
+from starlette.datastructures import UploadFile
+from starlette.responses import Response
+
+from app.views.words import translate
+from app.web.base.context import Page
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+_PAGES: dict[Callable[..., Any], Callable[..., Response]] = {}
+"""The function that shows the page with a form, by the function that takes the form."""
+
+_WRONG = {
+    "missing": "{field} is missing.",
+    "int_parsing": "{field}: {given} is no whole number.",
+    "int_from_float": "{field}: {given} is no whole number.",
+    "greater_than_equal": "{field}: {given} is too small; the least is {ge}.",
+    "less_than_equal": "{field}: {given} is too large; the most is {le}.",
+    "string_too_long": "{field}: at most {max_length} characters.",
+    "literal_error": "{field}: there is no {given}; choose one of {expected}.",
+    "enum": "{field}: there is no {given}; choose one of {expected}.",
+}
+"""Messages by pydantic's type of error."""
+_FIELDS = {
+    "name": "Name",
+    "names": "Names, one a line",
+    "keywords": "Keywords",
+    "aliases": "Other names",
+    "priority": "Priority",
+    "pages": "Pages",
+    "recrawl": "Again every",
+    "category": "Category",
+    "sure": "“I am sure”",
+    "node": "Node",
+    "why": "Why",
+    "token": "Token",
+    "action": "Action",
+    "quota": "Quota",
+    "number": "Number",
+}
+"""The fields of forms as pages call them."""
+_LONGEST = 40
+
+
+def shown_on(show: Callable[..., Response]) -> Callable[[Endpoint], Endpoint]:
+    """Return a decorator for a function that takes a form: `show` answers if a value of the form is wrong.
+
+    `show` gets the page and the parameters of the path.
+    """
+
+    def remember(endpoint: Endpoint) -> Endpoint:
+        _PAGES[endpoint] = show
+        return endpoint
+
+    return remember
+
+
+def find_page(request: Request) -> Callable[..., Response] | None:
+    """Return the function that shows the page with the form of a request; `None` if there is none."""
+    return _PAGES.get(getattr(request.scope.get("route"), "endpoint", None) or find_page)
+
+
+def keep_typed(page: Page, form: Mapping[str, object], problem: str) -> None:
+    """Keep the typed values of a form and the message about it for a page."""
+    page.typed = {name: text for name, text in form.items() if isinstance(text, str)}
+    page.problem = problem
+    page.lost_file = any(isinstance(value, UploadFile) and value.filename for value in form.values())
+
+
+def describe_errors(errors: Sequence[Mapping[str, Any]]) -> str:
+    """Return pydantic's errors in the reader's language, one a field."""
+    first = {str(error["loc"][1]): error for error in reversed(errors)}
+    return " ".join(_describe(field, error) for field, error in first.items())
+
+
+def _describe(field: str, error: Mapping[str, Any]) -> str:
+    label = translate(_FIELDS.get(field, field))
+    values = dict(error.get("ctx", {}))
+    if "expected" in values:
+        values["expected"] = str(values["expected"]).replace(" or ", ", ")
+    given = str(error.get("input", ""))[:_LONGEST]
+    phrase = _WRONG.get(error["type"])
+    if phrase is None:
+        return f"{label}: {error['msg']}"
+    return translate(phrase, **values | {"field": label, "given": given})
