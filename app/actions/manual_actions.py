@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -55,33 +56,49 @@ def abandon(why: str) -> Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome for each subtask.
+class Refusal:
+    """A subtask that an action could not be done to, with the reason."""
 
-    Attributes:
-        refused: those it could not be done to, with the reason.
-    """
+    subtask: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of an action: the subtasks that it was done to, and the others."""
 
     done: list[int]
-    refused: list[tuple[int, str]]
+    refused: list[Refusal]
 
 
-def act_on_each(store: Store, ids: Sequence[int], action: Action, who: str) -> Outcome:
-    """Act on each subtask, in one transaction; one it can't be done to does not hold up the others."""
+def act_on_each(
+    store: Store, ids: Sequence[int], action: Action, who: str, *, dry_run: bool = False
+) -> Outcome:
+    """Act on each subtask, in one transaction; one it can't be done to does not hold up the others.
+
+    Args:
+        dry_run: take everything back at the end.
+    """
     outcome = Outcome([], [])
-    with store.begin() as tx:
+    with suppress(_TakeBack), store.begin() as tx:
         for number in dict.fromkeys(ids):
             try:
                 action.act(tx, number)
                 outcome.done.append(number)
             except (TaskError, InputError) as error:
-                outcome.refused.append((number, str(error)))
+                outcome.refused.append(Refusal(number, str(error)))
+        if dry_run:
+            raise _TakeBack
         if outcome.done:
             few = ", ".join(map(str, outcome.done[:20])) + (" ..." if len(outcome.done) > 20 else "")
             subject = f"subtask{'s' if len(outcome.done) > 1 else ''} {few}"
             detail = {"subtasks": outcome.done[:1000], "count": len(outcome.done), **action.detail}
             notices.record_action(tx, who, action.name, subject, **detail)
     return outcome
+
+
+class _TakeBack(Exception):
+    """Ends a dry run, so that its transaction is rolled back."""
 
 
 def add_node(store: Store, node: Node, number: int | None, who: str) -> None:

@@ -28,11 +28,11 @@ _RESEARCH = {
 
 _MODULES = {
     **dict.fromkeys(("up", "run"), "crawl.run"),
-    **dict.fromkeys(("control", "nodes"), "people.nodes"),
+    **{"control": "people.pairs"},
     **dict.fromkeys(("verify", "status"), "inspect.status"),
     **{name: f"products.{name}" for name in ("product", "review", "split", "export")},
     **{name: f"crawl.{name}" for name in ("demo", "lab")},
-    **{name: f"people.{name}" for name in ("failed", "schedule", "alerts")},
+    **{name: f"people.{name}" for name in ("failed", "nodes", "schedule", "alerts")},
 }
 """The module of a command below `app.cli`. Any other command has a module of its own name in `inspect`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -93,6 +93,8 @@ def plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, Set):
+        return sorted(value)
     if isinstance(value, Iterable):
         return list(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")

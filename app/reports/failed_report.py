@@ -12,7 +12,7 @@ from typing import IO
 from app.files.exporting import write_rows
 from app.files.harmless import one_line, shown
 from app.reports.report import page
-from app.reports.summary import cause_of
+from app.views.failed import get_cause
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 from tasks.store.queue.manual import ManualRow
@@ -91,14 +91,14 @@ def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
     Args:
         form: one of the values of `FORMATS`.
     """
-    waiting = sorted(manual.list_manual(tx), key=cause_of)
+    waiting = sorted(manual.list_manual(tx), key=get_cause)
     stories = [(row, list(_find_attempts(tx, row))) for row in waiting]
     if form in ("csv", "xlsx"):
         write_rows((one for _, attempts in stories for one in attempts), FailedAttempt, form, out)
         return len(waiting)
     causes = [
         (reason, site, [(row, [one for one in attempts if one.no]) for row, attempts in of])
-        for (reason, site), of in groupby(stories, key=lambda story: cause_of(story[0]))
+        for (reason, site), of in groupby(stories, key=lambda story: get_cause(story[0]))
     ]
     at = f"{tx.now:%Y-%m-%d %H:%M} UTC"
     if form == "html":

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from app.views.failed import get_cause, group_by_cause
 from app.views.loop_state import LoopState, read_state
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
@@ -76,7 +77,7 @@ def summary(
             pairs=tuple(pairs.list_pairs(tx)),
             totals=queue_queries.get_totals(tx),
             added=queue_queries.count_stored_since(tx, begin),
-            manual=tuple(sorted(manual.list_manual(tx), key=cause_of)),
+            manual=tuple(sorted(manual.list_manual(tx), key=get_cause)),
             seconds=round(seconds, 2),
             settings=settings,
             products=tuple(sorted((row for row in list_products(tx) if row.reviews), key=_most_first)),
@@ -132,26 +133,20 @@ def pair_document(pair: PairRow) -> dict[str, Any]:
     return told if pair.product else {name: value for name, value in told.items() if name != "product"}
 
 
-def cause_of(row: ManualRow) -> tuple[str, str]:
-    """Return the reason and the site."""
-    return row.reason, row.site
-
-
-def by_cause(rows: Iterable[ManualRow]) -> Iterator[tuple[str, str, list[ManualRow]]]:
-    """Yield reason, site and subtasks of each cause."""
-    for (reason, site), group in groupby(sorted(rows, key=cause_of), key=cause_of):
-        yield reason, site, list(group)
-
-
 def _report(rows: Sequence[ManualRow], when: str) -> str:
     """The failed-task report as Markdown, grouped by cause, with what is suggested."""
     lines = [f"# Subtasks that wait for a person: {len(rows)} at {when}", ""]
-    for reason, site, of_cause in by_cause(rows):
-        lines += [f"## {reason}: {site} ({len(of_cause)})", "", f"Suggested: {of_cause[0].suggestion}.", ""]
+    for cause in group_by_cause(rows).groups:
+        lines += [
+            f"## {cause.reason}: {cause.site} ({cause.count})",
+            "",
+            f"Suggested: {cause.suggestion}.",
+            "",
+        ]
         lines += [
             f"- subtask {r.subtask_id}: {r.product}, chunk {r.chunk}, {r.attempts} attempts on "
             f"{', '.join(r.nodes) or 'no node'}; {r.why}"
-            for r in of_cause
+            for r in cause.subtasks
         ]
         lines.append("")
     return "\n".join(lines)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from app.views.words import translate
+
 
 def seconds(value: float | None) -> str | None:
-    """A length of time, as people say it."""
+    """Return a length of time as people say it."""
     if value is None:
         return None
     if value < 1:
-        return f"{value * 1000:.0f} ms"
+        return translate("{n} ms", n=f"{value * 1000:.0f}")
     if value < 120:
-        return f"{value:.0f} s" if value == round(value) else f"{value:.1f} s"
+        return translate("{n} s", n=f"{value:.0f}" if value == round(value) else f"{value:.1f}")
     if value < 7200:
-        return f"{value / 60:.3g} min"
-    return f"{value / 3600:.3g} h" if value < 172_800 else f"{value / 86_400:.3g} d"
+        return translate("{n} min", n=f"{value / 60:.3g}")
+    if value < 172_800:
+        return translate("{n} h", n=f"{value / 3600:.3g}")
+    return translate("{n} d", n=f"{value / 86_400:.3g}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from app.files.harmless import shown
@@ -35,16 +36,34 @@ def wait_text(one: HostQueue, catalog: Catalog, now: datetime) -> str:
     return shown(f"{said}{f' ({engines})' if engines else ''}: {subtasks}")
 
 
-def wait_documents(waits: Sequence[HostQueue], catalog: Catalog) -> list[dict[str, Any]]:
-    """The same as `--json` prints it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostWaitView:
+    """A host that subtasks wait for.
+
+    Attributes:
+        host: with its port, if an engine has one.
+        until: when it may be asked next.
+        subtasks: how many wait.
+        engines: names of the engines there.
+    """
+
+    host: str
+    cause: str
+    until: datetime
+    subtasks: int
+    engines: Sequence[str]
+
+
+def view_waits(waits: Sequence[HostQueue], catalog: Catalog) -> list[HostWaitView]:
+    """Return hosts that subtasks wait for, as people see them."""
     return [
-        {
-            "host": _named(one.host, catalog)[0],
-            "cause": one.cause,
-            "until": one.until,
-            "subtasks": one.subtasks,
-            "engines": _engines(one.host, catalog),
-        }
+        HostWaitView(
+            host=_named(one.host, catalog)[0],
+            cause=one.cause,
+            until=one.until,
+            subtasks=one.subtasks,
+            engines=_engines(one.host, catalog),
+        )
         for one in waits
     ]
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from app.views.durations import seconds
+from app.views.words import in_language, translate
 from tasks.domain.states import State, count_open
 from tasks.store.queries.queues import (
     HostQueue,
@@ -93,12 +94,17 @@ class SystemState:
 
     def __str__(self) -> str:
         """Return the English sentence."""
-        return self.situation.sentence.format_map(
-            {
-                name: seconds(max(1.0, round(value))) if name.endswith("_s") else f"{value:,}"
-                for name, value in self.parameters.items()
-            }
-        )
+        with in_language("en"):
+            return describe_state(self)
+
+
+def describe_state(system: SystemState) -> str:
+    """Return the sentence of a state in the current language."""
+    values = {
+        name: seconds(max(1.0, round(value))) if name.endswith("_s") else f"{value:,}"
+        for name, value in system.parameters.items()
+    }
+    return translate(system.situation.sentence, **values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,11 @@ from babel.messages.pofile import read_po, write_po
 import app
 from app.cli.main import cli
 from app.cli.program import GROUPS
+from app.views.fields import NodeState
 from app.views.loop_state import Situation
 from app.views.words import DOMAIN, FOLDER, LANGUAGES
 from splitter.catalog.names import Category, Group, Kind
+from tasks.domain.breaker import BreakerState
 from tasks.domain.failures import SUGGESTIONS, ErrorClass, FailureReason
 from tasks.domain.reasons import Reason
 from tasks.domain.states import State, Transition
@@ -66,6 +68,7 @@ def collect_messages() -> set[Message]:
     found.update(
         map(str, (*Category, *Group, *Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass))
     )
+    found.update(map(str, (*NodeState, *BreakerState)))
     return {
         text for text in found if text and re.search("[A-Za-z]", text if isinstance(text, str) else text[0])
     }

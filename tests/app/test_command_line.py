@@ -216,6 +216,7 @@ def test_a_database_that_does_not_answer_is_a_state(reviewloop):
     assert result.exit_code == 1
     assert json.loads(result.stdout) == {
         "state": "database_away",
+        "parameters": {},
         "sentence": "The database does not answer.",
         "next_command": "reviewloop doctor",
         "left_s": None,

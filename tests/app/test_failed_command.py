@@ -17,8 +17,8 @@ def test_list_groups_by_cause(crawled, reviewloop, waiting):
     assert "check that the site still exists" in group["suggestion"]
     assert told["total"] == len(waiting)
     shown = reviewloop("failed", "list", "--db", crawled.url).stdout
-    assert f"subtask {waiting[0]}" in shown
-    assert "suggested:" in shown
+    assert f"failed show {waiting[0]} " in shown
+    assert "Suggested:" in shown
 
 
 def test_show_tells_every_attempt(crawled, reviewloop, waiting):
@@ -77,7 +77,10 @@ def test_assign(crawled, reviewloop, waiting):
         result = reviewloop("failed", "assign", number, node, "--db", crawled.url)
         assert result.exit_code == 2
         assert said in result.stderr
-    assert "given to node3" in reviewloop("failed", "assign", waiting[0], "node3", "--db", crawled.url).stdout
+    assert (
+        f"Given to node3: {waiting[0]}"
+        in reviewloop("failed", "assign", waiting[0], "node3", "--db", crawled.url).stdout
+    )
     assert crawled.ask("explain", waiting[0])["subtask"]["assigned_node"] == "node3"
 
 
@@ -85,7 +88,7 @@ def test_abandon(crawled, reviewloop, waiting):
     done = next(n for n in range(1, 20) if crawled.ask("explain", n)["subtask"]["state"] == "DONE")
     result = reviewloop("failed", "abandon", waiting[0], done, "--why", "it is gone", "--db", crawled.url)
     assert result.exit_code == 2
-    assert f"abandoned: {waiting[0]}" in result.stdout
+    assert f"Abandoned: {waiting[0]}" in result.stdout
     assert "does not start from DONE" in result.stderr
     told = crawled.ask("explain", waiting[0])
     assert told["subtask"]["state"] == "CANCELLED"

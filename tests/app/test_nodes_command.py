@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
-from app.cli.people.nodes import node_notes
+from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.names import Kind
 from tasks.domain.breaker import Rest
 from tasks.store.queue import hosts, nodes
-from tasks.store.queue.nodes import Node, NodeRow
+from tasks.store.queue.nodes import Node
 from tasks.store.sql.database import Store
 
 
@@ -43,23 +43,16 @@ def test_rests_are_listed_with_their_node(refused, reviewloop):
     assert all("until" in rest for node in listed for rest in node["rests"])
 
 
-def test_a_node_without_a_browser_has_no_other_catalog():
-    def row(name: str, catalog: str) -> NodeRow:
-        return NodeRow(
-            name,
-            frozenset(Kind),
-            1,
-            drained=False,
-            seen_at=datetime(2026, 1, 1, tzinfo=UTC),
-            attempts_per_s=0.0,
-            backlog=0,
-            idle=0,
-            running=0,
-            waiting=0,
-            catalog=catalog,
-        )
-
-    rows = [row("n1", "a"), row("n2", "a"), row("n3", "b"), row("n4", "c")]
-    other, without = node_notes(rows, {"n4": 2})
-    assert other.startswith("n3 has another catalog")
-    assert without.startswith("n4 has no browser: it is given nothing of 2 sites")
+def test_a_node_without_a_browser_has_no_other_catalog(sqlite_url, reviewloop):
+    entries = {"n1": {"a.cn": "1"}, "n2": {"a.cn": "1"}, "n3": {"a.cn": "2"}, "n4": {"a.cn": NO_BROWSER}}
+    store = Store.open(sqlite_url)
+    with store.begin() as tx:
+        for name, reported in entries.items():
+            nodes.register(tx, Node(name, frozenset(Kind), 4), reported)
+    store.close()
+    listed = json.loads(reviewloop("nodes", "list", "--db", sqlite_url, "--json").stdout)["nodes"]
+    assert {node["name"] for node in listed if node["has_other_catalog"]} == {"n3"}
+    assert {node["name"]: node["without_browser"] for node in listed if node["without_browser"]} == {"n4": 1}
+    shown = reviewloop("nodes", "list", "--db", sqlite_url).stdout
+    assert "n3 has another catalog" in shown
+    assert "n4 has no browser: it gets nothing of 1 sites" in shown

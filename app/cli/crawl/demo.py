@@ -18,10 +18,10 @@ from rich.console import Console
 from app.actions import product_actions
 from app.actions.products import named_products
 from app.cli.crawl.crawling import watched
+from app.cli.crawl.run_end import print_samples, print_summary
 from app.cli.inspect.web import running_dashboard
 from app.cli.options import db_option, json_option, person
 from app.cli.output import messages, print_json, printed, say
-from app.cli.tables import print_samples, print_summary
 from app.reports.summary import Summary, document, samples
 from app.run.nodes import numbered_nodes
 from app.run.setting_fields import Settings

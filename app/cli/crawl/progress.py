@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.output import messages
-from app.cli.tables import COLORS, queue_line
+from app.cli.tables import queue_line
+from app.views.fields import STYLE_OF
 from app.views.host_waits import wait_text
 from app.views.loop_state import LoopState, read_state
 from splitter.catalog.model import Catalog
@@ -193,7 +194,7 @@ def _bar(queues: Mapping[str, int]) -> Text:
     cut = 0.0
     for name in order:
         begin, cut = round(cut), cut + queues[name] / total * _BAR
-        bar.append("━" * (round(cut) - begin), style=COLORS[name])
+        bar.append("━" * (round(cut) - begin), style=STYLE_OF[name])
     bar.append(f"  {total - count_open(queues):,} of {total:,} settled")
     return bar
 

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
 from app.cli.output import clock, percent, print_json, printed, table
-from app.cli.tables import COLORS
 from app.files.harmless import shown
 from app.views.durations import seconds
+from app.views.fields import STYLE_OF
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
 from tasks.domain.host_wait import HostWait
@@ -127,7 +127,7 @@ def _print_head(out: Console, row: Row, targets: Sequence[TargetRow]) -> None:
     out.print(
         Text(f"Subtask {row['id']}  ", style="bold")
         + f"{shown(row['product'])} on {row['site']} (by {row['engine']}, {row['kind']}), chunk {row['chunk']}  "
-        + Text(row["state"], style=COLORS[row["state"]])
+        + Text(row["state"], style=STYLE_OF[row["state"]])
     )
     states = Counter(
         f"{target.state.replace('_', ' ')} {'result page' if target.kind == 'result' else 'hit'}"
@@ -155,7 +155,7 @@ def _print_head(out: Console, row: Row, targets: Sequence[TargetRow]) -> None:
 
 def _print_event(out: Console, event: EventRow, begin: datetime, attempts: Mapping[int, AttemptRow]) -> None:
     after = (event.at - begin).total_seconds()
-    style = COLORS[event.to_state]
+    style = STYLE_OF[event.to_state]
     head = Text.assemble(
         (f"\n{clock(event.at)} ", "dim"),
         (f"+{seconds(after)}  ", "dim"),

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
 
-import click
+from rich.text import Text
 
-from app.cli.options import DatabaseUnusable, db_option, json_option, left_by_up, settings_of, store_there
-from app.cli.output import ago, labelled, print_json, printed, table
-from app.cli.people.nodes import node_document, node_notes, node_table
-from app.cli.tables import counted, coverage_text, queue_line
+from app.cli.command import App, command
+from app.cli.options import DatabaseUnusable, left_by_up
+from app.cli.people.nodes import list_node_parts
+from app.cli.render import Fact, Part, table, text
+from app.cli.tables import coverage_text, queue_line
 from app.run.open_store import is_busy
-from app.views.durations import seconds
-from app.views.host_waits import unplanned_texts, wait_documents, wait_text
-from app.views.loop_state import Situation, SystemState, read_state
+from app.views.fields import format_counts, format_moment
+from app.views.host_waits import unplanned_texts
+from app.views.loop_state import Situation, SystemState, describe_state
+from app.views.status import StateView, StatusView, get_status_view, view_state
+from app.views.words import plural, translate
 from tasks.domain.errors import StoreUnavailable, WrongRevision
-from tasks.fetching.hosts import HostCatalog
-from tasks.store.content import links
-from tasks.store.queries import products as product_queries
-from tasks.store.queries import queues as queue_queries
-from tasks.store.queries.queues import WaitingSummary
-from tasks.store.queue import nodes
+from tasks.store.verify.verify import Verification
 from tasks.store.verify.verify import verify as check_invariants
 
-if TYPE_CHECKING:
-    from app.run.setting_fields import Settings
+_WAIT_FIELDS = "host cause until subtasks engines"
 
 
-@click.command()
-@db_option
-@json_option
-def status(db: str | None, as_json: bool) -> None:
+@command(None, "status")
+def status(app: App) -> StateView:
     """Show the queues, what is stored, and which nodes are alive.
 
     \b
@@ -44,79 +34,11 @@ def status(db: str | None, as_json: bool) -> None:
       reviewloop status
       watch -n 2 reviewloop status
     """
-    settings = settings_of(db)
-    catalog = settings.catalog()
-    rule = settings.buffer()
-    with _report_absence(settings, as_json), store_there(settings) as store, store.read() as tx:
-        state = read_state(tx, HostCatalog(catalog).of_site, timedelta(seconds=rule.silent_after_s))
-        totals = queue_queries.get_totals(tx)
-        refused = links.refusals_by_reason(tx)
-        unrendered = nodes.count_unrendered(tx)
-        covered = sum(
-            product_queries.get_coverages(tx, catalog.most_hits).values(), product_queries.Coverage()
-        )
-        relaxed = len(product_queries.list_relaxed(tx))
-    now, load, waits = state.now, state.load, state.waits
-    if as_json:
-        print_json(
-            {
-                "queues": state.queues,
-                **state_document(state.system),
-                "waits_for_hosts": wait_documents(waits, catalog),
-                "sites_not_asked": state.unplanned,
-                "held_back": load.delayed,
-                "next_held_at": load.next_at,
-                "oldest_waiting_since": load.oldest_at,
-                **asdict(totals),
-                "refused": refused,
-                "coverage": covered.share,
-                "coverage_rests_on": asdict(covered),
-                "relaxed": relaxed,
-                "nodes": [node_document(row, now, rule) for row in state.nodes],
-                "now": now,
-            }
-        )
-        return
-    out = printed()
-    labelled(out, "State", state_text(state.system))
-    labelled(out, "Queues", queue_line(state.queues))
-    labelled(out, "Waiting", _waiting(load, now))
-    for one in waits:
-        labelled(out, "", wait_text(one, catalog, now))
-    for text in unplanned_texts(state.unplanned):
-        labelled(out, "Not asked", text)
-    labelled(
-        out,
-        "Stored",
-        f"{totals.pages:,} pages, {totals.reviews:,} reviews of {totals.products:,} products "
-        f"({totals.tasks:,} tasks, {totals.recalls:,} recalls, {totals.reposts:,} reposts linked)",
-    )
-    if totals.compared < 1:
-        labelled(
-            out,
-            "Compared",
-            f"{math.floor(totals.compared * 100)} % of the reviews with earlier ones, for reposts",
-        )
-    if totals.voices:
-        labelled(out, "Voices", counted(totals.voices))
-    if refused:
-        labelled(out, "Refused", f"{counted(refused)} (in no export)")
-    hits = counted(dict(sorted(totals.targets.items()))) or "none yet"
-    labelled(out, "Hits", hits)
-    labelled(out, "Coverage", _covered(covered, relaxed))
-    if state.nodes:
-        out.print(node_table(state.nodes, now, rule))
-        for note in node_notes(state.nodes, unrendered):
-            out.print(note, style="yellow")
-
-
-@contextmanager
-def _report_absence(settings: Settings, as_json: bool) -> Iterator[None]:
-    """Say that the database does not answer, or that `up` is about to make its tables, and end with status 1."""
     try:
-        yield
+        with app.store.read() as tx:
+            return get_status_view(tx, app.settings.catalog(), app.settings.buffer())
     except WrongRevision:
-        folder = left_by_up(settings)
+        folder = left_by_up(app.settings)
         if folder is None or not is_busy(folder):
             raise
         situation = Situation.STARTING
@@ -124,50 +46,88 @@ def _report_absence(settings: Settings, as_json: bool) -> Iterator[None]:
         if not isinstance(error, StoreUnavailable) and not isinstance(error.__cause__, StoreUnavailable):
             raise
         situation = Situation.DATABASE_AWAY
-    else:
-        return
-    if as_json:
-        print_json(state_document(SystemState(situation)))
-    else:
-        labelled(printed(), "State", state_text(SystemState(situation)))
-    sys.exit(1)
+    app.exit_status = 1
+    return view_state(SystemState(situation))
 
 
-def state_text(system: SystemState) -> str:
-    """Return the sentence of a state, with the command that comes next."""
-    return f"{system} Next: {system.situation.command}"
+@text.register
+def _(view: StateView) -> Iterator[Part]:
+    sentence = describe_state(SystemState(view.state, view.parameters))
+    yield Fact(
+        translate("State"),
+        translate("{sentence} Next: {command}", sentence=sentence, command=view.next_command),
+    )
 
 
-def state_document(system: SystemState) -> dict[str, Any]:
-    """Return the same as `--json` prints it."""
-    return {
-        "state": system.situation,
-        "sentence": str(system),
-        "next_command": system.situation.command,
-        "left_s": system.left_s,
-    }
+@text.register
+def _(view: StatusView) -> Iterator[Part]:
+    yield from text.dispatch(StateView)(view)
+    yield Fact(translate("Queues"), queue_line(view.queues))
+    yield Fact(translate("Waiting"), _describe_waiting(view))
+    yield from (Fact(translate("Not asked"), one) for one in unplanned_texts(view.sites_not_asked))
+    yield Fact(
+        translate("Stored"),
+        translate(
+            "{pages:,} pages, {reviews:,} reviews of {products:,} products ({tasks:,} tasks, {recalls:,} recalls, "
+            "{reposts:,} reposts linked)",
+            pages=view.pages,
+            reviews=view.reviews,
+            products=view.products,
+            tasks=view.tasks,
+            recalls=view.recalls,
+            reposts=view.reposts,
+        ),
+    )
+    if view.compared < 1:
+        share = translate(
+            "{n} % of the reviews with earlier ones, for reposts", n=math.floor(view.compared * 100)
+        )
+        yield Fact(translate("Compared"), share)
+    if view.voices:
+        yield Fact(translate("Voices"), format_counts(view.voices))
+    if view.refused:
+        yield Fact(
+            translate("Refused"), translate("{counts} (in no export)", counts=format_counts(view.refused))
+        )
+    hits = format_counts(dict(sorted(view.targets.items())))
+    yield Fact(translate("Hits"), hits or translate("none yet"))
+    yield Fact(translate("Coverage"), _describe_coverage(view))
+    if view.waits_for_hosts:
+        title = translate("Hosts that subtasks wait for")
+        yield table(view.waits_for_hosts, _WAIT_FIELDS, title=title, now=view.now)
+    if view.nodes:
+        yield from list_node_parts(view.nodes, view.now)
 
 
-def _waiting(load: WaitingSummary, now: datetime) -> str:
-    if load.oldest_at is None:
-        return "nothing"
-    waiting = f"the oldest came to its queue {ago(load.oldest_at, now)}"
-    if load.next_at is not None:
-        next_in = seconds(max(0.0, (load.next_at - now).total_seconds()))
-        waiting += f"; {load.delayed} held back, the next may go in {next_in}"
-    return waiting
+def _describe_waiting(view: StatusView) -> str:
+    if view.oldest_waiting_since is None:
+        return translate("nothing")
+    oldest = translate(
+        "the oldest came to its queue {ago}", ago=format_moment(view.oldest_waiting_since, view.now)
+    )
+    if view.next_held_at is None:
+        return oldest
+    next_at = format_moment(max(view.next_held_at, view.now), view.now)
+    delayed = plural("{n} is delayed", "{n} are delayed", view.held_back)
+    return translate(
+        "{oldest}; {delayed}, the first until {next}", oldest=oldest, delayed=delayed, next=next_at
+    )
 
 
-def _covered(of: product_queries.Coverage, relaxed: int) -> str:
-    """The coverage, and how many searches were made with fewer words."""
-    words = f"; {relaxed:,} searches with fewer words" if relaxed else ""
-    return (coverage_text(of) or f"unknown ({counted(of.rests_on) or 'no task yet'})") + words
+def _describe_coverage(view: StatusView) -> str:
+    covered = view.coverage_rests_on
+    unknown = translate(
+        "unknown ({counts})", counts=format_counts(covered.rests_on) or translate("no task yet")
+    )
+    described = coverage_text(covered) or unknown
+    if not view.relaxed:
+        return described
+    relaxed = plural("{n} search with fewer words", "{n} searches with fewer words", view.relaxed)
+    return f"{described}; {relaxed}"
 
 
-@click.command()
-@db_option
-@json_option
-def verify(db: str | None, as_json: bool) -> None:
+@command(None, "verify")
+def verify(app: App) -> Verification:
     """Prove that the loop kept its invariants.
 
     From the event log and the tables: nothing was lost, doubled, or moved where it may not go.
@@ -179,34 +139,34 @@ def verify(db: str | None, as_json: bool) -> None:
     Example:
       reviewloop verify --json
     """
-    with store_there(settings_of(db)) as store, store.read() as tx:
+    with app.store.read() as tx:
         found = check_invariants(tx)
-    if as_json:
-        told = {"violations": [asdict(v) for v in found.violations], "counts": dict(found.counts)}
-        overdue = {kind: asdict(one) for kind, one in found.overdue.items()}
-        set_clocks = [one._asdict() for one in found.set_clocks]
-        print_json({**told, "as_of": found.as_of, "overdue": overdue, "set_clocks": set_clocks})
-    else:
-        out = printed()
-        if found.violations:
-            rows = ((v.kind, v.subtask_id, v.message) for v in found.violations)
-            out.print(
-                table(("kind", "subtask", "what is wrong>"), rows, f"{len(found.violations)} violations")
-            )
-        else:
-            out.print("No violation.", style="green")
-        out.print(
-            "Checked: " + ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in found.counts.items())
-        )
-        if dropped := found.counts["logs_dropped"]:
-            out.print(
-                f"{dropped:,} subtasks ended so long ago that their event log was dropped: how they came to their "
-                "state can't be proved any more."
-            )
-        for one in found.set_clocks:
-            out.print(
-                f"The database's clock was set back from {one.until:%Y-%m-%d %H:%M:%S} to "
-                f"{one.since:%Y-%m-%d %H:%M:%S} UTC: the order of what happened in between is not judged."
-            )
     if found.violations:
-        sys.exit(1)
+        app.exit_status = 1
+    return found
+
+
+@text.register
+def _(view: Verification) -> Iterator[Part]:
+    if view.violations:
+        n = len(view.violations)
+        title = plural("{n} violation", "{n} violations", n)
+        yield table(view.violations, "kind subtask_id message>", title=title)
+    else:
+        yield Text(translate("No violation."), style="green")
+    yield translate("Checked: {counts}", counts=format_counts(view.counts))
+    dropped = view.counts["logs_dropped"]
+    if dropped:
+        yield plural(
+            "{n} subtask ended so long ago that its event log was dropped: how it came to its state can't be proved.",
+            "{n} subtasks ended so long ago that their event logs were dropped: how they came to their state can't "
+            "be proved.",
+            dropped,
+        )
+    for one in view.set_clocks:
+        yield translate(
+            "The database's clock was set back from {until} to {since}: the order of what happened in between is not "
+            "judged.",
+            until=format_moment(one.until),
+            since=format_moment(one.since),
+        )

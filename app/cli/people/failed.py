@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.text import Text
 
-from app.cli.options import (
-    FILE,
-    db_option,
-    json_option,
-    lab_option,
-    settings_of,
-    sites_option,
-    store_there,
-)
-from app.cli.output import (
-    Cell,
-    answer,
-    clock,
-    print_json,
-    printed,
-    short,
-    table,
-    table_of,
-)
+from app.cli.command import App, command
+from app.cli.options import FILE, database_hint, lab_option, sites_option
+from app.cli.output import short
 from app.cli.people.failed_changes import abandon, assign, edit, retry
-from app.cli.tables import print_manual
+from app.cli.render import Done, Part, table, text
 from app.files.harmless import shown
-from app.reports.summary import by_cause
 from app.views.durations import seconds
-from tasks.domain.errors import UnknownSubtask
-from tasks.domain.states import State
-from tasks.store.queries import subtask as subtask_queries
-from tasks.store.queries.subtask import AttemptRow, TargetRow
+from app.views.failed import (
+    ATTEMPT_FIELDS,
+    TARGET_FIELDS,
+    CauseView,
+    SubtaskView,
+    WaitingView,
+    get_subtask_view,
+    group_by_cause,
+)
+from app.views.words import plural, translate
+from tasks.store.queries.subtask import AttemptRow
 from tasks.store.queue import manual
+
+_SUBTASKS_SHOWN = 8
+_WAITING_FIELDS = "subtask_id product attempts nodes recalls"
 
 
 @click.group()
@@ -60,29 +53,56 @@ for _command in (retry, assign, edit, abandon):
     failed.add_command(_command)
 
 
-@failed.command("list")
-@db_option
-@json_option
-def list_(db: str | None, as_json: bool) -> None:
+@command(failed, "list")
+def list_(app: App) -> WaitingView:
     """List what waits for a person, grouped by cause, with what is suggested.
 
     \b
     Example:
       reviewloop failed list --json
     """
-    with store_there(settings_of(db)) as store, store.read() as tx:
-        rows = manual.list_manual(tx)
-    if not as_json:
-        print_manual(printed(), rows, f" --db {db}" if db else "")
+    with app.store.read() as tx:
+        return group_by_cause(manual.list_manual(tx))
+
+
+@text.register
+def _(view: WaitingView) -> Iterator[Part]:
+    return list_waiting_parts(view, database_hint())
+
+
+def list_waiting_parts(view: WaitingView, hint: str) -> Iterator[Part]:
+    """Yield what waits for a person, with the commands that come next.
+
+    Args:
+        hint: the option that names the database in these commands; may be empty.
+    """
+    if not view.total:
+        yield Text(translate("Nothing waits for a person."), style="green")
         return
-    groups = [
-        {"reason": reason, "site": site, "count": len(of), "suggestion": of[0].suggestion, "subtasks": of}
-        for reason, site, of in by_cause(rows)
-    ]
-    print_json({"groups": groups, "total": len(rows)})
+    yield Text(
+        plural("{n} subtask waits for a person:", "{n} subtasks wait for a person:", view.total),
+        style="bold yellow",
+    )
+    for cause in view.groups:
+        yield from _list_cause_parts(cause)
+    first = view.groups[0].subtasks[0].subtask_id
+    more = translate("More: reviewloop failed show {subtask}", subtask=first)
+    yield Text(more + hint, style="dim")
 
 
-@failed.command()
+def _list_cause_parts(cause: CauseView) -> Iterator[Part]:
+    title = translate(
+        "{reason} at {site}: {n}", reason=translate(cause.reason), site=cause.site, n=cause.count
+    )
+    more = cause.count - _SUBTASKS_SHOWN
+    caption = translate("... and {n} more", n=more) if more > 0 else ""
+    yield table(
+        cause.subtasks[:_SUBTASKS_SHOWN], _WAITING_FIELDS, title=title, caption=caption, least="recalls"
+    )
+    yield translate("Suggested: {suggestion}", suggestion=translate(cause.suggestion))
+
+
+@command(failed, "show")
 @click.argument("subtask", type=int)
 @click.option(
     "--refetch",
@@ -90,61 +110,95 @@ def list_(db: str | None, as_json: bool) -> None:
     help="Ask the last URL again, from here (by a browser where the site's rules say so), and show what comes.",
 )
 @lab_option
-@db_option
 @sites_option
-@json_option
-def show(
-    subtask: int, refetch: bool, lab: tuple[str, int] | None, db: str | None, sites: str | None, as_json: bool
-) -> None:
+def show(app: App, subtask: int, refetch: bool) -> SubtaskView:
     """Show every attempt of SUBTASK: node, times, reason, counters, errors, last response; and what is suggested.
 
     \b
     Example:
       reviewloop failed show 40 --refetch
     """
-    settings = settings_of(db, sites, lab=lab)
-    with store_there(settings) as store, store.read() as tx:
-        row = subtask_queries.get_subtask(tx, subtask)
-        if row is None:
-            raise UnknownSubtask(f"there is no subtask {subtask}")
-        attempts = subtask_queries.list_attempts(tx, subtask)
-        targets = subtask_queries.list_targets(tx, subtask)
-        waiting = manual.list_manual(tx, after=subtask - 1, most=1) if row["state"] == State.MANUAL else []
-    again = None
+    with app.store.read() as tx:
+        view = get_subtask_view(tx, subtask)
     if refetch:
         from app.sites.rendered_answer import asked_again  # slow to import, with what reads pages
 
-        again = asked_again(_last_url(attempts, targets), row["site"], settings)
-    suggestion = waiting[0].suggestion if waiting else None
-    if as_json:
-        document = {"subtask": row, "why": waiting[0].why if waiting else None, "suggestion": suggestion}
-        print_json(document | {"attempts": attempts, "targets": targets, "refetch": again})
+        again = asked_again(view.get_last_url(), view.subtask["site"], app.settings)
+        view = replace(view, refetch=again)
+    return view
+
+
+@text.register
+def _(view: SubtaskView) -> Iterator[Part]:
+    row = view.subtask
+    title = translate(
+        "Subtask {n}: {product} on {site}, chunk {chunk}",
+        n=row["id"],
+        product=shown(row["product"]),
+        site=row["site"],
+        chunk=row["chunk"],
+    )
+    yield Text(title, style="bold")
+    yield translate(
+        "{state}, round {round}, recalls: {recalls}, last reason: {reason}",
+        state=translate(row["state"]),
+        round=row["round"],
+        recalls=row["recalls"],
+        reason=translate(row["reason"] or "-"),
+    )
+    yield table(view.attempts, ATTEMPT_FIELDS, least="wait_s active_s requests tried offered round")
+    last = None
+    for attempt in view.attempts:
+        if attempt.last_response and attempt.last_response != last:
+            last = attempt.last_response
+            yield from _list_response_parts(attempt, last)
+    targets = [one for one in view.targets if one.state != "stored"]
+    if targets:
+        yield table(targets, TARGET_FIELDS, least="tries reason")
+    if view.refetch is not None:
+        yield from _list_answer_parts(view.refetch)
+    if view.why is not None:
+        yield translate("Why it waits: {why}", why=view.why)
+        suggestion = translate(view.suggestion or "")
+        yield Text(translate("Suggested: {suggestion}", suggestion=suggestion), style="yellow")
+
+
+def _list_response_parts(attempt: AttemptRow, last: Mapping[str, Any]) -> Iterator[Part]:
+    status = translate("status {status}", status=last["status"]) if "status" in last else ""
+    error = translate(str(last["error"]))
+    title = translate(
+        "Last response of attempt {n}: {error}", n=attempt.no, error=f"{status} {error}".strip()
+    )
+    yield Text(title, style="bold")
+    yield f"  {shown(last['url'])}"
+    yield f"  {shown(last['detail'])}"
+    if last.get("head"):
+        yield Text(f"  {shown(short(last['head'], 300))}", style="dim")
+
+
+def _list_answer_parts(answer: Mapping[str, Any]) -> Iterator[Part]:
+    yield Text(translate("Asked again"), style="bold")
+    if "error" in answer:
+        yield Text(f"  {shown(answer['error'])}", style="red")
         return
-    out = printed()
-    out.print(
-        f"Subtask {subtask}  {shown(row['product'])} on {row['site']}, chunk {row['chunk']}", style="bold"
+    yield f"  {shown(answer['url'])}"
+    facts = translate(
+        "status {status}, {bytes:,} bytes, {encoding}, {length}",
+        status=answer["status"],
+        bytes=answer["bytes"],
+        encoding=answer["encoding"],
+        length=seconds(answer["seconds"]),
     )
-    out.print(
-        f"{row['state']}, round {row['round']}, {row['recalls']} recalls, last reason: {row['reason'] or '-'}"
-    )
-    _print_attempts(out, attempts)
-    _print_targets(out, targets)
-    if again is not None:
-        _print_again(out, again)
-    if waiting:
-        out.print(f"Why here:  {waiting[0].why}")
-        out.print(f"Suggested: {suggestion}", style="yellow")
+    yield f"  {facts}"
+    yield Text(f"  {shown(short(answer['head'], 600))}", style="dim")
 
 
-@failed.command("report")
-@click.option(
-    "--format", "form", type=click.Choice(["html", "md", "csv", "xlsx"]), help="Default: by the name."
-)
+@command(failed, "report")
 @click.option("-o", "--output", "target", type=FILE, default=Path("failed.html"), show_default=True)
-@db_option
-@json_option
-def report_(form: str | None, target: Path, db: str | None, as_json: bool) -> None:
+def report_(app: App, target: Path) -> Done:
     """Write the manual-intervention report: by cause, every attempt, the last response, what is suggested.
+
+    The name of the file gives its format: .html, .md, .csv or .xlsx.
 
     \b
     Examples:
@@ -154,66 +208,8 @@ def report_(form: str | None, target: Path, db: str | None, as_json: bool) -> No
     from app.files.exporting import format_of, whole_file
     from app.reports.failed_report import FORMATS, write_failed_report  # brings Jinja2
 
-    kind = form or format_of(str(target), FORMATS)
-    with store_there(settings_of(db)) as store, store.read() as tx, whole_file(target) as out:
+    kind = format_of(str(target), FORMATS)
+    with app.store.read() as tx, whole_file(target) as out:
         n = write_failed_report(tx, kind, out)
-    answer({"file": target, "format": kind, "subtasks": n}, f"{n} subtasks, written to {target}", as_json)
-
-
-def _last_url(attempts: Sequence[AttemptRow], targets: Sequence[TargetRow]) -> str:
-    """The last address an attempt reported; else the first target that is still to do."""
-    for attempt in reversed(attempts):
-        if attempt.last_response and attempt.last_response.get("url"):
-            return str(attempt.last_response["url"])
-    return str(next((t.url for t in targets if t.state == "todo"), targets[0].url))
-
-
-def _print_attempts(out: Console, attempts: Sequence[AttemptRow]) -> None:
-    def lasted(a: AttemptRow) -> str | None:
-        begin, end = a.started_at or a.allocated_at, a.ended_at
-        return seconds((end - begin).total_seconds()) if end else "runs"
-
-    columns: dict[str, Callable[[AttemptRow], Cell]] = {
-        **{name: attrgetter(name) for name in ("no", "round", "node")},
-        "given (UTC)": lambda a: clock(a.allocated_at),
-        "lasted": lasted,
-        "ended": lambda a: a.reason or a.outcome,
-        **{name: attrgetter(name) for name in ("offered", "tried", "collected", "requests")},
-        "active": lambda a: seconds(a.active_s),
-        "waited": lambda a: seconds(a.wait_s),
-        "errors": lambda a: ", ".join(f"{n} × {name}" for name, n in a.errors.items()) or None,
-    }
-    out.print(
-        table_of(attempts, columns, least=("waited", "active", "requests", "tried", "offered", "round"))
-    )
-    printed_last = None
-    for attempt in attempts:
-        last = attempt.last_response
-        if not last or last == printed_last:
-            continue
-        printed_last = last
-        status = f" status {last['status']}" if "status" in last else ""
-        out.print(f"Last response of attempt {attempt.no}:{status} {last['error']}", style="bold")
-        out.print(f"  {shown(last['url'])}\n  {shown(last['detail'])}")
-        if last.get("head"):
-            out.print(f"  {shown(short(last['head'], 300))}", style="dim")
-
-
-def _print_targets(out: Console, targets: Sequence[TargetRow]) -> None:
-    rows = [(t.id, t.kind, t.state, t.tries, t.reason, shown(t.url)) for t in targets if t.state != "stored"]
-    if rows:
-        out.print(
-            table(("target", "kind", "state", "tries", "reason", "url>"), rows, least=("tries", "reason"))
-        )
-
-
-def _print_again(out: Console, again: Mapping[str, Any]) -> None:
-    out.print("Asked again", style="bold")
-    if "error" in again:
-        out.print(f"  {shown(again['error'])}", style="red")
-        return
-    out.print(
-        f"  {shown(again['url'])}\n  status {again['status']}, {again['bytes']:,} bytes, {again['encoding']}, "
-        f"{seconds(again['seconds'])}"
-    )
-    out.print(f"  {shown(short(again['head'], 600))}", style="dim")
+    message = plural("{n} subtask, written to {file}", "{n} subtasks, written to {file}", n, file=target)
+    return Done({"file": target, "format": kind, "subtasks": n}, message)

@@ -2,44 +2,61 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 import click
 
 from app.actions import manual_actions
+from app.actions.manual_actions import Action, Refusal
+from app.cli.command import App, command
 from app.cli.names import check_site
-from app.cli.options import db_option, json_option, person, settings_of, store_there
-from app.cli.output import messages, print_json, printed, say, table
-from app.files.harmless import shown
+from app.cli.output import say
+from app.cli.render import Done, Part, table, text
+from app.views.words import translate
 from splitter.errors import InputError
 from tasks.domain.failures import FailureReason
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
-from tasks.store.sql.database import Store
-
-_TOLD = ("product", "site", "state", "reason")
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only list what it would be done to.")
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class WouldChange:
+    """A subtask that an action would be done to."""
+
+    subtask: int
+    product: str
+    site: str
+    state: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRunView:
+    """The result of an action that was not done.
+
+    Attributes:
+        unknown: numbers that no subtask has.
+        refused: subtasks, unknown ones too, that refuse the action.
+    """
+
+    dry_run: bool
+    would: Sequence[WouldChange]
+    unknown: Sequence[int]
+    refused: Sequence[Refusal]
+
+
+@command(None, "retry")
 @click.argument("subtasks", type=int, nargs=-1)
 @click.option("--all", "every", is_flag=True, help="All that wait.")
 @click.option("--reason", type=click.Choice([str(r) for r in FailureReason]), help="All with this cause.")
 @click.option("--site", metavar="NAME", help="All of this site.")
 @dry_run_option
-@db_option
-@json_option
 def retry(
-    subtasks: tuple[int, ...],
-    every: bool,
-    reason: str | None,
-    site: str | None,
-    dry_run: bool,
-    db: str | None,
-    as_json: bool,
-) -> None:
+    app: App, subtasks: tuple[int, ...], every: bool, reason: str | None, site: str | None, dry_run: bool
+) -> Done | DryRunView:
     """Try subtasks again: a new round, without recalls, without nodes to avoid, every target untried.
 
     \b
@@ -52,34 +69,27 @@ def retry(
     wide = every or reason is not None or site is not None
     if wide == bool(subtasks):
         raise InputError("name subtasks, or choose them by --all, --reason, --site; not both")
-    settings = settings_of(db)
-    with store_there(settings) as store:
-        with store.read() as tx:
-            check_site(tx, settings, site)
-            ids = manual.list_ids(tx, reason=reason, site=site) if wide else list(subtasks)
-        if dry_run:
-            _print_dry_run(store, ids, "would be tried again", as_json)
-        else:
-            _each(store, ids, manual_actions.retry(), "tried again", as_json)
+    with app.store.read() as tx:
+        check_site(tx, app.settings, site)
+        ids = manual.list_ids(tx, reason=reason, site=site) if wide else list(subtasks)
+    return _act(app, ids, manual_actions.retry(), translate("Tried again:"), dry_run=dry_run)
 
 
-@click.command()
+@command(None, "assign")
 @click.argument("subtask", type=int)
 @click.argument("node")
-@db_option
-@json_option
-def assign(subtask: int, node: str, db: str | None, as_json: bool) -> None:
+def assign(app: App, subtask: int, node: str) -> Done | DryRunView:
     """Try SUBTASK again, on NODE and no other.
 
     \b
     Example:
       reviewloop failed assign 40 node2
     """
-    with store_there(settings_of(db)) as store:
-        _each(store, [subtask], manual_actions.assign(node), f"given to {node}", as_json)
+    message = translate("Given to {node}:", node=node)
+    return _act(app, [subtask], manual_actions.assign(node), message)
 
 
-@click.command()
+@command(None, "edit")
 @click.argument("subtask", type=int)
 @click.option("--quota", type=click.IntRange(1, 1_000_000), help="Most hits of each further attempt.")
 @click.option(
@@ -87,15 +97,7 @@ def assign(subtask: int, node: str, db: str | None, as_json: bool) -> None:
     type=click.IntRange(1, 1_000),
     help="Ask only for the first N of its result pages that are to do.",
 )
-@db_option
-@json_option
-def edit(
-    subtask: int,
-    quota: int | None,
-    pages: int | None,
-    db: str | None,
-    as_json: bool,
-) -> None:
+def edit(app: App, subtask: int, quota: int | None, pages: int | None) -> Done | DryRunView:
     """Change SUBTASK, and try it again: a quota, fewer result pages.
 
     \b
@@ -104,63 +106,64 @@ def edit(
       reviewloop failed edit 40 --pages 1
     """
     if pages is None and quota is None:
-        raise InputError(f"nothing to change: --quota or --pages; or reviewloop failed retry {subtask}")
+        raise InputError(
+            "nothing to change: --quota or --pages; or reviewloop failed retry {subtask}", subtask=subtask
+        )
     action = manual_actions.edit(pages, quota)
-    with store_there(settings_of(db)) as store:
-        _each(store, [subtask], action, "changed and tried again", as_json)
+    return _act(app, [subtask], action, translate("Changed and tried again:"))
 
 
-@click.command()
+@command(None, "abandon")
 @click.argument("subtasks", type=int, nargs=-1, required=True)
 @click.option("--why", default="abandoned by a person", metavar="TEXT", help="Kept in the event log.")
 @dry_run_option
-@db_option
-@json_option
-def abandon(subtasks: tuple[int, ...], why: str, dry_run: bool, db: str | None, as_json: bool) -> None:
+def abandon(app: App, subtasks: tuple[int, ...], why: str, dry_run: bool) -> Done | DryRunView:
     """Give subtasks up for good (CANCELLED); also those that don't wait for a person but aren't DONE.
 
     \b
     Example:
       reviewloop failed abandon 40 --why "the site is gone"
     """
-    with store_there(settings_of(db)) as store:
-        if dry_run:
-            _print_dry_run(store, subtasks, "would be abandoned", as_json)
-        else:
-            _each(store, subtasks, manual_actions.abandon(why), "abandoned", as_json)
+    return _act(app, subtasks, manual_actions.abandon(why), translate("Abandoned:"), dry_run=dry_run)
 
 
-def _print_dry_run(store: Store, ids: Sequence[int], what: str, as_json: bool) -> None:
-    """The subtasks that an action would be done to, with nothing done."""
-    with store.read() as tx:
-        rows = [(number, subtask_queries.get_subtask(tx, number)) for number in dict.fromkeys(ids)]
-    there = [{"subtask": number, **{name: row[name] for name in _TOLD}} for number, row in rows if row]
-    unknown = [number for number, row in rows if row is None]
-    for number in unknown:
-        say(f"refused: there is no subtask {number}", "red")
-    if as_json:
-        print_json({"dry_run": True, "would": there, "unknown": unknown})
-    elif there:
-        names = ("subtask", *_TOLD)
-        cells = ([shown(str(one[name] if one[name] is not None else "-")) for name in names] for one in there)
-        printed().print(table(names, cells, f"{len(there)} {what}; nothing was done"))
-    elif not unknown:
-        messages.print("nothing waits for a person there")
-    if unknown:
-        sys.exit(2)
+def _act(
+    app: App, ids: Sequence[int], action: Action, message: str, *, dry_run: bool = False
+) -> Done | DryRunView:
+    """Act on each subtask; those that refuse it are listed with the reason, the others go on."""
+    outcome = manual_actions.act_on_each(app.store, ids, action, app.who, dry_run=dry_run)
+    for one in outcome.refused:
+        say(translate("refused: {why}", why=one.why), "red")
+    if outcome.refused:
+        app.exit_status = 2
+    elif not outcome.done:
+        message = translate("Nothing waits for a person there.")
+    if dry_run:
+        return _view_dry_run(app, outcome)
+    numbers = ", ".join(map(str, outcome.done))
+    return Done(
+        asdict(outcome), f"{message} {numbers}".rstrip() if outcome.done or not outcome.refused else ""
+    )
 
 
-def _each(store: Store, ids: Sequence[int], action: manual_actions.Action, what: str, as_json: bool) -> None:
-    """Act on each subtask; those it cannot be done to are listed with the reason, the others go on."""
-    outcome = manual_actions.act_on_each(store, ids, action, person())
-    refused = [{"subtask": number, "why": why} for number, why in outcome.refused]
-    for one in refused:
-        say(f"refused: {one['why']}", "red")
-    if as_json:
-        print_json({"done": outcome.done, "refused": refused})
-    elif outcome.done:
-        printed().print(f"{what}: {', '.join(map(str, outcome.done))}")
-    elif not refused:
-        messages.print("nothing waits for a person there")
-    if refused:
-        sys.exit(2)
+def _view_dry_run(app: App, outcome: manual_actions.Outcome) -> DryRunView:
+    with app.store.read() as tx:
+        rows = [subtask_queries.get_subtask(tx, number) for number in outcome.done]
+        unknown = [
+            one.subtask for one in outcome.refused if subtask_queries.get_subtask(tx, one.subtask) is None
+        ]
+    would = [
+        WouldChange(row["id"], row["product"], row["site"], row["state"], row["reason"])
+        for row in rows
+        if row
+    ]
+    return DryRunView(dry_run=True, would=would, unknown=unknown, refused=outcome.refused)
+
+
+@text.register
+def _(view: DryRunView) -> Iterator[Part]:
+    if view.would:
+        title = translate("It would be done to these ({n}); nothing was done", n=len(view.would))
+        yield table(view.would, "subtask product site state reason", title=title)
+    else:
+        yield translate("Nothing waits for a person there.")

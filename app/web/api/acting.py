@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from app.actions import import_actions, manual_actions, product_actions, schedule_actions
+from app.actions.manual_actions import Outcome
 from app.actions.product_actions import period_or_never
 from app.actions.products import named_products
 from app.web.api.reading import PROBLEMS, Id
@@ -82,28 +83,13 @@ class Abandon(_Strict):
 FailedAction = Annotated[Retry | Assign | Abandon, Field(discriminator="action")]
 
 
-class Refusal(BaseModel):
-    """A subtask that it could not be done to."""
-
-    subtask: int
-    why: str
-
-
-class FailedDone(BaseModel):
-    """The outcome for each subtask."""
-
-    done: list[int]
-    refused: list[Refusal]
-
-
 @router.post("/failed", responses=PROBLEMS, dependencies=_CHANGE)
-def act(page: Here, wanted: FailedAction) -> FailedDone:
+def act(page: Here, wanted: FailedAction) -> Outcome:
     """Try subtasks again, on any node or on one, or abandon them."""
     action = action_of(wanted.action, getattr(wanted, "node", ""), getattr(wanted, "why", ""))
     outcome = manual_actions.act_on_each(page.context.store, wanted.subtasks, action, page.who)
     page.context.cached.clear()
-    refused = [Refusal(subtask=number, why=why) for number, why in outcome.refused]
-    return FailedDone(done=outcome.done, refused=refused)
+    return outcome
 
 
 class Edited(_Strict):
@@ -114,12 +100,12 @@ class Edited(_Strict):
 
 
 @router.post("/failed/{subtask}/edit", responses=PROBLEMS, dependencies=_CHANGE)
-def edit_failed(page: Here, subtask: Id, wanted: Edited) -> FailedDone:
+def edit_failed(page: Here, subtask: Id, wanted: Edited) -> Outcome:
     """Try a subtask again with fewer result pages, or another quota."""
     action = manual_actions.edit(wanted.pages, wanted.quota)
     outcome = manual_actions.act_on_each(page.context.store, [subtask], action, page.who)
     page.context.cached.clear()
-    return FailedDone(done=outcome.done, refused=[Refusal(subtask=n, why=why) for n, why in outcome.refused])
+    return outcome
 
 
 class NodeAction(_Strict):

@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from app.actions.schedule_actions import document
-from app.views.loop_state import Situation
+from app.views.nodes import NodesView
+from app.views.pairs import PairsView, get_pairs_view
+from app.views.status import StatusView, get_status_view
 from app.web.base.context import Here
 from app.web.pages.failed import MOST_ID
-from app.web.pages.matrix import read_matrix
 from app.web.pages.nodes import read_nodes
-from app.web.pages.overview import read_overview
 from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import ListedSite, read_sites
@@ -26,7 +26,7 @@ from tasks.store.content import numbered_imports
 from tasks.store.content.numbered_imports import NumberedImport
 from tasks.store.queries import pairs
 from tasks.store.queries import products as product_queries
-from tasks.store.queries.pairs import AttemptSums, PairAttempt
+from tasks.store.queries.pairs import PairAttempt
 from tasks.store.queries.products import ProductRow, SiteProgress
 from tasks.store.queries.reviews import ReviewRow, search
 from tasks.store.queue import manual, notices
@@ -65,68 +65,18 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 Id = Annotated[int, Path(ge=1, le=MOST_ID)]
 
 
-class Queues(BaseModel):
-    """The queues, and how fast pages come."""
-
-    queues: dict[str, int]
-    pages_per_s: float
-    reviews_per_s: float
-    state: Situation
-    sentence: str
-    next_command: str
-    left_s: float | None
-    wait_for_hosts: int
-    now: datetime
-
-
-@router.get("/queues", responses=PROBLEMS)
-def queues(page: Here) -> Queues:
+@router.get("/status", responses=PROBLEMS)
+def status(page: Here) -> StatusView:
     """The state of the loop."""
-    told = read_overview(page.context)
-    system = told.state.system
-    return Queues(
-        queues=dict(told.state.queues),
-        pages_per_s=told.pace.pages_per_s,
-        reviews_per_s=told.pace.reviews_per_s,
-        state=system.situation,
-        sentence=str(system),
-        next_command=system.situation.command,
-        left_s=system.left_s,
-        wait_for_hosts=sum(one.subtasks for one in told.state.waits),
-        now=told.state.now,
-    )
+    context = page.context
+    rule = context.settings.buffer()
+    return context.read("status", lambda tx: get_status_view(tx, context.catalog, rule))
 
 
-class Pair(BaseModel):
-    """A (site, node): plain sums of all closed attempts; requests, outcomes and reasons of the newest ones."""
-
-    site: str
-    node: str
-    attempts: float
-    failed: float
-    silent: float
-    offered: float
-    tried: float
-    collected: float
-    active_s: float
-    completion: float | None
-    efficiency_s: float | None
-    requests_per_page: float | None
-    outcomes: dict[str, int]
-    reasons: dict[str, int]
-
-
-@router.get("/matrix", responses=PROBLEMS)
-def matrix(page: Here, site: Text = "") -> list[Pair]:
-    """Every pair with closed attempts, or those of one site."""
-    told = read_matrix(page.context)
-    found = []
-    for key, of in told.sums.items():
-        if site in ("", of.site):
-            recent = told.recent.get(key, AttemptSums())
-            rate = {"requests_per_page": recent.requests_per_page}
-            found.append(Pair.model_validate(asdict(recent) | asdict(of) | rate))
-    return found
+@router.get("/pairs", responses=PROBLEMS)
+def list_pairs(page: Here, site: Text = "", node: Text = "") -> PairsView:
+    """Every pair with closed attempts, or those of one site or node."""
+    return page.context.read(("pairs", site, node), lambda tx: get_pairs_view(tx, site or None, node or None))
 
 
 @router.get("/pairs/{site}/{node}/attempts", responses=PROBLEMS)
@@ -137,30 +87,10 @@ def attempts(page: Here, site: str, node: str, limit: Limit = _ROWS) -> list[Pai
         return pairs.list_pair_attempts(tx, site, node, limit)
 
 
-class Node(BaseModel):
-    """A crawl node."""
-
-    name: str
-    kinds: list[str]
-    slots: int
-    running: int
-    waiting: int
-    idle: int
-    drained: bool
-    alive: bool
-    seen_at: datetime | None
-    attempts_per_s: float
-
-
 @router.get("/nodes", responses=PROBLEMS)
-def nodes(page: Here) -> list[Node]:
+def nodes(page: Here) -> NodesView:
     """Every node."""
-    told, silent_after = read_nodes(page.context), page.context.silent_after
-    alive = {row.name for row in told.rows if row.seen_at and told.now - row.seen_at <= silent_after}
-    return [
-        Node.model_validate(asdict(row) | {"kinds": sorted(row.kinds), "alive": row.name in alive})
-        for row in told.rows
-    ]
+    return read_nodes(page.context)
 
 
 class ScheduleRow(BaseModel):

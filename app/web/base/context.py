@@ -15,9 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.importing.uploads import Uploads
 from app.run.setting_fields import Settings
-from app.views.loop_state import SystemState
-from app.views.words import LANGUAGES, language, translate
-from app.web.base import phrases
+from app.views.words import LANGUAGES, language
 from app.web.base.access import Access, Visitor
 from app.web.base.cached import Cached
 from app.web.base.guard import LANGUAGE_COOKIE, visitor_of
@@ -107,16 +105,6 @@ class Page:
     def language(self) -> str:
         """The code of the reader's language."""
         return language()
-
-    def sentence_of(self, system: SystemState) -> str:
-        """Return the sentence of a state in the reader's language."""
-        values = {
-            name: phrases.length(self.language, max(1.0, round(value)))
-            if name.endswith("_s")
-            else f"{value:,}"
-            for name, value in system.parameters.items()
-        }
-        return translate(system.situation.sentence, **values)
 
     @property
     def visitor(self) -> Visitor | None:

@@ -14,8 +14,11 @@ from markupsafe import Markup, escape
 
 from app.files.harmless import shown
 from app.run.version import VERSION
+from app.views.fields import STYLE_OF, list_columns
 from app.views.words import LANGUAGES, describe, translate
 from app.web.base import phrases
+
+_MARKS = {"green": "good", "yellow": "warn", "red": "warn", "dim": "faint"}
 
 
 @cache
@@ -28,12 +31,19 @@ def _environment(language: str) -> Environment:
         lstrip_blocks=True,
         finalize=_finalized,
     )
-    made.globals |= {"t": translate, "lang": language, "version": VERSION, "languages": LANGUAGES}
+    made.globals |= {
+        "t": translate,
+        "list_columns": list_columns,
+        "lang": language,
+        "version": VERSION,
+        "languages": LANGUAGES,
+    }
     made.filters |= {
         "length": partial(phrases.length, language),
         "moment": phrases.moment,
         "describe": describe,
         "highlight": highlight,
+        "mark": mark,
         "length_of": len,
         "number": number,
         "percent": percent,
@@ -54,6 +64,12 @@ def _finalized(value: Any) -> Any:
     if value is None:
         return "–"
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def mark(value: object) -> str:
+    """Return the mark of a state on a page: good, warn or faint; empty: none."""
+    style = STYLE_OF.get(value, "") if isinstance(value, str) else ""
+    return _MARKS.get(style, "")
 
 
 def number(value: float | None, digits: int = 0) -> str:

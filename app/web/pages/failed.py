@@ -176,7 +176,7 @@ def _notice(action: str, outcome: manual_actions.Outcome, left_out: int) -> Noti
     done = translate(_SAID[action], n=len(outcome.done)) if outcome.done else ""
     if left_out > 0:
         done += " " + translate("{n} more are left: do it again.", n=left_out)
-    return Notice(done, tuple(why for _, why in outcome.refused[:20]))
+    return Notice(done, tuple(one.why for one in outcome.refused[:20]))
 
 
 def _back(path: str) -> str:

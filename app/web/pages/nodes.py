@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Form
 from starlette.responses import Response
 
 from app.actions import manual_actions
+from app.views.nodes import NodesView, get_nodes_view
 from app.views.words import translate
 from app.web.base.context import Change, Context, Here, Notice
-from tasks.domain.breaker import Breaker
-from tasks.store.queue import hosts, nodes
-from tasks.store.queue.nodes import NodeRow
-from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """The nodes now, and their breakers that are not closed."""
-
-    now: datetime
-    rows: list[NodeRow]
-    breakers: list[Breaker]
-
-
-def read_nodes(context: Context) -> Told:
-    """Every node."""
-
-    def read(tx: Transaction) -> Told:
-        return Told(tx.now, list(nodes.list_nodes(tx)), hosts.list_rests(tx))
-
-    return context.read("nodes", read)
+def read_nodes(context: Context) -> NodesView:
+    """Return the nodes now."""
+    return context.read("nodes", lambda tx: get_nodes_view(tx, context.settings.buffer()))
 
 
 @router.get("/nodes")
 def listed(page: Here) -> Response:
     """Every node."""
-    return page.html(
-        "nodes.html", live_s=3, told=read_nodes(page.context), silent_after=page.context.silent_after
-    )
+    return page.html("nodes.html", live_s=3, view=read_nodes(page.context))
 
 
 @router.post("/nodes")

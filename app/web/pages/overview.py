@@ -11,9 +11,11 @@ from starlette.responses import Response
 
 from app.reports import charts
 from app.views.host_waits import unplanned_texts, wait_text
-from app.views.loop_state import LoopState, read_state
+from app.views.loop_state import LoopState, describe_state, read_state
+from app.views.nodes import NODE_FIELDS
 from app.views.words import translate
 from app.web.base.context import Context, Here
+from app.web.pages.nodes import read_nodes
 from tasks.domain.states import State
 from tasks.store.queries.queues import Pace, Point, count_stored, get_pace, get_queue_trend, get_storing_trend
 from tasks.store.sql.transaction import Transaction
@@ -68,10 +70,11 @@ def overview(page: Here) -> Response:
         live_s=3,
         overview=now,
         told=told,
-        sentence=page.sentence_of(told.system),
+        sentence=describe_state(told.system),
         waits=[wait_text(one, context.catalog, told.now) for one in told.waits[:_WAITS_SHOWN]],
         unplanned=unplanned_texts(told.unplanned),
-        silent_after=context.silent_after,
+        nodes=read_nodes(context),
+        node_fields=NODE_FIELDS,
         queue_chart=_chart(
             queues, {one: translate(one) for one in shown}, translate("Subtasks in the open queues over time")
         ),

@@ -155,7 +155,9 @@ def list_host_waits(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: t
         silent_after: a node without a heartbeat for this time is silent; if all are silent, all registered ones count.
     """
     rests = {(one.host, one.node): one for one in list_rests(tx) if one.until > tx.now or one.unanswered}
-    able = nodes.list_live(tx, silent_after) or [row for row in nodes.list_nodes(tx) if not row.drained]
+    able: Sequence[nodes.RegisteredNode] = nodes.list_live(tx, silent_after)
+    if not able:
+        able = [row for row in nodes.list_nodes(tx) if not row.drained]
     found: dict[tuple[str, str], list[tuple[datetime, _Waiting]]] = defaultdict(list)
     for group in tx.records(_Waiting, _HELD, now=tx.now):
         names = [node.name for node in able if group.kind in node.kinds]

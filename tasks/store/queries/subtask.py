@@ -77,6 +77,18 @@ class AttemptRow:
     more: bool
     entry: str
 
+    @property
+    def lasted_s(self) -> float | None:
+        """Seconds from its start, or from its lease if it did not start, to its end; `None`: it runs."""
+        if self.ended_at is None:
+            return None
+        return (self.ended_at - (self.started_at or self.allocated_at)).total_seconds()
+
+    @property
+    def end(self) -> str | None:
+        """Why it failed, else its outcome; `None`: it runs."""
+        return self.reason or self.outcome
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:

@@ -29,15 +29,14 @@ CLOCK_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A crawl node.
+class RegisteredNode:
+    """A crawl node as other processes know it.
 
     Attributes:
         kinds: sites of these kinds may be crawled by it.
         slots: attempts it runs at once.
         address: source address it binds; None = the system's choice.
         machine: whose outgoing address it then shares with other nodes there: a computer, or a proxy's HOST:PORT.
-        proxy: the proxy of a node that is about to start; None if it has none, or if that is not known.
     """
 
     name: str
@@ -45,7 +44,6 @@ class Node:
     slots: int
     address: str | None = None
     machine: str | None = None
-    proxy: Proxy | None = None
 
     @property
     def permit_address(self) -> str:
@@ -53,8 +51,19 @@ class Node:
         return self.address or self.machine or self.name
 
 
+@dataclass(frozen=True, slots=True)
+class Node(RegisteredNode):
+    """A crawl node.
+
+    Attributes:
+        proxy: the proxy of a node that is about to start; None if it has none, or if that is not known.
+    """
+
+    proxy: Proxy | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRow(Node):
+class NodeRow(RegisteredNode):
     """A node with its state, as `nodes list` shows it.
 
     Attributes:

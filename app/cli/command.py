@@ -1,0 +1,83 @@
+"""A command is a function that gets an `App` and returns a view; the view is printed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from app.cli.options import db_option, json_option, person, settings_of, store_there
+
+if TYPE_CHECKING:
+    from app.run.setting_fields import Settings
+    from tasks.store.sql.database import Store
+
+_SHARED = ("db", "sites", "lab")
+"""Options that `App` keeps: a command does not get them as arguments."""
+
+
+@dataclass
+class App:
+    """What a command works with.
+
+    Attributes:
+        options: the values of `--db`, `--sites` and `--lab`.
+        exit_status: of the command after its view is printed: 1 the work failed, 2 the input was wrong.
+    """
+
+    context: click.Context
+    as_json: bool
+    options: dict[str, Any] = field(default_factory=dict)
+    exit_status: int = 0
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings, with the command's options over the environment."""
+        return settings_of(**self.options)
+
+    @cached_property
+    def store(self) -> Store:
+        """The store, which must be there; opened on first use and closed with the command."""
+        return self.context.with_resource(store_there(self.settings))
+
+    @property
+    def who(self) -> str:
+        """The person who runs the command, for the audit log."""
+        return person()
+
+
+def command(
+    group: click.Group | None, name: str, *, db: bool = True
+) -> Callable[[Callable[..., object]], click.Command]:
+    """Make a command of a function that gets an `App` and its own options, and returns a view to print.
+
+    Args:
+        group: the group that gets the command; `None`: a command by itself.
+        db: whether it has the option `--db`. `--json` is always added; add `--sites` and `--lab` by their decorators.
+    """
+
+    def decorate(function: Callable[..., object]) -> click.Command:
+        @wraps(function)
+        def run(as_json: bool, **given: Any) -> None:
+            options = {name: given.pop(name) for name in _SHARED if name in given}
+            app = App(click.get_current_context(), as_json, options)
+            view = function(app, **given)
+            if view is not None:
+                from app.cli.render import show
+
+                show(view, as_json=as_json)
+            if app.exit_status:
+                app.context.exit(app.exit_status)
+
+        made = click.command(name)(run)
+        if db:
+            made = db_option(made)
+        made = json_option(made)
+        if group is not None:
+            group.add_command(made)
+        return made
+
+    return decorate

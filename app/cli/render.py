@@ -1,0 +1,97 @@
+"""Printing a view: its fields as JSON, or the text that its type registered with `text`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import singledispatch
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.fitted_table import FittedTable
+from app.cli.output import cell, labelled, print_json, printed
+from app.files.harmless import shown
+from app.views.fields import STYLE_OF, label, list_columns
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line with a name in front of it."""
+
+    name: str
+    text: str | Text
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The view of a change: what JSON has, and one sentence for people."""
+
+    document: Mapping[str, Any]
+    message: str
+
+
+Part = str | Text | Table | Fact
+
+
+@singledispatch
+def text(view: object) -> Iterator[Part]:
+    """Yield the parts of a view for people, one below the other."""
+    raise TypeError(f"{type(view).__name__} has no text")
+
+
+@text.register
+def _(view: Done) -> Iterator[Part]:
+    yield view.message
+
+
+def show(view: object, *, as_json: bool) -> None:
+    """Print a view on standard output."""
+    if as_json:
+        print_json(view.document if isinstance(view, Done) else view)
+        return
+    out = printed()
+    for part in text(view):
+        if isinstance(part, Fact):
+            labelled(out, part.name, part.text)
+        else:
+            out.print(part)
+
+
+def table(
+    rows: Iterable[object],
+    fields: str,
+    *,
+    title: str = "",
+    caption: str = "",
+    least: str = "",
+    now: datetime | None = None,
+) -> FittedTable:
+    """Return a table with a column for each field that some row has a value in.
+
+    Args:
+        fields: names of fields, in order; one that ends in ">" folds its text and takes what room is left.
+        least: the fields that matter least, the first of them first to be left out; then those on the right.
+        now: moments near it are shown by their distance from it.
+    """
+    folded = {name.rstrip(">") for name in fields.split() if name.endswith(">")}
+    columns = list_columns(list(rows), fields.replace(">", ""), now)
+    cells = [map(_style, column.texts, column.values) for column in columns]
+    made = FittedTable(
+        [column.label + (">" if column.name in folded else "") for column in columns],
+        [column.is_number for column in columns],
+        list(zip(*cells, strict=True)),
+        [label(name) for name in least.split()],
+    )
+    made.title = title or None
+    made.caption = caption or None
+    return made
+
+
+def _style(text: str | None, value: object) -> Text:
+    if text is None:
+        return cell(None)
+    style = STYLE_OF.get(value, "") if isinstance(value, str) else ""
+    return Text(shown(text), style=style)

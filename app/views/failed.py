@@ -1,0 +1,102 @@
+"""What waits for a person, and the story of a subtask, as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from tasks.domain.errors import UnknownSubtask
+from tasks.domain.states import State
+from tasks.store.queries import subtask as subtask_queries
+from tasks.store.queries.subtask import AttemptRow, TargetRow
+from tasks.store.queue import manual
+from tasks.store.queue.manual import ManualRow
+from tasks.store.sql.transaction import Transaction
+
+ATTEMPT_FIELDS = (
+    "no round node allocated_at lasted_s end offered tried collected requests active_s wait_s errors"
+)
+TARGET_FIELDS = "id kind state tries reason url>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseView:
+    """Subtasks that wait for a person for one reason at one site.
+
+    Attributes:
+        count: number of subtasks.
+        suggestion: what a person can do about them.
+    """
+
+    reason: str
+    site: str
+    count: int
+    suggestion: str
+    subtasks: Sequence[ManualRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingView:
+    """Everything that waits for a person, by cause."""
+
+    groups: Sequence[CauseView]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskView:
+    """A subtask with its attempts and targets.
+
+    Attributes:
+        why: why it waits for a person; `None` if it does not.
+        suggestion: what a person can do about it.
+        refetch: the answer to its last URL, asked again; `None` if it was not.
+    """
+
+    subtask: Mapping[str, Any]
+    why: str | None
+    suggestion: str | None
+    attempts: Sequence[AttemptRow]
+    targets: Sequence[TargetRow]
+    refetch: Mapping[str, Any] | None = None
+
+    def get_last_url(self) -> str:
+        """Return the last address that an attempt reported, else that of the first target to do."""
+        for attempt in reversed(self.attempts):
+            if attempt.last_response and attempt.last_response.get("url"):
+                return str(attempt.last_response["url"])
+        return next((one.url for one in self.targets if one.state == "todo"), self.targets[0].url)
+
+
+def group_by_cause(rows: Iterable[ManualRow]) -> WaitingView:
+    """Return subtasks that wait for a person by reason and site."""
+    groups = []
+    for (reason, site), group in groupby(sorted(rows, key=get_cause), key=get_cause):
+        subtasks = list(group)
+        suggestion = subtasks[0].suggestion
+        groups.append(
+            CauseView(reason=reason, site=site, count=len(subtasks), suggestion=suggestion, subtasks=subtasks)
+        )
+    return WaitingView(groups=groups, total=sum(group.count for group in groups))
+
+
+def get_cause(row: ManualRow) -> tuple[str, str]:
+    """Return the reason and the site."""
+    return row.reason, row.site
+
+
+def get_subtask_view(tx: Transaction, number: int) -> SubtaskView:
+    """Return a subtask. Raises UnknownSubtask."""
+    row = subtask_queries.get_subtask(tx, number)
+    if row is None:
+        raise UnknownSubtask("There is no subtask {n}.", n=number)
+    waiting = manual.list_manual(tx, after=number - 1, most=1) if row["state"] == State.MANUAL else []
+    return SubtaskView(
+        subtask=row,
+        why=waiting[0].why if waiting else None,
+        suggestion=waiting[0].suggestion if waiting else None,
+        attempts=subtask_queries.list_attempts(tx, number),
+        targets=subtask_queries.list_targets(tx, number),
+    )

@@ -1,0 +1,173 @@
+"""Names and texts of fields: a field has one label and one form, in the terminal, on a page and in a file.
+
+The name of a field says its unit: `_s`, `_ms`, `_at`, `_share`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from app.views.durations import seconds
+from app.views.words import describe, translate
+from tasks.domain.breaker import BreakerState
+from tasks.domain.states import State
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
+
+SHARES = frozenset({"completion", "coverage"})
+"""Shares in [0, 1] whose names don't end in `_share`."""
+CODES = frozenset({"cause", "kind", "outcome", "reason", "state", "transition", "voice"})
+"""Fields of stored names (`bad_rule`, `DONE`) that the catalogs translate."""
+
+_AGO_WITHIN = timedelta(days=2)
+_UNITS = ("_s", "_ms", "_at")
+
+
+class NodeState(StrEnum):
+    """What a node does: it works, gets nothing new, has given no sign of life lately, or has ended."""
+
+    ALIVE = "alive"
+    DRAINED = "drained"
+    SILENT = "silent"
+    STOPPED = "stopped"
+
+
+STYLE_OF: Mapping[str, str] = {
+    State.PRIORITY: "blue",
+    State.WAIT: "cyan",
+    State.CRAWL: "bold green",
+    State.SLEEP: "magenta",
+    State.FAILED: "red",
+    State.MANUAL: "yellow",
+    State.DONE: "green",
+    State.CANCELLED: "dim",
+    NodeState.ALIVE: "green",
+    NodeState.DRAINED: "yellow",
+    NodeState.SILENT: "red",
+    NodeState.STOPPED: "dim",
+    BreakerState.OPEN: "red",
+    BreakerState.HALF_OPEN: "yellow",
+}
+"""Style of a value in the terminal; its color gives the mark on a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: of the field.
+        texts: the text of each value; `None` if there is nothing to show.
+    """
+
+    name: str
+    label: str
+    is_number: bool
+    values: Sequence[Any]
+    texts: Sequence[str | None]
+
+
+def list_columns(rows: Sequence[object], names: str, now: datetime | None = None) -> list[Column]:
+    """Return the columns of a table: those fields that some row has a value in, at least the first one.
+
+    Args:
+        names: names of fields, divided by spaces.
+        now: moments near it are shown by their distance from it.
+    """
+    columns = [_read_column(rows, name, now) for name in names.split()]
+    return [column for column in columns if any(column.texts)] or columns[:1]
+
+
+def _read_column(rows: Sequence[object], name: str, now: datetime | None) -> Column:
+    values = list(map(attrgetter(name), rows))
+    return Column(
+        name=name,
+        label=label(name),
+        is_number=any(isinstance(one, int | float) and not isinstance(one, bool) for one in values),
+        values=values,
+        texts=[format_value(name, value, now) for value in values],
+    )
+
+
+def extend_row(view: type[T], row: DataclassInstance, **more: object) -> T:
+    """Return a view that has the fields of a row and some more."""
+    return view(**{field.name: getattr(row, field.name) for field in fields(row)}, **more)
+
+
+def label(field: str) -> str:
+    """Return the name of a field for people: that of the catalog, else its words without the unit."""
+    key = f"field.{field}"
+    translated = translate(key)
+    if translated != key:
+        return translated
+    for unit in _UNITS:
+        if field.endswith(unit) and not is_rate(field):
+            return field.removesuffix(unit).replace("_", " ")
+    return field.replace("_", " ")
+
+
+def is_rate(field: str) -> bool:
+    """Return True if the field counts something per second."""
+    return field.endswith("_per_s")
+
+
+def format_value(field: str, value: object, now: datetime | None = None) -> str | None:
+    """Return the value of a field as text; `None` if there is nothing to show.
+
+    Args:
+        now: moments near it are shown by their distance from it.
+    """
+    if value is None or value is False or value == "":
+        return None
+    if value is True:
+        return translate("yes")
+    if isinstance(value, int | float):
+        return _format_number(field, value)
+    if isinstance(value, datetime):
+        return format_moment(value, now)
+    if isinstance(value, StrEnum) or (isinstance(value, str) and field in CODES):
+        return translate(str(value))
+    if isinstance(value, Mapping):
+        return format_counts(value) or None
+    if isinstance(value, Collection) and not isinstance(value, str):
+        return _join(field, value) or None
+    return describe(value)
+
+
+def format_counts(counts: Mapping[str, Any]) -> str:
+    """Return counts by name in one line: 3 stored, 1 given up."""
+    return ", ".join(f"{n:,} {translate(name).replace('_', ' ')}" for name, n in counts.items())
+
+
+def format_moment(moment: datetime, now: datetime | None = None) -> str:
+    """Return a moment by the clock, or by its distance from `now` if that is less than two days."""
+    if now is not None and abs(now - moment) < _AGO_WITHIN:
+        distance_s = round((now - moment).total_seconds())
+        return translate(
+            "{length} ago" if distance_s >= 0 else "in {length}", length=seconds(abs(distance_s))
+        )
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _format_number(field: str, value: float) -> str | None:
+    if field in SHARES or field.endswith("_share"):
+        return f"{value:.0%}"
+    if is_rate(field):
+        return f"{value:,.2f}"
+    if field.endswith("_s"):
+        return seconds(value)
+    if field.endswith("_ms"):
+        return seconds(value / 1000)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+def _join(field: str, values: Iterable[object]) -> str:
+    return ", ".join(format_value(field, one) or "-" for one in sorted(values, key=str))

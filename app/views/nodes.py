@@ -1,0 +1,96 @@
+"""The crawl nodes as people see them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from app.views.fields import NodeState, extend_row
+from tasks.domain.breaker import Breaker
+from tasks.jobs.measurements import load_of
+from tasks.scheduling.rebalancing import BufferRule
+from tasks.store.queue import hosts, nodes
+from tasks.store.queue.nodes import NodeRow
+from tasks.store.sql.transaction import Transaction
+
+NODE_FIELDS = (
+    "name state drained seen_at kinds permit_address slots running idle waiting attempts_per_s "
+    "expected_wait_s"
+)
+REST_FIELDS = "node host cause times state until"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView(NodeRow):
+    """A node with what settings and other tables add to its row.
+
+    Attributes:
+        expected_wait_s: seconds until it begins the last lease that it holds; `None` if it is not alive.
+        added: a person added it.
+        proxy: the proxy of a node that was added, without a password.
+        rests: hosts that refuse its address.
+        has_other_catalog: its catalog differs from that of most nodes.
+        without_browser: number of sites that need a browser, if it has none.
+    """
+
+    state: NodeState
+    expected_wait_s: float | None
+    added: bool
+    proxy: str | None
+    rests: Sequence[Breaker]
+    has_other_catalog: bool
+    without_browser: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesView:
+    """All nodes, at a moment of the store's clock."""
+
+    nodes: Sequence[NodeView]
+    now: datetime
+
+
+def get_nodes_view(tx: Transaction, rule: BufferRule) -> NodesView:
+    """Return the nodes now."""
+    rows = nodes.list_nodes(tx)
+    rests = hosts.list_rests(tx)
+    added = {node.name: node for node in nodes.list_added(tx, 1)}
+    unrendered = nodes.count_unrendered(tx)
+    usual = _find_usual_catalog(row for row in rows if row.name not in unrendered)
+    silent_after = timedelta(seconds=rule.silent_after_s)
+    views = []
+    for row in rows:
+        runs = row.is_alive(tx.now, silent_after)
+        works = runs and not row.drained
+        proxy = added[row.name].proxy if row.name in added else None
+        differs = row.seen_at is not None and row.name not in unrendered and row.catalog not in (None, usual)
+        views.append(
+            extend_row(
+                NodeView,
+                row,
+                state=_find_state(row, runs),
+                expected_wait_s=load_of(row, tx.now, rule).wait_s if works else None,
+                added=row.name in added,
+                proxy=None if proxy is None else str(proxy),
+                rests=[one for one in rests if one.node == row.name],
+                has_other_catalog=differs,
+                without_browser=unrendered.get(row.name, 0),
+            )
+        )
+    return NodesView(nodes=views, now=tx.now)
+
+
+def _find_state(row: NodeRow, runs: bool) -> NodeState:
+    if row.seen_at is None:
+        return NodeState.STOPPED
+    if not runs:
+        return NodeState.SILENT
+    return NodeState.DRAINED if row.drained else NodeState.ALIVE
+
+
+def _find_usual_catalog(rows: Iterable[NodeRow]) -> str | None:
+    """Return the hash of the catalog that most nodes have; `None` if none reported one."""
+    counts = Counter(row.catalog for row in rows if row.seen_at is not None and row.catalog is not None)
+    return counts.most_common(1)[0][0] if counts else None

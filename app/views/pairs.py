@@ -1,0 +1,85 @@
+"""How the nodes do at the sites, as people see it: the node-run control."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.views.fields import extend_row
+from app.views.permit_worth import PermitWorth, permit_worths
+from tasks.store.content import links
+from tasks.store.content.links import RefusalCount
+from tasks.store.queries import pairs
+from tasks.store.queries.pairs import AttemptSums, PairRow
+from tasks.store.sql.transaction import Transaction
+
+PAIR_FIELDS = (
+    "product site node completion efficiency_s offered tried collected attempts failed silent active_s wait_s "
+    "rtt_ms"
+)
+PERMIT_FIELDS = "product site node requests requests_per_page page_chance permit_worth slot_worth"
+REFUSED_FIELDS = "site product reason pages n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairView(PairRow):
+    """A pair with what its newest attempts came to, and what permits are worth to it.
+
+    Attributes:
+        outcomes, reasons: number of its newest attempts by outcome, and by the reason of a failure.
+        page_chance, permit_worth, slot_worth: as of `PermitWorth`; `None` for a row of one product.
+    """
+
+    outcomes: Mapping[str, int]
+    reasons: Mapping[str, int]
+    page_chance: float | None
+    permit_worth: float | None
+    slot_worth: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairsView:
+    """Pairs with closed attempts, and records that were not stored as reviews."""
+
+    pairs: Sequence[PairView]
+    refused: Sequence[RefusalCount]
+
+
+def get_pairs_view(
+    tx: Transaction, site: str | None = None, node: str | None = None, *, products: bool = False
+) -> PairsView:
+    """Return the pairs.
+
+    Args:
+        site, node: only pairs of this one; `None`: all.
+        products: a row for each product.
+    """
+    if products:
+        rows = pairs.list_product_pairs(tx, site, node)
+    else:
+        every = pairs.list_pairs(tx)
+        rows = [row for row in every if site in (None, row.site) and node in (None, row.node)]
+    recent = pairs.sums_by(pairs.list_recent_attempts(tx), lambda one: (one.site, one.node))
+    worths = permit_worths(tx) if rows and not products else {}
+    return PairsView(
+        pairs=[_view_pair(row, recent, worths) for row in rows],
+        refused=links.refusal_counts(tx, site=site),
+    )
+
+
+def _view_pair(
+    row: PairRow,
+    recent: Mapping[tuple[str, str], AttemptSums],
+    worths: Mapping[tuple[str, str], PermitWorth],
+) -> PairView:
+    key = row.site, row.node
+    sums, worth = recent.get(key, AttemptSums()), worths.get(key, PermitWorth())
+    return extend_row(
+        PairView,
+        row,
+        outcomes=sums.outcomes,
+        reasons=sums.reasons,
+        page_chance=worth.page_chance,
+        permit_worth=worth.permit_worth,
+        slot_worth=worth.slot_worth,
+    )
