@@ -98,7 +98,7 @@ PACKAGES = {
         "Reads written dates whole: numerals, two units, clocks, zones; decides which texts are copies.",
     ),
     "tasks/scheduling": (3_380, ""),
-    "tasks/signin": (686, ""),
+    "tasks/signin": (686, "errors are templates with values"),
     "tasks/store": (5_670, "Notes what each import added, and removes it; verify proves more."),
     "tasks/worker": (2_402, ""),
 }

@@ -10,6 +10,7 @@ import gettext
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ DOMAIN = "reviewloop"
 FOLDER = Path(__file__).parents[1] / "locale"
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
 """Languages by code, each with its own name."""
+
+_WORDS = frozenset({"cause", "failure", "unit"})
+"""Parameters of reasons that are stored words, such as `forbidden`."""
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -45,7 +49,8 @@ def plural(one: str, many: str, n: int, **values: object) -> str:
 def describe(subject: object) -> str:
     """Return the text of an error, message or reason in the current language. Another value gives `str(value)`."""
     if isinstance(subject, Explanation):
-        return translate(subject.reason.sentence, **subject.parameters)
+        words = {name: translate(str(word)) for name, word in subject.parameters.items() if name in _WORDS}
+        return translate(subject.reason.sentence, **{**subject.parameters, **words})
     if isinstance(subject, Message):
         return translate(subject.template, **subject.parameters)
     if isinstance(subject, Lines):
@@ -109,4 +114,6 @@ def _translate_values(values: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _translate_value(value: object) -> object:
+    if isinstance(value, StrEnum):
+        return translate(str(value))
     return describe(value) if isinstance(value, Explanation | Message | Lines) else value

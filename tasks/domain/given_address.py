@@ -14,14 +14,14 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import NoReturn
 from urllib.parse import unquote
 
-from splitter.errors import InputError
+from splitter.errors import InputError, Message, ReviewloopError
 
 _MOST_CHARS = 8000
 _MOST_NAME_CHARS = 253
 _LABEL = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _POSTGRES = re.compile(r"postgresql(?:\+[a-z0-9]+)?")
 _NUMBER = re.compile(r"/?[0-9]{0,4}")
-_ESCAPES = "(@, /, ? and # in a password as %40, %2F, %3F, %23)"
+_ESCAPES = Message("(@, /, ? and # in a password as %40, %2F, %3F, %23)")
 
 
 class AddressKind(StrEnum):
@@ -72,7 +72,7 @@ class _Form:
     """
 
     schemes: tuple[str, ...]
-    right: str
+    right: Message
     has_login: bool = False
     needs_port: bool = False
     path: re.Pattern[str] = re.compile(r"/?")
@@ -84,48 +84,60 @@ def _is_any(_query: str) -> bool:
 
 
 _ANY_PATH = re.compile(r".*", re.DOTALL)
-_PAGE = "write http://HOST/PATH or https://HOST/PATH"
+_PAGE = Message("write http://HOST/PATH or https://HOST/PATH")
 _FORMS: Mapping[AddressKind, _Form] = {
     AddressKind.DATABASE: _Form(
-        (), "write sqlite:///FILE or postgresql://USER:PASSWORD@HOST:5432/NAME (an @ in the password as %40)"
+        (),
+        Message(
+            "write sqlite:///FILE or postgresql://USER:PASSWORD@HOST:5432/NAME (an @ in the password as %40)"
+        ),
     ),
     AddressKind.REDIS: _Form(
         ("redis", "rediss", "sentinel"),
-        "write redis://:PASSWORD@HOST:6379/0, rediss://... or sentinel://:PASSWORD@HOST:26379;sentinel://HOST:26379 "
-        + _ESCAPES,
+        Message(
+            "write redis://:PASSWORD@HOST:6379/0, rediss://... or "
+            "sentinel://:PASSWORD@HOST:26379;sentinel://HOST:26379 {escapes}",
+            escapes=_ESCAPES,
+        ),
         has_login=True,
         path=_NUMBER,
         is_query=_is_any,
     ),
     AddressKind.PROXY: _Form(
         ("http", "https", "socks5", "socks5h"),
-        "write http://HOST:PORT, https://HOST:PORT or socks5h://HOST:PORT, with USER:PASSWORD@ before HOST if it asks "
-        + _ESCAPES,
+        Message(
+            "write http://HOST:PORT, https://HOST:PORT or socks5h://HOST:PORT, with USER:PASSWORD@ before HOST if it "
+            "asks {escapes}",
+            escapes=_ESCAPES,
+        ),
         has_login=True,
         needs_port=True,
     ),
     AddressKind.MAIL_SERVER: _Form(
         ("smtp", "smtps"),
-        "write smtps://USER:PASSWORD@HOST:465, or smtp://USER:PASSWORD@HOST:587 with STARTTLS; a relay without TLS: "
-        f"smtp://HOST:25?tls=off {_ESCAPES}",
+        Message(
+            "write smtps://USER:PASSWORD@HOST:465, or smtp://USER:PASSWORD@HOST:587 with STARTTLS; a relay without "
+            "TLS: smtp://HOST:25?tls=off {escapes}",
+            escapes=_ESCAPES,
+        ),
         has_login=True,
         is_query=lambda query: query in ("", "tls=off"),
     ),
     AddressKind.RECEIVER: _Form(
         ("http", "https", "json", "jsons", "xml", "xmls", "form", "forms", "mailto", "mailtos", "syslog"),
-        f"docs/alerts.md has one of each kind {_ESCAPES}",
+        Message("docs/alerts.md has one of each kind {escapes}", escapes=_ESCAPES),
         has_login=True,
         path=_ANY_PATH,
         is_query=_is_any,
     ),
     AddressKind.WEBHOOK: _Form(("http", "https"), _PAGE, path=_ANY_PATH, is_query=_is_any),
-    AddressKind.SEARCH_ENGINE: _Form(("http", "https"), "write http://HOST:PORT", path=_ANY_PATH),
+    AddressKind.SEARCH_ENGINE: _Form(("http", "https"), Message("write http://HOST:PORT"), path=_ANY_PATH),
     AddressKind.PAGE: _Form(("http", "https"), _PAGE, path=_ANY_PATH, is_query=_is_any),
-    AddressKind.LAB: _Form((), "write HOST:PORT, for example 127.0.0.1:8400", needs_port=True),
+    AddressKind.LAB: _Form((), Message("write HOST:PORT, for example 127.0.0.1:8400"), needs_port=True),
 }
 
 
-class _Wrong(Exception):
+class _Wrong(ReviewloopError):
     """The part that is wrong, without any of its characters."""
 
 
@@ -139,7 +151,7 @@ def read_address(kind: AddressKind, text: str) -> GivenAddress:
     try:
         return _read(kind, text.strip())
     except _Wrong as wrong:
-        raise InputError(f"{wrong}: {_FORMS[kind].right}") from None
+        raise InputError("{wrong}: {right}", wrong=wrong, right=_FORMS[kind].right) from None
 
 
 def read_redis(text: str) -> list[GivenAddress]:
@@ -163,7 +175,7 @@ def _read(kind: AddressKind, text: str) -> GivenAddress:
     if not text:
         raise _Wrong("the address is empty")
     if len(text) > _MOST_CHARS:
-        raise _Wrong(f"the address has more than {_MOST_CHARS} characters")
+        raise _Wrong("the address has more than {n} characters", n=_MOST_CHARS)
     if any(ord(char) < 32 or ord(char) == 127 for char in text):
         raise _Wrong("the address holds a character that can't be seen")
     if kind is AddressKind.DATABASE:
@@ -185,7 +197,7 @@ def _cut_scheme(text: str, form: _Form) -> tuple[str, str]:
     if not mark:
         raise _Wrong("the address has no scheme")
     if scheme.lower() not in form.schemes:
-        raise _Wrong(f"the scheme is none of {', '.join(form.schemes)}")
+        raise _Wrong("the scheme is none of {schemes}", schemes=", ".join(form.schemes))
     return scheme.lower(), rest
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from splitter.errors import InputError
+from splitter.errors import InputError, Message, WrongValue
 
 if TYPE_CHECKING:
     from apscheduler.triggers.cron import CronTrigger
@@ -17,8 +17,8 @@ _FIELDS = {
     "minute": "0-59",
     "hour": "0-23",
     "day": "1-31",
-    "month": "1-12 or jan-dec",
-    "day_of_week": "0-7 (0 and 7 are Sunday) or sun-sat",
+    "month": Message("1-12 or jan-dec"),
+    "day_of_week": Message("0-7 (0 and 7 are Sunday) or sun-sat"),
 }
 """The fields of a cron expression in their order, as APScheduler names them, with their values."""
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -69,7 +69,7 @@ def cron_rule(expression: str, zone: str = "UTC", now: datetime | None = None) -
     text = " ".join(expression.lower().split())
     found = _triggers(text, zone)
     if now is not None and all(_next(one, now, True) is None for one in found):
-        raise InputError(f"cron {text!r} never comes: there is no such day in that month")
+        raise InputError("cron {text!r} never comes: there is no such day in that month", text=text)
     return Recurrence(text, zone)
 
 
@@ -82,13 +82,15 @@ def _triggers(expression: str, zone: str) -> tuple[CronTrigger, ...]:
         where = ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise InputError(
-            f"there is no time zone {zone!r}: write UTC, Asia/Shanghai, Europe/Berlin ..."
+            "there is no time zone {zone!r}: write UTC, Asia/Shanghai, Europe/Berlin ...", zone=zone
         ) from None
     parts = expression.split()
     if len(parts) != len(_FIELDS):
         raise InputError(
-            f"cron {expression!r} has {len(parts)} fields instead of 5: minute, hour, day of the month, month, "
-            "weekday: '0 8 * * 1' is Monday at 8:00"
+            "cron {expression!r} has {n} fields instead of 5: minute, hour, day of the month, month, "
+            "weekday: '0 8 * * 1' is Monday at 8:00",
+            expression=expression,
+            n=len(parts),
         )
     values = dict(zip(_FIELDS, parts, strict=True))
     for name, text in values.items():
@@ -97,10 +99,14 @@ def _triggers(expression: str, zone: str) -> tuple[CronTrigger, ...]:
                 values[name] = _weekdays(text)
             CronTrigger(timezone=where, **{name: values[name]})
         except ValueError as error:
-            said = name.replace("_", " ")
             raise InputError(
-                f"cron {expression!r}: its {said} {text!r} is wrong ({error}); write {_FIELDS[name]}, "
-                "*, a range a-b, a step */n, or several with commas"
+                "cron {expression!r}: its {name} {text!r} is wrong ({error}); write {fields}, *, a range a-b, a "
+                "step */n, or several with commas",
+                expression=expression,
+                name=name,
+                text=text,
+                error=error,
+                fields=_FIELDS[name],
             ) from None
     either = not values["day"].startswith("*") and not values["day_of_week"].startswith("*")
     ways = [values | {"day_of_week": "*"}, values | {"day": "*"}] if either else [values]
@@ -108,7 +114,7 @@ def _triggers(expression: str, zone: str) -> tuple[CronTrigger, ...]:
 
 
 def _weekdays(field: str) -> str:
-    """A weekday field by names: crontab's numbers begin with Sunday, APScheduler's with Monday. Raises ValueError."""
+    """A weekday field by names: crontab's numbers begin with Sunday, APScheduler's with Monday. Raises WrongValue."""
     if field == "*":
         return field
     days: set[int] = set()
@@ -118,11 +124,11 @@ def _weekdays(field: str) -> str:
         begin = _weekday(first)
         end = _weekday(last) if dash else begin
         if slash and not (dash and step.isdigit() and int(step)):
-            raise ValueError("a step stands behind * or a range: */2, 1-5/2")
+            raise WrongValue("a step stands behind * or a range: */2, 1-5/2")
         if end < begin and last == "sun":
             end += len(_WEEKDAYS)
         if end < begin:
-            raise ValueError("a range goes up")
+            raise WrongValue("a range goes up")
         days |= {day % len(_WEEKDAYS) for day in range(begin, end + 1, int(step) if slash else 1)}
     return ",".join(_WEEKDAYS[day] for day in sorted(days))
 
@@ -132,7 +138,7 @@ def _weekday(text: str) -> int:
         return _WEEKDAYS.index(text)
     if text.isascii() and text.isdigit() and int(text) <= len(_WEEKDAYS):
         return int(text)
-    raise ValueError(f"{text!r} is no weekday")
+    raise WrongValue("{text!r} is no weekday", text=text)
 
 
 def _next(trigger: CronTrigger, moment: datetime, hourly: bool) -> datetime | None:

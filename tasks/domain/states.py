@@ -93,4 +93,9 @@ def target(transition: Transition, state: State | None) -> State:
         return LEGAL[transition][state]
     except KeyError:
         legal = ", ".join(str(s) for s in LEGAL[transition])
-        raise IllegalTransition(f"{transition} does not start from {state}: it starts from {legal}") from None
+        raise IllegalTransition(
+            "{transition} does not start from {state}: it starts from {legal}",
+            transition=transition,
+            state=state,
+            legal=legal,
+        ) from None

@@ -22,10 +22,14 @@ class Voice(StrEnum):
 
 def voices_of(names: Iterable[str]) -> tuple[Voice, ...]:
     """Voices by name, each once. Raises InputError for what is none."""
+    given = list(names)
     try:
-        return tuple(dict.fromkeys(Voice(name.strip()) for name in names))
-    except ValueError as error:
-        raise InputError(f"{error}; the voices are {', '.join(Voice)}") from None
+        return tuple(dict.fromkeys(Voice(name.strip()) for name in given))
+    except ValueError:
+        wrong = ", ".join(repr(name) for name in given if name.strip() not in list(Voice))
+        raise InputError(
+            "{wrong} is no voice; the voices are {known}", wrong=wrong, known=", ".join(Voice)
+        ) from None
 
 
 class VoiceJudgement(NamedTuple):

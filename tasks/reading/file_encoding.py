@@ -76,7 +76,7 @@ def encoding_of(file: BinaryIO, origin: str) -> Encoding:
     if not mark:
         name = find_utf16(head)
     if not name and b"\0" in head:
-        raise InputError(f"{origin}: is no text; give a CSV file, an xlsx, or one name a line")
+        raise InputError("{origin}: is no text; give a CSV file, an xlsx, or one name a line", origin=origin)
     if name:
         return Encoding(name, not _is_valid(file, name), len(mark))
     if _is_valid(file, "utf-8"):

@@ -55,7 +55,10 @@ class Form:
         for name in values:
             if name not in names:
                 raise SignInBroken(
-                    f"the form for {self.action.partition('?')[0]} has no field {name!r}; it has {', '.join(names)}"
+                    "the form for {action} has no field {name!r}; it has {names}",
+                    action=self.action.partition("?")[0],
+                    name=name,
+                    names=", ".join(names),
                 )
         sent = [(name, values.get(name, value)) for name, value in self.fields]
         pressed = button or self.button
@@ -84,7 +87,10 @@ class Page:
         node = LexborHTMLParser(self.text).css_first(css)
         if node is None or node.tag != "form":
             raise SignInBroken(
-                f"{_bare(self.url)} (status {self.status}) shows no form {css!r}; mend the rule"
+                "{url} (status {status}) shows no form {css!r}; mend the rule",
+                url=_bare(self.url),
+                status=self.status,
+                css=css,
             )
         given = node.attributes
         buttons = [each for each in map(_button, node.css("button, input")) if each]
@@ -161,10 +167,14 @@ class Session:
         source, target = urlsplit(page.url), urlsplit(form.action)
         if target.hostname != source.hostname and target.hostname not in self._hosts:
             raise SignInBroken(
-                f"the form of {_bare(page.url)} leads to {target.hostname}; add it to hosts if right"
+                "the form of {url} leads to {hostname}; add it to hosts if right",
+                url=_bare(page.url),
+                hostname=target.hostname,
             )
         if source.scheme == "https" and target.scheme != "https":
-            raise SignInBroken(f"the form of {_bare(page.url)} leads from https to http; nothing was sent")
+            raise SignInBroken(
+                "the form of {url} leads from https to http; nothing was sent", url=_bare(page.url)
+            )
         with sign_in_errors(form.action):
             if form.method == "get":
                 url = f"{form.action.partition('?')[0]}?{body}"
@@ -186,7 +196,9 @@ class Session:
                 return Page(after, response.status_code, "", "utf-8")
             if body is not None and response.status_code in (307, 308):
                 raise SignInBroken(
-                    f"{_bare(url)} sends the form on to {_bare(after)}; name that page instead"
+                    "{url} sends the form on to {after}; name that page instead",
+                    url=_bare(url),
+                    after=_bare(after),
                 )
             method, body, url = "GET", None, after
         raise FetchError(ErrorClass.REDIRECTS, f"more than {_MOST_REDIRECTS} redirects")
@@ -198,9 +210,14 @@ def sign_in_errors(url: str) -> Iterator[None]:
     try:
         yield
     except FetchError as error:
-        raise SignInBroken(f"{_bare(url)}: {error.error.value}: {error.detail.partition('?')[0]}") from None
+        raise SignInBroken(
+            "{url}: {error}: {detail}",
+            url=_bare(url),
+            error=error.error,
+            detail=error.detail.partition("?")[0],
+        ) from None
     except (requests.RequestException, OSError) as error:
-        raise SignInBroken(f"{_bare(url)}: {cause_of(error)}") from None
+        raise SignInBroken("{url}: {error}", url=_bare(url), error=cause_of(error)) from None
 
 
 def _bare(url: str) -> str:

@@ -52,6 +52,8 @@ class Credentials:
         value = self.environment.get(variable, "")
         if not value:
             raise MissingCredential(
-                f"{self.name} asks to sign in, and {variable} is not set; set it in the environment"
+                "{name} asks to sign in, and {variable} is not set; set it in the environment",
+                name=self.name,
+                variable=variable,
             )
         return value

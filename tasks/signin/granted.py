@@ -172,7 +172,7 @@ class SignInFile:
             head, salt, token = b"", b"", b""
         if head != _FORMAT:
             raise SignInFileUnreadable(
-                f"{self._path} is no file of sign-ins; name another one, or move it away"
+                "{path} is no file of sign-ins; name another one, or move it away", path=self._path
             )
         try:
             raw_salt = base64.b64decode(salt)
@@ -180,8 +180,9 @@ class SignInFile:
             return raw_salt, {name: Granted.from_json(data) for name, data in kept.items()}
         except (InvalidToken, ValueError, KeyError, TypeError):
             raise SignInFileUnreadable(
-                f"{self._path} was written with another REVIEWLOOP_SECRET_KEY, or is damaged; it is left as it is: "
-                "set the key it was written with, or move it away and sign in anew"
+                "{path} was written with another REVIEWLOOP_SECRET_KEY, or is damaged; it is left as it is: set "
+                "the key it was written with, or move it away and sign in again",
+                path=self._path,
             ) from None
 
     def _write(self, salt: bytes, kept: dict[str, Granted]) -> None:

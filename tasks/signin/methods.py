@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.sign_in import BrowserCookies, FormLogin
 
+from splitter.errors import Message
 from tasks.signin.credentials import Credentials, Part, variable_of
 from tasks.signin.errors import SignInRefused
 from tasks.signin.granted import Cookie, Granted, cookies_of
@@ -60,16 +61,23 @@ class FormSignIn(SignIn):
         pattern = compile_pattern(rules.signed_in)
         if not pattern.search(after.shown()) and not pattern.search(after.url):
             raise SignInRefused(
-                f"{rules.page}: signing in as {credentials.name} did not work: nothing matches signed_in "
-                f"({rules.signed_in!r}) on the page that followed (status {after.status}); look at name, password "
-                "and whether the site asks for a captcha"
+                "{page}: signing in as {name} did not work: nothing matches signed_in ({signed_in!r}) on the "
+                "page that followed (status {status}); look at name, password and whether the site asks for a "
+                "captcha",
+                page=rules.page,
+                name=credentials.name,
+                signed_in=rules.signed_in,
+                status=after.status,
             )
         cookies = cookies_of(session.jar)
         ends = [_end(cookie, rules, session.now) for cookie in cookies if cookie.name == rules.cookie]
         if not ends:
-            names = ", ".join(sorted({cookie.name for cookie in cookies})) or "none"
+            names = ", ".join(sorted({cookie.name for cookie in cookies})) or Message("none")
             raise SignInRefused(
-                f"{rules.page} gave no cookie {rules.cookie!r} (it gave {names}); mend the rule"
+                "{page} gave no cookie {cookie!r} (it gave {names}); mend the rule",
+                page=rules.page,
+                cookie=rules.cookie,
+                names=names,
             )
         return Granted(min(ends), cookies)
 
@@ -104,13 +112,18 @@ class CookieSignIn(SignIn):
                 found = _PAIR.fullmatch(text.strip())
                 if found is None:
                     raise SignInRefused(
-                        f"{variable}: part {number} is no cookie; write NAME=VALUE; NAME=VALUE"
+                        "{variable}: part {number} is no cookie; write NAME=VALUE; NAME=VALUE",
+                        variable=variable,
+                        number=number,
                     )
                 pairs.append((found[1], found[2]))
         if self._rules.cookie not in dict(pairs):
-            names = ", ".join(name for name, _ in pairs) or "none"
+            names = ", ".join(name for name, _ in pairs) or Message("none")
             raise SignInRefused(
-                f"{variable} has no cookie {self._rules.cookie!r} (it has {names}); copy all of them"
+                "{variable} has no cookie {cookie!r} (it has {names}); copy all of them",
+                variable=variable,
+                cookie=self._rules.cookie,
+                names=names,
             )
         cookies = tuple(
             Cookie(name=name, value=value, domain=host, path="/", host_only=True, secure=True, expires_s=None)

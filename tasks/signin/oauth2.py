@@ -91,22 +91,35 @@ class OAuth2SignIn(SignIn):
             page = session.submit(page, form, form.filled({}, button), stop_at=rules.redirect_uri)
         if page.text:
             raise SignInBroken(
-                f"{rules.authorize_url} (status {page.status}) did not lead back to {rules.redirect_uri}; "
-                "mend login or consent"
+                "{authorize_url} (status {status}) did not lead back to {redirect_uri}; mend login or consent",
+                authorize_url=rules.authorize_url,
+                status=page.status,
+                redirect_uri=rules.redirect_uri,
             )
         answer = {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
         if not hmac.compare_digest(answer.get("state", "").encode(), state.encode()):
-            raise SignInBroken(f"{rules.authorize_url} came back with another state than it was given")
+            raise SignInBroken(
+                "{authorize_url} came back with another state than it was given",
+                authorize_url=rules.authorize_url,
+            )
         if "code" not in answer:
-            raise SignInRefused(f"{rules.authorize_url} gave no code: {_code_of(answer.get('error'))}")
+            raise SignInRefused(
+                "{authorize_url} gave no code: {code}",
+                authorize_url=rules.authorize_url,
+                code=_code_of(answer.get("error")),
+            )
         return answer["code"]
 
     def _granted(self, session: Session, token: Mapping[str, Any]) -> Granted:
         if str(token.get("token_type", "bearer")).lower() != "bearer":
-            raise SignInBroken(f"{self._rules.token_url} gave a token that is no bearer token")
+            raise SignInBroken(
+                "{token_url} gave a token that is no bearer token", token_url=self._rules.token_url
+            )
         bearer = str(token["access_token"])
         if not re.fullmatch(r"[!-~]+", bearer):
-            raise SignInBroken(f"{self._rules.token_url} gave a token that no header can carry")
+            raise SignInBroken(
+                "{token_url} gave a token that no header can carry", token_url=self._rules.token_url
+            )
         lasts_s = float(token.get("expires_in") or self._rules.lasts_s)
         return Granted(
             session.now + timedelta(seconds=lasts_s), (), bearer, str(token.get("refresh_token") or "")
@@ -120,7 +133,7 @@ def _refusals(url: str) -> Iterator[None]:
         try:
             yield
         except OAuth2Error as error:
-            raise SignInRefused(f"{url} refuses: {_code_of(error.error)}") from None
+            raise SignInRefused("{url} refuses: {code}", url=url, code=_code_of(error.error)) from None
 
 
 def _code_of(error: object) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from splitter.catalog.model import Catalog
 from splitter.catalog.sign_in import SignInRules
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 
 from tasks.domain.address import authority_of
 from tasks.domain.backoff import backoff_s
@@ -242,9 +242,11 @@ class SignIns:
     def _account(self, name: str) -> _Account:
         account = self._accounts.get(name)
         if account is None:
-            known = ", ".join(self._accounts) or "none"
+            known = ", ".join(self._accounts) or Message("none")
             raise InputError(
-                f"the catalog does not say how to sign in to {name!r} (sign_in); it does for: {known}"
+                "the catalog does not say how to sign in to {name!r} (sign_in); it does for: {known}",
+                name=name,
+                known=known,
             )
         return account
 

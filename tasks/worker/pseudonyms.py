@@ -15,7 +15,7 @@ from base64 import b32encode
 from pathlib import Path
 from unicodedata import normalize
 
-from splitter.errors import InputError
+from splitter.errors import InputError, WrongValue, system_reason
 
 from tasks.reading.copies.authors import is_nobody
 
@@ -35,13 +35,15 @@ class Pseudonyms:
         key: at least `SHORTEST_KEY` characters; whoever has it can try names out.
 
     Raises:
-        ValueError: the key is too short.
+        WrongValue: the key is too short.
     """
 
     def __init__(self, key: str) -> None:
         if len(key) < SHORTEST_KEY:
-            raise ValueError(
-                f"a key of {len(key)} characters is too short: {SHORTEST_KEY} or more are needed"
+            raise WrongValue(
+                "a key of {n} characters is too short: {least} or more are needed",
+                n=len(key),
+                least=SHORTEST_KEY,
             )
         self._key = key.encode()
 
@@ -75,5 +77,7 @@ def kept_key(path: Path) -> str:
         return path.read_text("utf-8").strip()
     except OSError as error:
         raise InputError(
-            f"a key made at random can't be kept in {path}: {error.strerror}; name another REVIEWLOOP_KEYS_FOLDER"
+            "a key made at random can't be kept in {path}: {reason}; name another REVIEWLOOP_KEYS_FOLDER",
+            path=path,
+            reason=system_reason(error),
         ) from error

@@ -50,7 +50,7 @@ def test_one_voice_or_some_are_exported(crawled, reviewloop, tmp_path):
     assert count("--voice", ",".join(Voice)) == of.total()
     wrong = reviewloop("export", "reviews", "--voice", "complaint,shout", "--db", crawled.url)
     assert wrong.exit_code == 2
-    assert "'shout' is not a valid Voice; the voices are complaint, praise" in wrong.stderr
+    assert "'shout' is no voice; the voices are complaint, praise" in wrong.stderr
     with pytest.raises(InputError):
         list(reviews(crawled.url, voices=["shout"]))
 

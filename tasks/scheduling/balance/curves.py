@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -57,17 +57,25 @@ def piecewise(points: Iterable[Sequence[float]]) -> Curve:
     read: list[tuple[float, float]] = []
     for place, point in enumerate(points):
         if len(point) != 2:
-            raise CurveError(f"point {place} has {len(point)} numbers; write [n, seconds]")
+            raise CurveError("point {place} has {n} numbers; write [n, seconds]", place=place, n=len(point))
         n, seconds = point
-        _number(f"n of point {place}", n)
+        _number(Message("n of point {place}", place=place), n)
         if n != int(n):
-            raise CurveError(f"point {place}: n {n:g} is no whole number; URLs are")
-        _number(f"seconds of point {place}", seconds)
+            raise CurveError("point {place}: n {n:g} is no whole number; URLs are", place=place, n=n)
+        _number(Message("seconds of point {place}", place=place), seconds)
         if read and n <= read[-1][0]:
-            raise CurveError(f"point {place}: n {n:g} does not rise after {read[-1][0]:g}; sort points by n")
+            raise CurveError(
+                "point {place}: n {n:g} does not rise after {before:g}; sort points by n",
+                place=place,
+                n=n,
+                before=read[-1][0],
+            )
         if read and seconds < read[-1][1]:
             raise CurveError(
-                f"point {place}: {seconds:g} s falls below {read[-1][1]:g} s; more URLs never take less time"
+                "point {place}: {seconds:g} s falls below {before:g} s; more URLs never take less time",
+                place=place,
+                seconds=seconds,
+                before=read[-1][1],
             )
         read.append((float(n), float(seconds)))
     if not read or read[-1][0] == 0:
@@ -162,6 +170,8 @@ def even(nodes: int, total: int) -> Counts:
     return total // nodes + (np.arange(nodes) < total % nodes).astype(np.int64)
 
 
-def _number(what: str, value: float) -> None:
+def _number(what: Message | str, value: float) -> None:
     if not 0 <= value <= _MOST:
-        raise CurveError(f"{what} is {value}; give a number from 0 to {_MOST:g}")
+        raise CurveError(
+            "{what} is {value}; give a number from 0 to {most:g}", what=what, value=value, most=_MOST
+        )

@@ -177,8 +177,9 @@ def train(samples: Sequence[Sample], seed: int, go_on: Callable[[], bool] = lamb
     _check(samples)
     if len(samples) < LEAST_RUNS:
         raise TrainingError(
-            f"{len(samples)} recorded runs are too few to learn from: it takes {LEAST_RUNS}; give more, or the "
-            "nodes' curves"
+            "{n} recorded runs are too few to learn from: it takes {least}; give more, or the nodes' curves",
+            n=len(samples),
+            least=LEAST_RUNS,
         )
     order = [samples[place] for place in np.random.default_rng(seed).permutation(len(samples))]
     cut = math.ceil(_LEFT_OUT * len(order))
@@ -272,4 +273,9 @@ def _check(samples: Sequence[Sample]) -> None:
         numbers = dict(zip(PARAMETERS, sample.node.values(), strict=True))
         for name, value in {**numbers, "urls": sample.urls, "seconds": sample.seconds}.items():
             if value is not None and not (math.isfinite(value) and value > 0):
-                raise TrainingError(f"run {place}: {name} is {value}; give a finite number above 0")
+                raise TrainingError(
+                    "run {place}: {name} is {value}; give a finite number above 0",
+                    place=place,
+                    name=name,
+                    value=value,
+                )

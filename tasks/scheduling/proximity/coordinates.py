@@ -110,7 +110,9 @@ def embed(rtt_ms: Matrix, seed: int = 0) -> Coordinates:
         InputError: no matrix, or a delay that is not positive.
     """
     if rtt_ms.ndim != 2:
-        raise InputError(f"delays of pairs have the shape {rtt_ms.shape}: one row per site is right")
+        raise InputError(
+            "delays of pairs have the shape {shape}: one row per site is right", shape=rtt_ms.shape
+        )
     check_positive(rtt_ms)
     sites, nodes = _measured_enough(rtt_ms)
     at_sites = np.full((len(rtt_ms), DIMENSIONS), np.nan)

@@ -37,7 +37,11 @@ def without_noise(values_ms: Sequence[float], width_deviations: float = 0.5) -> 
     if not values_ms:
         raise InputError("no delay was measured: at least one is needed")
     if not all(0.0 < value < math.inf for value in values_ms):
-        raise InputError(f"delays are positive milliseconds, not {min(values_ms)!r} to {max(values_ms)!r}")
+        raise InputError(
+            "delays are positive milliseconds, not {least!r} to {most!r}",
+            least=min(values_ms),
+            most=max(values_ms),
+        )
     kept = _fullest(sorted(values_ms), width_deviations)
     # The mean of equal numbers may be off by a rounding.
     return min(max(fmean(kept), kept[0]), kept[-1])

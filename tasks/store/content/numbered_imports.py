@@ -80,7 +80,7 @@ def hold(tx: Transaction, number: int) -> None:
     """
     wait_turn(tx)
     if not tx.run("UPDATE imports SET ended_at = NULL WHERE id = :id AND undo_begun_at IS NULL", id=number):
-        raise InputError(f"import {number} was undone while it was under way: it ends here")
+        raise InputError("import {number} was undone while it was under way: it ends here", number=number)
 
 
 def count(tx: Transaction, number: int, added: int, known: int) -> None:
@@ -135,8 +135,10 @@ def find(tx: Transaction, number: int) -> NumberedImport:
     """Return an import. Raises InputError if there is none of that number, which lists some."""
     found = tx.record(NumberedImport, f"SELECT {_COLUMNS} FROM imports WHERE id = :id", id=number)
     if found is None:
-        some = [f"{one.id} ({one.kind}, {one.file or 'typed'})" for one in list_imports(tx, most=_NAMED)]
-        raise InputError(f"there is no import {number}; there is {', '.join(some) or 'none yet'}")
+        some = [f"{one.id} ({one.file or one.kind})" for one in list_imports(tx, most=_NAMED)]
+        if not some:
+            raise InputError("there is no import {number}; there is none yet", number=number)
+        raise InputError("there is no import {number}; there is {some}", number=number, some=", ".join(some))
     return found
 
 

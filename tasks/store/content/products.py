@@ -216,7 +216,7 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
     product_id = find(tx, name).id
     key = None if change.name is None else name_key(change.name)
     if (other := tx.value(_SAME_NAME, key=key, id=product_id)) is not None:
-        raise InputError(f"there is a product {other!r} already; give another name")
+        raise InputError("there is a product {other!r} already; give another name", other=other)
     names = ("name", "category", "priority", "pages", "sites")
     given = {name: value for name in names if (value := getattr(change, name)) is not None}
     if key is not None:

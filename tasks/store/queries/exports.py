@@ -58,8 +58,9 @@ def read_cursor(text: str, origin: str) -> Cursor:
     except (ValueError, LookupError, TypeError):
         pass
     raise InputError(
-        f"{origin}: is no cursor that --cursor has written, or one of another version of reviewloop; begin a new one: "
-        "name another file, and its first export holds every review"
+        "{origin}: is no cursor that --cursor has written, or one of another version of reviewloop; "
+        "begin a new one: name another file, and its first export holds every review",
+        origin=origin,
     )
 
 
@@ -72,13 +73,16 @@ def get_next_cursor(tx: Transaction, wanted: ReviewFilter, before: Cursor | None
     cursor = before or Cursor(wanted=_as_json(wanted))
     if cursor.wanted != _as_json(wanted):
         raise InputError(
-            f"{origin}: was begun with another filter, {cursor.wanted}; give the same, or begin a new one"
+            "{origin}: was begun with another filter, {wanted}; give the same, or begin a new one",
+            origin=origin,
+            wanted=cursor.wanted,
         )
     digest = tx.value("SELECT text_hash FROM reviews WHERE id = :id", id=cursor.review)
     if cursor.review and (digest is None or bytes(digest).hex() != cursor.hash):
         raise InputError(
-            f"{origin}: is of another store, or of this one before a backup was restored or its newest reviews were "
-            "deleted; begin a new one"
+            "{origin}: is of another store, or of this one before a backup was restored or its newest "
+            "reviews were deleted; begin a new one",
+            origin=origin,
         )
     # SQLite has one writer: rows that are not committed yet get higher numbers than those that are.
     settled = tx.now if tx.is_sqlite else tx.now - _SETTLING

@@ -158,11 +158,17 @@ def retry(
     found = transitions.lock_one(tx, subtask_id)
     if found.state is not State.MANUAL:
         raise IllegalTransition(
-            f"subtask {subtask_id} is in {found.state}; only one in MANUAL can be tried again"
+            "subtask {subtask} is in {state}; only one in MANUAL can be tried again",
+            subtask=subtask_id,
+            state=found.state,
         )
     if node is not None and Kind(found.kind) not in (kinds := nodes.get(tx, node).kinds):
         raise InputError(
-            f"subtask {subtask_id} is of kind {found.kind}, node {node} takes {', '.join(sorted(kinds))}"
+            "subtask {subtask} is of kind {kind}, node {node} takes {kinds}",
+            subtask=subtask_id,
+            kind=found.kind,
+            node=node,
+            kinds=", ".join(sorted(kinds)),
         )
     if any(n is not None and n < 1 for n in (pages, quota)):
         raise InputError("a quota, or a number of pages, is at least 1")
@@ -189,8 +195,11 @@ def _limit_pages(tx: Transaction, subtask_id: int, pages: int) -> None:
     to_do = [target for (target,) in tx.rows(_PAGES_TO_DO, id=subtask_id)]
     if pages > len(to_do):
         raise InputError(
-            f"subtask {subtask_id} has {len(to_do)} result pages to do, not {pages}; more are asked for by "
-            "`reviewloop product edit NAME --pages N`, which looks for the product anew"
+            "subtask {subtask} has {n} result pages to do, not {pages}; more are asked for by "
+            "`reviewloop product edit NAME --pages N`, which crawls the product again",
+            subtask=subtask_id,
+            n=len(to_do),
+            pages=pages,
         )
     tx.run(_LEAVE_OUT, ids=to_do[pages:])
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from splitter.catalog.entries import NO_BROWSER, catalog_hash
 from splitter.catalog.names import Kind
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 
 from tasks.domain.errors import UnknownNode
 from tasks.domain.proxy import Proxy
@@ -147,7 +147,8 @@ def add(tx: Transaction, node: Node, slots: int | None) -> None:
     """
     if not tx.run(_ADD, chosen_slots=slots, now=tx.now, **_columns(node)):
         raise InputError(
-            f"node {node.name!r} was added already: name another, or `reviewloop nodes remove {node.name}` first"
+            "node {name!r} was added already: name another, or `reviewloop nodes remove {name}` first",
+            name=node.name,
         )
 
 
@@ -173,15 +174,24 @@ def remove(tx: Transaction, name: str, silent_after: timedelta) -> None:
     """
     known = [node.name for node in list_added(tx, 1)]
     if name not in known:
-        raise UnknownNode(f"no node {name!r} was added; added: {', '.join(sorted(known)) or 'none'}")
+        raise UnknownNode(
+            "no node {name!r} was added; added: {known}",
+            name=name,
+            known=", ".join(sorted(known)) or Message("none"),
+        )
     if any(row.name == name and row.is_alive(tx.now, silent_after) for row in list_nodes(tx)):
         raise InputError(
-            f"node {name!r} runs, or was killed less than {silent_after.total_seconds():.0f} s ago: end the run first "
-            f"(`reviewloop nodes drain {name}` gives it nothing new meanwhile)"
+            "node {name!r} runs, or was killed less than {silent_s:.0f} s ago: end the run first "
+            "(`reviewloop nodes drain {name}` gives it nothing new meanwhile)",
+            name=name,
+            silent_s=silent_after.total_seconds(),
         )
     if waiting := tx.value(_ASSIGNED, name=name):
         raise InputError(
-            f"{waiting} subtasks are assigned to node {name!r}: assign them to another, or abandon them (failed list)"
+            "{waiting} subtasks are assigned to node {name!r}: assign them to another, or abandon them "
+            "(failed list)",
+            waiting=waiting,
+            name=name,
         )
     tx.later("DELETE FROM nodes WHERE name = :name", name=name)
 
@@ -229,7 +239,7 @@ def record_heartbeat(tx: Transaction, name: str, load: Heartbeat) -> bool:
     """Record that a node lives, and its load; True if it is drained. Raises UnknownNode."""
     drained = tx.value(_BEAT, name=name, now=tx.now, **load._asdict())
     if drained is None:
-        raise UnknownNode(f"node {name!r} is not registered")
+        raise UnknownNode("node {name!r} is not registered", name=name)
     return bool(drained)
 
 
@@ -280,8 +290,8 @@ def find(tx: Transaction, name: str) -> Node | None:
 def get(tx: Transaction, name: str) -> Node:
     """Return the node of that name. Raises UnknownNode."""
     if (node := find(tx, name)) is None:
-        known = ", ".join(one.name for one in list_nodes(tx)) or "none yet"
-        raise UnknownNode(f"there is no node {name!r}; registered: {known}")
+        known = ", ".join(one.name for one in list_nodes(tx)) or Message("none yet")
+        raise UnknownNode("there is no node {name!r}; registered: {known}", name=name, known=known)
     return node
 
 

@@ -88,7 +88,9 @@ def find(tx: Transaction, which: str) -> Schedule:
     number = int(which) if which.isascii() and which.isdigit() and len(which) < 10 else None
     found = tx.record(Schedule, _FIND, number=number, name=which if number is None else None)
     if found is None:
-        raise UnknownSchedule(f"there is no schedule {which!r}: `reviewloop schedule list` has their numbers")
+        raise UnknownSchedule(
+            "there is no schedule {which!r}: `reviewloop schedule list` has their numbers", which=which
+        )
     return found
 
 

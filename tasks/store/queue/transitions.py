@@ -127,7 +127,7 @@ def lock_one(tx: Transaction, subtask_id: int) -> LockedSubtask:
     """Lock a subtask. Raises UnknownSubtask if there is no such subtask."""
     found = lock(tx, [subtask_id])
     if not found:
-        raise UnknownSubtask(f"there is no subtask {subtask_id}")
+        raise UnknownSubtask("there is no subtask {subtask}", subtask=subtask_id)
     return found[0]
 
 

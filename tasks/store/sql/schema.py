@@ -56,8 +56,11 @@ def check_revision(tx: Transaction, scripts: Path) -> None:
         raise WrongRevision("the database has no tables yet: make them with `reviewloop migrate`")
     if found != newest(scripts):
         raise WrongRevision(
-            f"the database has revision {found}, and this version works with {newest(scripts)}: back it up, end what "
-            "runs on it, then bring it up with `reviewloop migrate` (`run`, `up` and the control worker do so, too)"
+            "the database has revision {found}, and this version works with {newest}: back it up, end what "
+            "runs on it, then bring it up with `reviewloop migrate` (`run`, `up` and the control worker do "
+            "so, too)",
+            found=found,
+            newest=newest(scripts),
         )
 
 
@@ -68,12 +71,16 @@ def upgradable_revision(tx: Transaction, scripts: Path) -> str | None:
         return found
     if found > known[-1]:
         raise WrongRevision(
-            f"the database has revision {found}, which a newer version of reviewloop made; this one knows up to "
-            f"{known[-1]}: update reviewloop"
+            "the database has revision {found}, which a newer version of reviewloop made; this one knows up "
+            "to {newest}: update reviewloop",
+            found=found,
+            newest=known[-1],
         )
     raise WrongRevision(
-        f"the database has revision {found}, which a version of reviewloop before 0.9.0 made; this one upgrades from "
-        f"{known[0]} on: upgrade it with version 0.9.0 first (its command `migrate` does)"
+        "the database has revision {found}, which a version of reviewloop before 0.9.0 made; this one "
+        "upgrades from {oldest} on: upgrade it with version 0.9.0 first (its command `migrate` does)",
+        found=found,
+        oldest=known[0],
     )
 
 
