@@ -27,7 +27,6 @@ from tasks.fetching.permits import LocalPermits
 from tasks.jobs.schedule import SWEEPS, Sweep, interval_s
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import TurnPace
-from tasks.scheduling import fluid
 from tasks.store.queue import attempts, nodes, snapshot
 from tasks.store.queue.leases import Lease
 from tasks.store.queue.nodes import Node
@@ -113,7 +112,7 @@ class EmbeddedRunner:
         try:
             async with AsyncExitStack() as stack:
                 self._listen_to_signals()
-                await asyncio.gather(self._open_nodes(stack), asyncio.to_thread(fluid.load_solver))
+                await self._open_nodes(stack)
                 self._loop = asyncio.get_running_loop()
                 scheduler = self._scheduler()
                 scheduler.start()

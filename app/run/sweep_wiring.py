@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from random import Random
 from threading import Event
@@ -26,15 +28,39 @@ from tasks.jobs.alerting import Alerting
 from tasks.jobs.context import Context
 from tasks.jobs.runtime import Control
 from tasks.jobs.scheduler_state import SchedulerState
+from tasks.scheduling import fluid
 from tasks.store.sql.database import Store
 from tasks.store.sql.writer import Writer
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
 
 
-def context(settings: Settings, catalog: Catalog) -> Context:
-    """Return the context of the sweeps."""
+class SolverLoad:
+    """Loads the solver of plans in a thread, from the first question on: the first leases do not wait for it."""
+
+    def __init__(self) -> None:
+        self._loaded: Future[None] | None = None
+
+    def is_done(self) -> bool:
+        """Return True if the solver is loaded. Raises the error of loading it."""
+        if self._loaded is None:
+            thread = ThreadPoolExecutor(1, "reviewloop-solver")
+            self._loaded = thread.submit(fluid.load_solver)
+            thread.shutdown(wait=False)
+        if not self._loaded.done():
+            return False
+        self._loaded.result()
+        return True
+
+
+def context(settings: Settings, catalog: Catalog, can_solve: Callable[[], bool] = lambda: True) -> Context:
+    """Return the context of the sweeps.
+
+    Args:
+        can_solve: returns False until plans can be solved.
+    """
     loop = settings.loop()
+    loop = replace(loop, allocating=replace(loop.allocating, can_solve=can_solve))
     return Context(catalog, loop, HostCatalog(catalog), Random(settings.seed), SchedulerState(loop.strategy))
 
 
@@ -65,7 +91,8 @@ def control(
         ending: set when the process should end.
         own: `write`, and if they run as sweeps `plan` and `fill_seen`.
     """
-    scheduling, tools = context(settings, catalog), delivery_tools(settings)
+    scheduling = context(settings, catalog, SolverLoad().is_done)
+    tools = delivery_tools(settings)
 
     def goes_on() -> bool:
         return not ending.is_set()

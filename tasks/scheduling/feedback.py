@@ -196,6 +196,8 @@ class Feedback:
         planned = group.first.site in self._planner.plan.shares.get(name, ())
         if name == chosen:
             how = "planned here" if planned else "nothing planned for it waits, and it is sooner done by it"
+            if not self._planner.plan.is_solved:
+                how = "before the first plan"
             return f"chosen: {score:.3g} pages/s of a slot, {how}" + _history(group, name), score
         if not ready.can_take(group, name):
             return f"{why_busy(ready, group, name)} ({score:.3g} pages/s here)", score

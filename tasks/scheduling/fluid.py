@@ -104,10 +104,23 @@ class Division:
 
 
 def load_solver() -> None:
-    """Load what plans are solved and rates drawn with: half a second to two that the first plan need not take."""
+    """Load scipy, which plans are solved with and rates drawn with. It takes half a second to two."""
     import scipy.optimize
     import scipy.sparse
     import scipy.special  # noqa: F401
+
+
+def leave_undivided(demand: Demand) -> Division:
+    """Return a division that plans nothing, for as long as the solver is not loaded.
+
+    Its end is that of all nodes serving one site after another, so that a node still takes nothing that the others are
+    done with sooner.
+    """
+    rates = (demand.rates * np.minimum(demand.slots, demand.alone)).sum(axis=1)
+    served = rates > 0
+    drain_s = float((demand.pages[served] / rates[served]).sum())
+    no_prices = np.zeros(len(demand.hosts))
+    return Division(np.zeros(demand.rates.shape), drain_s, no_prices, np.zeros(demand.slots.size))
 
 
 def divide(demand: Demand) -> Division:

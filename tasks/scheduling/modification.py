@@ -252,12 +252,18 @@ def _pages_90(pages: float) -> float:
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
-    """The place where a rising function crosses 0 in [low, high]; the nearer end where it does not."""
-    from scipy.optimize import brentq
+    """Return the number in [low, high] at which a rising function crosses 0, or the nearer end if it does not.
 
-    if rising(low) >= 0:
-        return low
-    return float(brentq(rising, low, high, xtol=1e-15)) if rising(high) > 0 else high
+    Bisection to the last digit takes less than scipy's import, which no first lease waits for.
+    """
+    middle = 0.5 * (low + high)
+    while low < middle < high:
+        if rising(middle) < 0:
+            low = middle
+        else:
+            high = middle
+        middle = 0.5 * (low + high)
+    return middle
 
 
 def _between(prior: float, seen: float, weight: float) -> float:

@@ -19,7 +19,7 @@ class Plan:
 
     Attributes:
         made_at_s: when.
-        lasts_s: until the next plan.
+        lasts_s: until the next plan; 0 if it was not solved, so that each decision looks for the solver again.
         version: of the ready queue it was made for.
         sites, nodes: place of each name on the two axes of what follows.
         belief: drawn from the posteriors.
@@ -55,6 +55,11 @@ class Plan:
     tried: float
     permit_worth: Array
     slot_worth: Array
+
+    @property
+    def is_solved(self) -> bool:
+        """Return False if the solver was not loaded: then no node has planned sites."""
+        return self.lasts_s > 0
 
     def includes(self, site: str, node: str) -> bool:
         """Whether both were there when it was made."""

@@ -2,7 +2,8 @@
 
 A plan rests on rates drawn from the posteriors of all pairs (`tasks.scheduling.posterior`) and divides the slots of all
 nodes over the sites (`tasks.scheduling.fluid`). It is made every `REPLAN_S`, whenever sites, nodes or refusals
-change, and when much has been learned.
+change, and when much has been learned. While the solver loads, nothing is divided, and each node takes what it is best
+at.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class Planner:
         return now_s - self.plan.made_at_s >= _OUTDATED_S
 
     def replan(self, ready: ReadyQueue, knowledge: Knowledge, now_s: float, rng: Random) -> None:
-        """Draw rates of every pair and plan what waits."""
+        """Draw rates of every pair and plan what waits. While the solver is loading, only draw."""
         work, nodes = _work(ready), list(ready.nodes)
         sites = list(work)
         examples = [ready.sites[site] for site in sites]
@@ -148,7 +149,11 @@ class Planner:
         pairs = len(sites) * len(nodes)
         once_s = pairs * _attempt_s(knowledge, now_s) / max(1.0, slots.sum())
         memory_s = _ROUNDS * once_s * min(1.0, pairs / _PAIRS_TO_EXPLORE)
-        belief = believed.draw(self._sampled.scores(now_s, sites, nodes, memory_s, rng))
+        can_solve = self._settings.can_solve()
+        if can_solve:
+            belief = believed.draw(self._sampled.scores(now_s, sites, nodes, memory_s, rng))
+        else:
+            belief = believed.draw_anew(np.random.default_rng(rng.getrandbits(64)))
         allowed = eligibility.eligible_for_sites(examples, ready.nodes, ready.hosts) & (slots > 0)
         belief = _without_hopeless(belief, allowed)
         typical = np.array([min(TYPICAL_PAGES, one.left / one.subtasks) for one in work.values()])
@@ -159,18 +164,18 @@ class Planner:
         requesting = np.minimum(alone, 1.0)
         alone = np.minimum(alone, self._backoff.shares(examples, nodes, now_s))
         pages = np.array([float(one.left) for one in work.values()])
-        division = fluid.divide(
-            fluid.Demand(rates=rates, pages=pages, slots=slots, asks=asks, hosts=hosts, alone=alone)
-        )
+        demand = fluid.Demand(rates=rates, pages=pages, slots=slots, asks=asks, hosts=hosts, alone=alone)
+        division = fluid.divide(demand) if can_solve else fluid.leave_undivided(demand)
         permit_worth = np.zeros(len(sites))
         for (places, _), worth in zip(hosts, division.permit_worth, strict=True):
             permit_worth[places] = np.maximum(permit_worth[places], worth)
         flow = (division.seconds * rates).sum(axis=1) / max(fluid.EARLY * division.drain_s, 1e-9)
         known_pairs = len(ready.sites) * len(ready.nodes)
+        lasts_s = REPLAN_S * min(_MOST_TIMES_LONGER, max(1.0, known_pairs / _MANY_PAIRS))
         self._forget()
         self._plan = Plan(
             made_at_s=now_s,
-            lasts_s=REPLAN_S * min(_MOST_TIMES_LONGER, max(1.0, known_pairs / _MANY_PAIRS)),
+            lasts_s=lasts_s if can_solve else 0.0,
             version=ready.version,
             sites={name: place for place, name in enumerate(sites)},
             nodes={name: place for place, name in enumerate(nodes)},
@@ -260,8 +265,8 @@ class Planner:
         return float((plan.rates[row, able] * plan.requesting[row, able]).max(initial=0.0))
 
     def prices(self, site: str, node: str) -> Prices | None:
-        """The worth of a permit and of a slot at the pair; None where it is not in the plan."""
-        if not self.includes(site, node):
+        """Return the worth of a permit and of a slot at the pair, or None if no solved plan has it."""
+        if not self.includes(site, node) or not self.plan.is_solved:
             return None
         plan = self.plan
         row, column, of = plan.sites[site], plan.nodes[node], plan.believed

@@ -157,6 +157,14 @@ class Posterior(NamedTuple):
             np.maximum(self.seconds_total * np.exp(slow - digamma(self.seconds_shape)), 1e-9),
         )
 
+    def draw_anew(self, chance: np.random.Generator) -> Belief:
+        """Return values drawn independently of earlier draws, which needs no scipy."""
+        return self._belief(
+            chance.beta(self.page_a, self.page_b),
+            chance.beta(self.bad_a, self.bad_b),
+            self.seconds_total / chance.gamma(self.seconds_shape),
+        )
+
     def _belief(self, page_chance: Array, bad: Array, seconds: Array) -> Belief:
         return Belief(
             page_chance=page_chance,
