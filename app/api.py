@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from app.cli.options import settings_of, store_there
@@ -23,8 +23,8 @@ def reviews(
     products: Sequence[str] = (),
     sites: Sequence[str] = (),
     since: datetime | None = None,
-    written_from: datetime | None = None,
-    written_before: datetime | None = None,
+    day_from: date | None = None,
+    day_to: date | None = None,
     voices: Sequence[str] = (),
 ) -> Iterator[dict[str, Any]]:
     """The collected reviews in the order they were stored, a row for each (review, product), streamed.
@@ -34,11 +34,12 @@ def reviews(
         products: only of these, by exact name; empty: all.
         sites: only of these; empty: all.
         since: only those collected at this time (aware) or later.
-        written_from, written_before: only those whose own date is in this half-open range.
+        day_from, day_to: only those that were written on one of these days; undated reviews are outside.
         voices: only these: complaint, praise, question, news, company, other; empty: all, and those not judged.
 
     Yields:
-        A dict with the columns of `reviewloop export reviews`: texts, numbers and aware times, None where not known.
+        A dict with the columns of `reviewloop export reviews`: texts, numbers, days and aware times, `None` if
+        it is not known.
 
     Raises:
         InputError: there is no such store, or no product or voice of a name.
@@ -48,8 +49,8 @@ def reviews(
         products=tuple(products),
         sites=tuple(sites),
         since=since,
-        written_from=written_from,
-        written_before=written_before,
+        day_from=day_from,
+        day_to=day_to,
         voices=voices_of(voices),
     )
     with store_there(settings_of(db)) as store, store.read() as tx:

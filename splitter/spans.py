@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 CHINA = timezone(timedelta(hours=8))
 """The time engines and sites of the catalog count their days in; without summer time since 1991."""
+CHINA_NAME = "Asia/Shanghai"
 
 Unit = Literal["day", "hour"]
 """The shortest range a search can be restricted to."""
@@ -67,3 +69,15 @@ def _nearest(span: Span, unit: timedelta) -> datetime | None:
     below = floor(middle, unit)
     cuts = [cut for cut in (below, below + unit) if span.start < cut < span.end]
     return min(cuts, key=lambda cut: abs(cut - middle), default=None)
+
+
+def get_zone(name: str) -> tzinfo:
+    """Return the time zone of a name: Asia/Shanghai, Europe/Berlin, UTC. Raises ValueError if there is none."""
+    if name == CHINA_NAME:
+        return CHINA
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        raise ValueError(
+            f"there is no time zone {name!r}; write Asia/Shanghai, Europe/Berlin, UTC ..."
+        ) from None

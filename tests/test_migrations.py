@@ -12,10 +12,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from patience import PATIENCE_S
@@ -395,6 +395,44 @@ def test_refused_records_of_0_9_0_that_were_only_counted_are_rows_without_text(
         assert conn.value("SELECT content_hash FROM pages WHERE id = :page", page=page_id) == ""
         assert links.refusals_by_reason(conn) == refusals
         assert verify(conn).violations == ()
+
+
+_WRITTEN = [
+    ("2013-05-06 12:30", datetime(2013, 5, 6, 4, 30, tzinfo=UTC), "2013-05-06", True),
+    ("2013-05-06 00:10", datetime(2013, 5, 5, 16, 10, tzinfo=UTC), "2013-05-06", True),
+    ("2013-05-06", datetime(2013, 5, 5, 16, tzinfo=UTC), "2013-05-06", False),
+    ("3天前", datetime(2013, 5, 5, 23, 59, 59, tzinfo=UTC), "2013-05-06", False),
+    ("2 weeks ago", datetime(2013, 5, 5, 15, 59, 59, tzinfo=UTC), "2013-05-05", False),
+    ("1天2小时前", datetime(2013, 5, 5, 16, 1, tzinfo=UTC), "2013-05-06", True),
+    ("前天 14:20", datetime(2013, 5, 4, 6, 20, tzinfo=UTC), "2013-05-04", True),
+    ("前所未有", None, None, False),
+]
+"""A text, the time that it was read as, and the day and whether there is a clock."""
+
+
+class _Dated(NamedTuple):
+    date_text: str
+    published_at: datetime | None
+    day: date | None
+    has_clock: bool
+
+
+def test_reviews_get_the_day_they_had_in_china(old: Store, migrations: Path) -> None:
+    with old.begin() as conn:
+        numbers = [number for (number,) in conn.rows("SELECT id FROM reviews ORDER BY id LIMIT 8")]
+        for number, (written, at, _, _) in zip(numbers, _WRITTEN, strict=True):
+            statement = "UPDATE reviews SET date_text = :written, published_at = :at WHERE id = :number"
+            conn.run(statement, written=written, at=at, number=number)
+    schema.upgrade(old, migrations)
+    statement = "SELECT date_text, published_at, day, has_clock FROM reviews WHERE id IN :numbers ORDER BY id"
+    with old.read() as conn:
+        found = conn.records(_Dated, statement, numbers=numbers)
+        undated = conn.value("SELECT count(*) FROM reviews WHERE (day IS NULL) <> (published_at IS NULL)")
+    assert found == [
+        _Dated(written, at, date.fromisoformat(day) if day else None, has_clock)
+        for written, at, day, has_clock in _WRITTEN
+    ]
+    assert undated == 0
 
 
 @pytest.mark.parametrize(("found", "advice"), [("0026", "0.9.0 first"), ("9999", "update reviewloop")])

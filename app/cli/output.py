@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, is_dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any, TypeVar
@@ -83,7 +83,7 @@ def plain(value: Any) -> Any:
     """A value JSON has no type for, as one it has. Raises TypeError."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, timedelta):
         return value.total_seconds()

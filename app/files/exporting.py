@@ -10,10 +10,10 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import IO, Any, get_args, get_type_hints
@@ -130,7 +130,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def columns(record: type) -> dict[str, type]:
-    """The columns of a dataclass: name and type (str, int, float, datetime) of each."""
+    """The columns of a dataclass: name and type (str, bool, int, float, date, datetime) of each."""
     hints = get_type_hints(record)
     return {
         field.name: next(
@@ -170,14 +170,14 @@ def _write_csv(rows: Iterable[object], record: type, out: IO[bytes], *, spreadsh
 
 def _csv_cell(value: Any) -> Any:
     if not isinstance(value, str):
-        return value.isoformat() if isinstance(value, datetime) else value
+        return value.isoformat() if isinstance(value, date) else value
     harmful = value.startswith(_FORMULA) or value.lstrip().startswith(_FORMULA)
     return f"'{value}" if harmful else value
 
 
 def _json_objects(rows: Iterable[object], record: type) -> Iterator[list[str]]:
     names = [field.name for field in fields(record)]
-    encode = json.JSONEncoder(ensure_ascii=False, default=datetime.isoformat).encode
+    encode = json.JSONEncoder(ensure_ascii=False, default=methodcaller("isoformat")).encode
     for some in _in_blocks(rows, record, _ROWS_AT_ONCE):
         yield [encode(dict(zip(names, row, strict=True))) for row in some]
 
@@ -210,8 +210,10 @@ def _write_parquet(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
     arrow, parquet = _arrow()
     kinds = {
         str: arrow.string(),
+        bool: arrow.bool_(),
         int: arrow.int64(),
         float: arrow.float64(),
+        date: arrow.date32(),
         datetime: arrow.timestamp("us", tz="UTC"),
     }
     of = columns(record)

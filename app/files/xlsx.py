@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from html import escape
 from itertools import chain, islice
 from typing import IO
@@ -25,7 +25,7 @@ _ROWS_AT_ONCE = 500
 _QUICK = 2
 """Level of compression."""
 
-Cell = str | int | float | datetime | None
+Cell = str | bool | int | float | date | datetime | None
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -33,15 +33,17 @@ _RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _CONTENT = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _STYLES = (
-    f'{_HEAD}<styleSheet xmlns="{_MAIN}"><numFmts count="1">'
-    '<numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd hh:mm:ss"/></numFmts>'
+    f'{_HEAD}<styleSheet xmlns="{_MAIN}"><numFmts count="2">'
+    '<numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd hh:mm:ss"/>'
+    '<numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd"/></numFmts>'
     '<fonts count="2"><font/><font><b/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill>'
     '<fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders>'
-    '<cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="3"><xf/><xf numFmtId="164" applyNumberFormat="1"/>'
-    '<xf fontId="1" applyFont="1"/></cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/>'
+    '<cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="4"><xf/><xf numFmtId="164" applyNumberFormat="1"/>'
+    '<xf fontId="1" applyFont="1"/><xf numFmtId="165" applyNumberFormat="1"/></cellXfs>'
+    '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/>'
     "</cellStyles></styleSheet>"
 )
-_TIME_STYLE, _HEAD_STYLE = ' s="1"', ' s="2"'
+_TIME_STYLE, _HEAD_STYLE, _DAY_STYLE = ' s="1"', ' s="2"', ' s="3"'
 
 
 def write_workbook(out: IO[bytes], name: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
@@ -90,6 +92,12 @@ def _cell(value: Cell) -> str:
         if moment < _FIRST_DAY:
             return _text(value.isoformat())
         return f"<c{_TIME_STYLE}><v>{(moment - _EPOCH).total_seconds() / 86_400!r}</v></c>"
+    if isinstance(value, date):
+        if value < _FIRST_DAY.date():
+            return _text(value.isoformat())
+        return f"<c{_DAY_STYLE}><v>{(value - _EPOCH.date()).days}</v></c>"
+    if isinstance(value, bool):
+        return f'<c t="b"><v>{value:d}</v></c>'
     return f"<c><v>{value!r}</v></c>"
 
 

@@ -20,6 +20,7 @@ from app.importing.review_values import read_day, read_rating
 from splitter.catalog.model import Site
 from splitter.errors import InputError
 from splitter.normalize import normalize
+from splitter.spans import CHINA
 from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical
 from tasks.domain.pages import Review
@@ -161,7 +162,7 @@ class ReviewChecks:
         self._address = lru_cache(_REMEMBERED)(self._address_of)
         self._page_of = lru_cache(_REMEMBERED)(page_of)
         self._pseudonyms = pseudonyms
-        self._now = now
+        self._now = now.astimezone(CHINA)
         self.ignored = IgnoredCells()
 
     def of(self, record: Record) -> ImportedReview | RefusedReview:

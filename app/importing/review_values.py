@@ -91,7 +91,7 @@ def read_day(text: str, now: datetime) -> datetime | None:
     """Return the time that a date means, in China unless it names a zone; also days as Excel counts them.
 
     Args:
-        now: aware; what relative dates count from.
+        now: aware, in China; what relative dates count from.
     """
     if _USUAL.match(text):
         date = read_date(text, now)

@@ -206,6 +206,7 @@ def preview_rules(
     rules: ResultRules | PageRules = catalog.engine_of(site).results if result else catalog.rules_of(site)
     hint = "" if result else catalog.sites[site].encoding
     listed = result and catalog.engine_of(site).discover == "list"
+    now = now.astimezone(catalog.zone_of(site))
     reading = read_by_rules(body, headers, url, rules, now=now, hint=hint, status=status, listed=listed)
     text = ""
     matches: tuple[RuleMatches, ...] = ()

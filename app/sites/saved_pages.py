@@ -173,7 +173,7 @@ def _check(catalog: Catalog, page: SavedPage, now: datetime) -> PageCheck:
         {},
         engine.url if engine else f"http://{sample.site or 'example.com'}/page.html",
         engine.results if engine else catalog.rules[name],
-        now=now,
+        now=now.astimezone(catalog.zone_of(sample.site)),
         hint=catalog.sites[sample.site].encoding if sample.site else "",
         listed=engine is not None and engine.discover == "list",
     )

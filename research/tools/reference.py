@@ -11,7 +11,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -273,7 +273,14 @@ def attributes(docstring: str) -> dict[str, str]:
 def exports_text() -> str:
     """docs/exports.md with today's table of columns between its marks; the rest is written by hand."""
     meanings = attributes(inspect.getdoc(ReviewRow) or "")
-    kinds = {str: "text", int: "whole number", float: "number", datetime: "time (UTC)"}
+    kinds = {
+        str: "text",
+        int: "whole number",
+        float: "number",
+        datetime: "time (UTC)",
+        date: "day",
+        bool: "yes or no",
+    }
     rows = [
         f"| `{name}` | {kinds[kind]} | {meanings[name].replace('None', 'empty')} |"
         for name, kind in columns(ReviewRow).items()

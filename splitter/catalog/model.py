@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from datetime import tzinfo
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from splitter.catalog.names import Category, Group, Kind
 from splitter.catalog.rules import EVERY_LINK, Entry, PageRules, ResultRules
 from splitter.catalog.sign_in import SignInRules
+from splitter.spans import CHINA, CHINA_NAME, get_zone
 
 
 class Limits(Entry):
@@ -137,6 +139,7 @@ class Site(Entry):
         engine: name of its engine.
         rules: name of the page rules its pages are read with.
         encoding: what its pages are in where neither headers nor pages say it; empty: unknown.
+        zone: the time zone that its dates are written in, unless a page names another: Europe/Berlin.
         robots: whether its robots.txt is obeyed, and why; None: obeyed, without a word about it.
         render: ``browser``: its pages are made by script, and read as a browser shows them; None: as its rules say.
         judge: whether records that are no review, or not of the product searched for, are refused.
@@ -157,6 +160,7 @@ class Site(Entry):
     engine: str
     rules: str
     encoding: str = ""
+    zone: str = CHINA_NAME
     robots: RobotsDecision | None = None
     render: Literal["browser"] | None = None
     judge: bool = True
@@ -168,6 +172,12 @@ class Site(Entry):
     budget_s: Bounds = Bounds(min=10, max=300)
     refresh_s: float | None = Field(default=None, gt=0, examples=[604_800])
     sign_in: SignInRules | None = None
+
+    @field_validator("zone")
+    @classmethod
+    def _check_zone(cls, name: str) -> str:
+        get_zone(name)
+        return name
 
 
 class Catalog(Entry):
@@ -215,6 +225,10 @@ class Catalog(Entry):
     def rules_of(self, site: str) -> PageRules:
         """The page rules of a site. Raises KeyError for an unknown site."""
         return self.rules[self.sites[site].rules]
+
+    def zone_of(self, site: str) -> tzinfo:
+        """Return the time zone of a site's dates; China's for a site that is not in the catalog."""
+        return get_zone(self.sites[site].zone) if site in self.sites else CHINA
 
     def renders(self, site: str) -> bool:
         """Whether a browser runs the scripts of a site's pages. Raises KeyError for an unknown site."""

@@ -7,13 +7,14 @@ day, or none. Imported pages keep the days that a person gave them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 
-from splitter.spans import CHINA
+from splitter.catalog.model import Catalog
 
 from tasks.reading.dates import read_date
 from tasks.reading.days import list_readings
 from tasks.store.content.links import JudgedPage, StoredPage, StoredRecord
+from tasks.store.content.reviews import date_columns
 
 MOST_CHANGES = 1000
 """Changed days that are listed one by one; all are counted."""
@@ -79,16 +80,20 @@ class DatesRead:
                 self.changes.append(change)
 
 
-def read_again(page: StoredPage) -> JudgedPage:
-    """Read the dates of a page's records again; relative ones count from when it was fetched."""
+def read_again(catalog: Catalog, page: StoredPage) -> JudgedPage:
+    """Read the dates of a page's records again, in the zone of its site.
+
+    Relative dates count from when the page was fetched.
+    """
     if page.row.source is not None:
         return JudgedPage(page=page)
-    now = page.row.fetched_at.astimezone(CHINA)
+    now = page.row.fetched_at.astimezone(catalog.zone_of(page.row.site))
     dated = [record for record in page.records if record.date_text]
     texts = "\n".join(record.date_text for record in dated)
-    days = [(record.id, _day(record, texts, now)) for record in dated]
-    old = {record.id: record.published_at for record in dated}
-    return JudgedPage(page=page, days=[(number, day) for number, day in days if day != old[number]])
+    days = [(record, _day(record, texts, now)) for record in dated]
+    return JudgedPage(
+        page=page, days=[(record.id, day) for record, day in days if date_columns(day) != record.dating]
+    )
 
 
 def _day(record: StoredRecord, texts: str, now: datetime) -> datetime | None:
@@ -101,10 +106,16 @@ def _day(record: StoredRecord, texts: str, now: datetime) -> datetime | None:
     readings = list_readings(text, texts, now)
     if stored is None or readings[0] is None:
         return readings[0]
-    if stored in readings:
-        return stored
+    for reading in readings:
+        if reading == stored:
+            return reading
     if read_date(text, now + _LATER) == read_date(text, now):
         return readings[0]
-    earlier = read_date(text, now - _NEAR)
-    near = any(one is not None and abs(one - stored) <= _NEAR for one in (readings[0], earlier))
-    return stored if near else readings[0]
+    for reading in (readings[0], read_date(text, now - _NEAR)):
+        if reading is None:
+            continue
+        if reading.time() != time.min and abs(reading - stored) <= _NEAR:
+            return stored.astimezone(reading.tzinfo)
+        if reading.time() == time.min and reading.date() == record.day:
+            return reading
+    return readings[0]

@@ -16,8 +16,6 @@ from itertools import chain
 from typing import Any, NamedTuple, cast
 from unicodedata import normalize
 
-from splitter.spans import CHINA
-
 from tasks.reading.clocks import CLOCK, NUMERALS, PART, UNTOUCHED, ZONE, set_clock
 
 _MONTHS = (
@@ -38,6 +36,7 @@ _MONTH_OF = {name: month for month, names in enumerate(_MONTHS, 1) for name in n
 _DAYS_BACK = {"今": 0, "昨": 1, "前": 2, "大": 3, "t": 0, "y": 1}
 _SECONDS = {"秒": 1, "分": 60, "小": 3600, "钟": 3600, "天": 86400, "日": 86400, "周": 604800, "星": 604800}
 _SECONDS |= {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_DAY_S = 86400
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _UNITS = tuple(f"one two three four five six seven eight nine {_TEENS}".split())
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
@@ -103,15 +102,14 @@ _LONGEST = 100
 
 
 def read_date(text: str, now: datetime) -> datetime | None:
-    """Return the time that a date on a page means, in China unless it names a zone; None if it can't be read.
+    """Return the time that a date on a page means, in the zone that it names or else in that of `now`.
 
-    A year outside 1970 to 2100 is no date either: sites write 0001-01-01 if they have none.
-
-    Words around the date are passed over (发表于 2013-5-6). A date without time is its midnight; one without year, the
-    latest that is not in the future.
+    The result is `None` if the date can't be read. A year outside 1970 to 2100 is no date either: sites write
+    0001-01-01 if they have none. Words around the date are passed over (发表于 2013-5-6). A date without a clock (also:
+    3天前) is its midnight; one without a year, the latest that is not in the future.
 
     Args:
-        now: aware; what relative dates and dates without year count from.
+        now: aware, in the site's zone; relative dates and dates without a year count from it.
     """
     text = text[:_LONGEST].strip()
     found = _read(text, now) if text else None
@@ -125,9 +123,7 @@ def _read(text: str, now: datetime) -> datetime | None:
         except ValueError:
             pass
         else:
-            return moment if moment.tzinfo else moment.replace(tzinfo=CHINA)
-    if now.tzinfo is not CHINA:
-        now = now.astimezone(CHINA)
+            return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
     try:
         if match := _PLAIN.fullmatch(text) or _COMPACT.fullmatch(text):
             return _day(match.groupdict(), match, now)
@@ -276,6 +272,7 @@ def _ago(found: _Parts, match: re.Match[str], now: datetime) -> datetime | None:
     if _COUNT_FAR.search(match.string, 0, match.start()):
         return None
     months = seconds = 0.0
+    has_clock = False
     parts = _AGO_PARTS_EN if match["ago"].isascii() else _AGO_PARTS
     for part in parts.finditer(match["ago"]):
         amount = _number(part["number"].lstrip("零"))
@@ -287,11 +284,15 @@ def _ago(found: _Parts, match: re.Match[str], now: datetime) -> datetime | None:
         elif unit[0] in "年y":
             months += 12 * amount
         else:
-            seconds += amount * _SECONDS[unit[0]]
+            unit_s = _SECONDS[unit[0]]
+            has_clock = has_clock or unit_s < _DAY_S
+            seconds += amount * unit_s
     if months:
         now = _months_back(now, months)
-    moment = now - timedelta(seconds=seconds)
-    return moment if found["hour"] is None else set_clock(moment, found)
+    back = timedelta(seconds=seconds)
+    if has_clock and found["hour"] is None:
+        return (now.astimezone(UTC) - back).astimezone(now.tzinfo)  # also across a change of summer time
+    return set_clock(now - back, found)
 
 
 def _months_back(now: datetime, months: float) -> datetime:

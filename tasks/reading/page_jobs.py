@@ -39,7 +39,7 @@ class ReadingJob(ABC, Generic[Read]):
     Attributes:
         body: the answer as it came.
         url: its final address.
-        now: aware; relative dates count from it.
+        now: aware, in the site's zone; relative dates count from it.
     """
 
     body: bytes

@@ -56,11 +56,12 @@ class PageCollector:
         self._fetcher = fetcher
         self._timing = timing
         self._note_error = note_error
+        self._zone = catalog.zone_of(site)
         engine = catalog.engine_of(site)
         self._searcher: Searcher | ListSearcher = (
             ListSearcher(site, engine, deps, fetcher, note_error)
             if engine.discover == "list"
-            else Searcher(engine, catalog.sites[site].group, deps, fetcher, note_error)
+            else Searcher(engine, catalog.sites[site].group, self._zone, deps, fetcher, note_error)
         )
         self._posts: dict[bytes, Hit] = {}
         self._rules = catalog.rules_of(site)
@@ -167,8 +168,9 @@ class PageCollector:
         )
 
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
+        now = self._deps.now().astimezone(self._zone)
         job = PageJob.from_response(
-            response, self._deps.now(), rules=self._rules, hint=self._site.encoding, group=self._site.group
+            response, now, rules=self._rules, hint=self._site.encoding, group=self._site.group
         )
         return await self._deps.reader.read(job)
 

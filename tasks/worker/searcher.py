@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 
 from splitter.catalog.model import Engine
 from splitter.catalog.names import Group
@@ -42,13 +43,21 @@ class Searcher:
 
     Args:
         group: the kind of the site whose pages are searched; None: not known.
+        zone: the time zone of that site, for posts that result pages hold.
         note_error: called where a link of the engine's own could not be resolved.
     """
 
     def __init__(
-        self, engine: Engine, group: Group | None, deps: Dependencies, fetcher: Fetcher, note_error: NoteError
+        self,
+        engine: Engine,
+        group: Group | None,
+        zone: tzinfo,
+        deps: Dependencies,
+        fetcher: Fetcher,
+        note_error: NoteError,
     ) -> None:
         self._group = group
+        self._zone = zone
         self._rules = engine.results
         self._headers = engine.headers
         self._redirects = tuple(map(compile_pattern, engine.redirects))
@@ -62,8 +71,9 @@ class Searcher:
     async def read(self, url: str) -> SearchResult:
         """A result page. Raises FetchError, WaitTooLong."""
         response = await self._fetcher.page(url, self._headers, blocked=self._blocked, search=True)
+        now = self._deps.now().astimezone(self._zone)
         page = await self._deps.reader.read(
-            ResultJob.from_response(response, self._deps.now(), rules=self._rules, group=self._group)
+            ResultJob.from_response(response, now, rules=self._rules, group=self._group)
         )
         return by_address(await self._resolved(page))
 

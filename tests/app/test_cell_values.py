@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import pytest
 
@@ -17,9 +17,10 @@ from app.importing.product_values import (
 from app.importing.review_values import read_day, read_rating
 from app.run.setting_fields import Settings
 from splitter.catalog.names import Category, Group
+from splitter.spans import CHINA
 
 SITES = Settings().catalog().sites
-NOW = datetime(2026, 11, 28, 4, tzinfo=UTC)
+NOW = datetime(2026, 11, 28, 12, tzinfo=CHINA)
 
 # By value, the cells that have it; | stands between them.
 PRIORITIES = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import urldefrag, urlsplit
 
@@ -13,13 +13,14 @@ from app.lab.pages import Corpus, make_texts
 from app.lab.web import LocalWeb
 from splitter.catalog.load import load_catalog
 from splitter.catalog.model import Catalog
+from splitter.spans import CHINA
 from splitter.urls import search_url
 from tasks.domain.failures import FetchError
 from tasks.reading.decode import decode
 from tasks.reading.extract import read_page
 from tasks.reading.results import read_results
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
+NOW = datetime(2026, 11, 21, 8, tzinfo=CHINA)
 ROOT = Path(__file__).resolve().parents[2]
 TODAY = load_catalog(ROOT / "sites.yaml")
 SITES_OF_AN_ENGINE = 3

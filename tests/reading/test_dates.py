@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splitter.spans import CHINA
+from splitter.spans import CHINA, get_zone
 from tasks.reading.dates import read_date
 
 NOW = datetime(2013, 5, 6, 20, 30, 15, 999, tzinfo=CHINA)
@@ -77,16 +77,16 @@ def at(*parts: int) -> datetime:
         ("昨晚 10:20", at(2013, 5, 5, 22, 20)),
         ("前天 14:20", at(2013, 5, 4, 14, 20)),
         ("大前天", at(2013, 5, 3)),
-        ("3个月前", NOW.replace(month=2)),
-        ("2个多月前", NOW.replace(month=3)),
-        ("半个月前", NOW - timedelta(days=15)),
-        ("1年前", NOW.replace(year=2012)),
-        ("半年前", NOW.replace(year=2012, month=11)),
-        ("15个月前", NOW.replace(year=2012, month=2)),
-        ("2周前", NOW - timedelta(days=14)),
-        ("1星期前", NOW - timedelta(days=7)),
+        ("3个月前", at(2013, 2, 6)),
+        ("2个多月前", at(2013, 3, 6)),
+        ("半个月前", at(2013, 4, 21)),
+        ("1年前", at(2012, 5, 6)),
+        ("半年前", at(2012, 11, 6)),
+        ("15个月前", at(2012, 2, 6)),
+        ("2周前", at(2013, 4, 22)),
+        ("1星期前", at(2013, 4, 29)),
         ("1个半小时前", NOW - timedelta(minutes=90)),
-        ("三天前", NOW - timedelta(days=3)),
+        ("三天前", at(2013, 5, 3)),
         ("兩小時前", NOW - timedelta(hours=2)),
         ("5分鐘前", NOW - timedelta(minutes=5)),
         ("剛剛", NOW),
@@ -107,7 +107,7 @@ def at(*parts: int) -> datetime:
         ("3 hours ago", NOW - timedelta(hours=3)),
         ("an hour ago", NOW - timedelta(hours=1)),
         ("half an hour ago", NOW - timedelta(minutes=30)),
-        ("2 months ago", NOW.replace(month=3)),
+        ("2 months ago", at(2013, 3, 6)),
         ("yesterday", at(2013, 5, 5)),
         ("Yesterday at 2:20 PM", at(2013, 5, 5, 14, 20)),
         ("today 14:20", at(2013, 5, 6, 14, 20)),
@@ -124,9 +124,9 @@ def at(*parts: int) -> datetime:
         ("半小时前", NOW - timedelta(minutes=30)),
         ("5 分钟前", NOW - timedelta(minutes=5)),
         ("30秒前", NOW - timedelta(seconds=30)),
-        ("2天前", NOW - timedelta(days=2)),
-        ("1周前", NOW - timedelta(days=7)),
-        ("2个星期之前", NOW - timedelta(days=14)),
+        ("2天前", at(2013, 5, 4)),
+        ("1周前", at(2013, 4, 29)),
+        ("2个星期之前", at(2013, 4, 22)),
         ("刚刚", NOW),
         ("1367811045000", datetime(2013, 5, 6, 3, 30, 45, tzinfo=UTC)),
         ("1367811045", datetime(2013, 5, 6, 3, 30, 45, tzinfo=UTC)),
@@ -136,8 +136,8 @@ def at(*parts: int) -> datetime:
         ("Nov 18 '12 at 9:42", at(2012, 11, 18, 9, 42)),
         ("Posted: Sun Nov 18, 2012 9:42 am", at(2012, 11, 18, 9, 42)),
         ("Friday at 9:42 AM", at(2013, 5, 3, 9, 42)),
-        ("two days ago", NOW - timedelta(days=2)),
-        ("1 mo. ago", NOW.replace(month=4)),
+        ("two days ago", at(2013, 5, 4)),
+        ("1 mo. ago", at(2013, 4, 6)),
         ("a few seconds ago", NOW),
         ("3 may be", None),
         ("decided 12 of them", None),
@@ -181,9 +181,50 @@ def test_what_cannot_be_read(text):
     assert found is None or found < NOW - timedelta(days=90_000)
 
 
-def test_zone_of_now():
-    utc_now = NOW.astimezone(UTC)
-    assert read_date("今天 20:00", utc_now) == at(2013, 5, 6, 20, 0)
+ZONES = ("Asia/Shanghai", "UTC", "Europe/Berlin", "America/New_York", "Pacific/Auckland")
+MIDNIGHTS = [  # also of days on which a clock is set: in Berlin, in New York, in Auckland
+    datetime(*day)  # noqa: DTZ001  (a wall clock, whatever its zone)
+    for day in ((2024, 1, 7), (2024, 3, 31), (2024, 10, 27), (2024, 3, 10), (2024, 11, 3), (2024, 4, 7))
+]
+
+
+@given(
+    st.sampled_from(ZONES),
+    st.sampled_from(MIDNIGHTS),
+    st.integers(-7200, 7200),
+    st.sampled_from(
+        ["%Y-%m-%d %H:%M:%S", "%Y年%m月%d日 %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d", "%m月%d日"]
+    ),
+)
+def test_a_day_is_the_one_that_is_written_whatever_the_zone_of_the_site(name, midnight, seconds, form):
+    written = midnight + timedelta(seconds=seconds)
+    read = read_date(f"{written:{form}}", datetime(2024, 12, 31, 12, tzinfo=get_zone(name)))
+    assert read.date() == written.date()
+    assert read.replace(tzinfo=None) == written if "%S" in form else read.time() == time()
+
+
+@given(st.sampled_from(ZONES), st.sampled_from(MIDNIGHTS), st.integers(-7200, 7200), st.integers(1, 48))
+def test_hours_ago_are_hours_of_a_clock_that_nobody_sets(name, midnight, seconds, hours):
+    now = (midnight + timedelta(seconds=seconds)).replace(tzinfo=get_zone(name))
+    read = read_date(f"{hours}小时前", now)
+    assert read.astimezone(UTC) == now.astimezone(UTC) - timedelta(hours=hours)
+    assert read.utcoffset() == read.astimezone(UTC).astimezone(now.tzinfo).utcoffset()
+
+
+@given(st.sampled_from(ZONES), st.sampled_from(MIDNIGHTS), st.integers(-7200, 7200), st.integers(1, 60))
+def test_days_ago_are_days_of_the_site(name, midnight, seconds, days):
+    now = (midnight + timedelta(seconds=seconds)).replace(tzinfo=get_zone(name))
+    read = read_date(f"{days}天前", now)
+    assert read.date() == now.date() - timedelta(days=days)
+    assert read.time() == time()
+
+
+def test_a_zone_that_a_page_writes_is_the_zone_of_its_day():
+    now = NOW.astimezone(get_zone("Europe/Berlin"))
+    assert read_date("2013-05-05 23:30", now).astimezone(UTC) == datetime(2013, 5, 5, 21, 30, tzinfo=UTC)
+    for text in ("2013-05-05T23:30:00Z", "2013-05-05 23:30 GMT", "2013-05-05T23:30:00-05:00"):
+        assert read_date(text, now).date() == date(2013, 5, 5)
+    assert read_date("1367796600", now).date() == date(2013, 5, 6)  # 01:30 in Berlin, 23:30 UTC
 
 
 @given(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,13 @@ import made_engines as made
 import pytest
 
 from splitter.catalog.load import load_catalog
+from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import ResultPage
 from tasks.reading.results import read_results
 
 ENGINES = load_catalog(Path(__file__).parents[2] / "sites.yaml").engines
-NOW = datetime(2024, 6, 1, tzinfo=UTC)
+NOW = datetime(2024, 6, 1, 8, tzinfo=CHINA)
 NOON = datetime(2024, 3, 1, 12, tzinfo=timezone(timedelta(hours=8)))
 EPOCH = datetime(2024, 3, 1, 9, 20, tzinfo=timezone(timedelta(hours=8)))
 

@@ -9,6 +9,7 @@ import pytest
 
 from splitter.catalog.load import load_catalog
 from splitter.catalog.names import Group
+from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Review
 from tasks.domain.voices import Voice
@@ -18,7 +19,7 @@ from tasks.reading.results import read_results
 
 ROOT = Path(__file__).parents[2]
 TODAY = load_catalog(ROOT / "sites.yaml")
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
+NOW = datetime(2026, 11, 22, 8, tzinfo=CHINA)
 PACIFIC = timezone(timedelta(hours=-7))
 FEED = "https://itunes.apple.com/cn/rss/customerreviews/page=1/id=900000001/sortby=mostrecent/json"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections import Counter
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 
 import pytest
-from world import hit
+from world import CATALOG, SITE, hit
 
-from splitter.spans import CHINA
+from splitter.spans import CHINA, get_zone
 from tasks.domain.pages import Review
 from tasks.jobs import judging
 from tasks.jobs.date_reading import DatesRead, read_again
@@ -16,6 +18,7 @@ from tasks.reading.dates import read_date
 from tasks.store.content import imports, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
+from tasks.store.queries.reviews import ReviewFilter, count_reviews, list_reviews
 from tasks.store.sql.tables import pages as page_table
 from tasks.store.sql.tables import products as product_table
 from tasks.store.sql.tables import reviews
@@ -34,7 +37,7 @@ def save(world, dates, number="1"):
 
 def read_dates(world, progress=lambda _: None, **how):
     one = Pass(mark="dates", again=True, **how)
-    return go_through(world.store, read_again, one, DatesRead(), progress)
+    return go_through(world.store, partial(read_again, CATALOG), one, DatesRead(), progress)
 
 
 def days(world):
@@ -46,10 +49,10 @@ def in_china(*day):
 
 
 def test_days_that_an_older_version_read_are_read_again(world):
-    fetched = world.now
+    fetched = world.now.astimezone(CHINA)
     later = {
         "2023 Jan 7": in_china(2023, 1, 7),
-        "十二天前": fetched - timedelta(days=12),
+        "十二天前": datetime.combine(fetched.date() - timedelta(days=12), time.min, CHINA),
         "Mon, 21 Apr 2025 06:00:00 EDT": datetime(2025, 4, 21, 10, tzinfo=UTC),
         "1天2小时前": fetched - timedelta(days=1, hours=2),
         "2023年1月7日15时": in_china(2023, 1, 7, 15),
@@ -97,7 +100,7 @@ def test_other_dates_of_the_page_decide_on_an_order_in_doubt(world, texts, expec
 @pytest.mark.parametrize("text", ["3天前", "2 days ago", "5分钟前", "昨天 12:30", "刚刚"])
 def test_a_relative_day_stays_if_its_page_was_fetched_a_little_earlier(world, text):
     """It was read before its page was stored, and on another day by the clock."""
-    save(world, {text: read_date(text, world.now - timedelta(minutes=20))})
+    save(world, {text: read_date(text, world.now.astimezone(CHINA) - timedelta(minutes=20))})
     assert read_dates(world).changed == 0
 
 
@@ -147,10 +150,52 @@ def test_a_page_that_is_stored_again_meanwhile_keeps_its_days(world):
     one = Pass(mark="dates", again=True)
 
     def slow(page):
-        found = read_again(page)
+        found = read_again(CATALOG, page)
         world.run("UPDATE pages SET content_hash = 'another'")
         return found
 
     go_through(world.store, slow, one, DatesRead(), lambda _: None)
     assert days(world) == {"2023-01-07": OLD}
     assert len(world.rows(page_table)) == 1
+
+
+ZONES = ("Asia/Shanghai", "UTC", "Europe/Berlin", "America/New_York", "Pacific/Auckland")
+
+
+def test_a_review_is_found_by_the_day_of_the_zone_that_its_date_was_read_in(world):
+    written = [
+        datetime(*day, tzinfo=get_zone(zone)) + timedelta(minutes=minutes)
+        for zone in ZONES
+        for day in ((2024, 3, 31), (2024, 11, 3), (2025, 1, 1))  # on the first two a clock is set
+        for minutes in (-1, 0, 1, 1439, 1440)
+    ]
+    save(world, {f"{n}": date for n, date in enumerate(written)} | {"": None})
+    rows = world.look(lambda tx: list(list_reviews(tx)))
+    assert [(row.published_at, row.day) for row in rows] == [
+        *((date, date.date()) for date in written),
+        (None, None),
+    ]
+    assert [row.has_clock for row in rows] == [date.time() != time.min for date in written] + [False]
+    days = Counter(date.date() for date in written)
+    assert len(days) == 9
+    for day, n in days.items():
+        of_day = ReviewFilter(day_from=day, day_to=day)
+        found = world.look(lambda tx, of_day=of_day: list(list_reviews(tx, of_day)))
+        assert [row.day for row in found] == [day] * n
+    counted = world.look(count_reviews, ReviewFilter())
+    assert {day: n for (_, day), n in counted.by_day.items()} == days
+    first = ReviewFilter(day_from=min(days))
+    assert len(world.look(lambda tx: list(list_reviews(tx, first)))) == len(written)
+
+
+def test_a_site_with_another_zone_gets_other_days(world):
+    save(world, {"2024-03-31": in_china(2024, 3, 31), "2024-03-31 23:30 GMT": in_china(2024, 4, 1, 7, 30)})
+    of_berlin = CATALOG.sites[SITE].model_copy(update={"zone": "Europe/Berlin"})
+    catalog = CATALOG.model_copy(update={"sites": {**CATALOG.sites, SITE: of_berlin}})
+    one = Pass(mark="dates", again=True)
+    done = go_through(world.store, partial(read_again, catalog), one, DatesRead(), lambda _: None)
+    assert done.moved == 2
+    assert [(row.published_at, row.day) for row in world.rows(reviews)] == [
+        (datetime(2024, 3, 30, 23, tzinfo=UTC), date(2024, 3, 31)),
+        (datetime(2024, 3, 31, 23, 30, tzinfo=UTC), date(2024, 3, 31)),
+    ]

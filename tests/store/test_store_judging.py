@@ -1,10 +1,11 @@
 """Stored pages are judged again: voices, verdicts, refused texts that are taken in; interrupted, or only tried."""
 
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 
 import pytest
 from world import CATALOG, hit, review
 
+from splitter.spans import get_zone
 from tasks.domain.pages import Review
 from tasks.domain.voices import Voice, VoiceJudgement
 from tasks.jobs import judging
@@ -103,6 +104,16 @@ def test_a_trial_reports_what_would_change_and_changes_nothing(world):
     done = judged(world)
     assert tried == done
     assert done.taken_in == 1
+
+
+def test_a_text_that_is_taken_in_keeps_its_day(world):
+    late = datetime(2024, 1, 6, 23, 30, tzinfo=get_zone("America/New_York"))
+    one = review("x", SOUR)._replace(date=late)
+    world.stored_page("酸奶", [one], words=YOGURT, refresh=timedelta(), judge=True)
+    change_words(world, "酸奶", MILK)
+    assert judged(world).taken_in == 1
+    (row,) = world.look(lambda tx: list(list_reviews(tx)))
+    assert (row.published_at, row.day, row.has_clock) == (late, date(2024, 1, 6), True)
 
 
 def test_refused_texts_are_taken_in_word_for_word(world):

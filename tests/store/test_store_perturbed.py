@@ -10,12 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import Column, LargeBinary, Row, String, Table, Text, func, select, text, update
+from sqlalchemy import Column, Date, LargeBinary, Row, String, Table, Text, func, select, text, update
 from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from test_store_unasked import unanswered
 from world import CATALOG, SITE, World, hit, review
@@ -383,6 +383,8 @@ def _of_type(column: Column[Any], value: Any) -> Mapping[str, Any]:
         return {"other": not value}
     if isinstance(value, datetime):
         return {kind: value + step for kind, step in _STEPS.items()}
+    if isinstance(value, date):
+        return {"near": value + timedelta(days=1), "far": value - timedelta(days=400)}
     if isinstance(value, str):  # no longer than it may be
         near = {"near": value[:-1] + "~", "near, first": "~" + value[1:]}
         return {**near, "far": "word"[: len(value) or 1], "empty": "", "case": value.swapcase()}
@@ -401,6 +403,7 @@ def _of_type(column: Column[Any], value: Any) -> Mapping[str, Any]:
 
 _NEW: dict[type, Any] = {
     UtcDateTime: datetime(2026, 1, 2, tzinfo=UTC),
+    Date: date(2026, 1, 2),
     String: "x",
     Text: "x",
     LargeBinary: b"x" * 16,

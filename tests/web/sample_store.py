@@ -202,7 +202,8 @@ def _pages(tx: Transaction) -> None:
             tables.reviews,
             {"id": number, "page_id": number, "key": "#0", "title": HOSTILE if number == 1 else "变质的牛奶",
              "body": f"第{number}次买的牛奶变质了，客服不理。{HOSTILE if number == 1 else ''}", "author": HOSTILE,
-             "date_text": "2026-03-01", "published_at": at, "url": url, "text_hash": bytes([number] * 16),
+             "date_text": "2026-03-01", "published_at": at, "day": at.date(),
+             "has_clock": True, "url": url, "text_hash": bytes([number] * 16),
              "collected_at": at, **voice, **of_page},
         )  # fmt: skip
     _insert(tx, tables.review_links, {"review_id": 7, "original_id": 6, "similarity": 0.93})

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from splitter.catalog.rules import PageRules, ResultRules
+from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Response
@@ -98,6 +99,7 @@ class Desk:
             engine_of=lambda _: SimpleNamespace(results=RESULTS, headers={}, redirects=(), discover="search"),
             rules_of=lambda _: rules,
             renders=lambda _: False,
+            zone_of=lambda _: CHINA,
             sites={"a.cn": SimpleNamespace(encoding=hint, judge=False, group=None)},
         )
         fetcher: Any = self.fetched

@@ -16,6 +16,7 @@ from splitter.catalog.load import builtin
 from splitter.catalog.model import Engine
 from splitter.catalog.names import Kind
 from splitter.catalog.rules import ResultRules
+from splitter.spans import CHINA
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.page_key import page_key
 from tasks.domain.pages import Response
@@ -115,7 +116,7 @@ def search(leads: Mapping[str, Any], *links: str, times: int = 1, lanes: int = 2
     deps: Any = SimpleNamespace(
         settings=CrawlSettings(lanes=lanes), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), reader=PageReader()
     )
-    searcher = Searcher(engine, None, deps, fetched, tell)
+    searcher = Searcher(engine, None, CHINA, deps, fetched, tell)
 
     async def run():
         for _ in range(times):

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -120,6 +121,7 @@ def _read_dates(settings: Settings, product: str | None, *, dry_run: bool, as_js
     from tasks.jobs.date_reading import DatesRead, read_again
     from tasks.jobs.judging import Pass, go_through
 
+    catalog = settings.catalog()
     done = DatesRead()
     ended = True
 
@@ -133,7 +135,7 @@ def _read_dates(settings: Settings, product: str | None, *, dry_run: bool, as_js
         mark = " ".join(["dates", *([str(number)] if number else [])])
         one = Pass(mark=mark, product_id=number, again=True, dry_run=dry_run)
         try:
-            go_through(store, read_again, one, done, progress)
+            go_through(store, partial(read_again, catalog), one, done, progress)
         except KeyboardInterrupt:
             if not done.pages:
                 raise

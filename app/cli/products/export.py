@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import click
@@ -22,7 +22,6 @@ from app.files.exporting import (
     write_rows,
 )
 from splitter.errors import InputError
-from splitter.spans import CHINA
 from tasks.domain.voices import Voice, voices_of
 from tasks.store.queries.exports import Cursor, get_next_cursor, list_new_rows, read_cursor
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
@@ -120,8 +119,8 @@ def reviews(
         products=products,
         sites=sites,
         since=_moment(since) if since else None,
-        written_from=_midnight("--day-from", day_from) if day_from else None,
-        written_before=_midnight("--day-to", day_to) + timedelta(days=1) if day_to else None,
+        day_from=_day("--day-from", day_from) if day_from else None,
+        day_to=_day("--day-to", day_to) if day_to else None,
         voices=voices_of(voice.split(",")) if voice is not None else (),
     )
     settings = settings_of(db, pseudonymise=pseudonymise)
@@ -194,9 +193,8 @@ def _moment(text: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def _midnight(option: str, text: str) -> datetime:
-    """The beginning of a day in China."""
+def _day(option: str, text: str) -> date:
     try:
-        return datetime.combine(date.fromisoformat(text), time.min, CHINA)
+        return date.fromisoformat(text)
     except ValueError:
         raise InputError(f"{option} {text!r} is no day; write 2026-05-01") from None

@@ -208,7 +208,7 @@ def reviews(
     before: Number = 0,
     limit: Limit = _ROWS,
 ) -> Reviews:
-    """Reviews, the newest first: words of `q` must be in title or text; `first` and `last` are days of China."""
+    """Reviews, the newest first: words of `q` must be in title or text; written from the day `first` to `last`."""
     wanted = search_filter(tuple(q.split())[:8], site, product or None, first, last, voice)
     with page.context.store.read() as tx:
         found = search(tx, wanted, before=before or None, most=limit)

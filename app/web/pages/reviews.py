@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import date, datetime, time, timedelta
+from datetime import date
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -17,7 +17,6 @@ from app.web.base.context import Context, Here
 from app.web.pages.failed import MOST_ID
 from splitter.errors import InputError
 from splitter.keywords import product_query
-from splitter.spans import CHINA
 from tasks.domain.voices import Voice
 from tasks.store.queries.products import list_names
 from tasks.store.queries.queues import NOT_JUDGED
@@ -47,13 +46,13 @@ def search_filter(
     last: date | None,
     voice: Voice | None,
 ) -> ReviewFilter:
-    """Return the filter of a search; `first` and `last` are days of China."""
+    """Return the filter of a search between two days. A day leaves out reviews without a readable date."""
     return ReviewFilter(
         words=words,
         product=product,
         sites=(site,) if site else (),
-        dated_from=datetime.combine(first, time.min, CHINA) if first else None,
-        dated_before=datetime.combine(last, time.min, CHINA) + timedelta(days=1) if last else None,
+        day_from=first,
+        day_to=last,
         voices=(voice,) if voice else (),
     )
 

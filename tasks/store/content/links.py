@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from tasks.domain.pages import Review
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
 from tasks.store.content import numbered_imports, reviews
-from tasks.store.content.reviews import VOICE, PageOrigin, record_of
+from tasks.store.content.reviews import VOICE, Dating, PageOrigin, date_columns, record_of
 from tasks.store.queue.leases import LEAST_WORDS, KeywordSets
 from tasks.store.sql.rows import utc_text
 from tasks.store.sql.transaction import Transaction
@@ -133,6 +133,8 @@ class StoredRecord(NamedTuple):
     page_id: int
     id: int
     refused: str | None
+    day: date | None
+    has_clock: bool
     key: str
     title: str
     body: str
@@ -152,7 +154,16 @@ class StoredRecord(NamedTuple):
         """Return the record as it was read."""
         values: tuple[Any, ...] = self
         voice = VoiceJudgement(*values[-len(VOICE) :]) if self.voice_model is not None else None
-        return Review._make([*values[3 : -len(VOICE)], voice])
+        return Review._make([*values[_FIRST_READ : -len(VOICE)], voice])
+
+    @property
+    def dating(self) -> Dating:
+        """Return when the record was written, as it is stored."""
+        published_at = None if self.published_at is None else utc_text(self.published_at)
+        return Dating(published_at, None if self.day is None else self.day.isoformat(), self.has_clock)
+
+
+_FIRST_READ = StoredRecord._fields.index("key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,11 +305,7 @@ def save(tx: Transaction, judged: Sequence[JudgedPage]) -> None:
         {"id": number, **dict(zip(VOICE, voice, strict=True))} for one in same for number, voice in one.voices
     ]
     tx.update("reviews", ("id",), voices)
-    days = [
-        {"id": number, "published_at": None if day is None else utc_text(day)}
-        for one in same
-        for number, day in one.days
-    ]
+    days = [{"id": number, **date_columns(day)._asdict()} for one in same for number, day in one.days]
     tx.update("reviews", ("id",), days)
     set_verdicts(tx, [link for one in same for link in one.links])
     if of_others := [number for one in same for number in one.of_others]:
@@ -321,7 +328,11 @@ def _take_in(tx: Transaction, one: JudgedPage) -> None:
     held = numbered_imports.take_reviews(tx, numbers) if row.attempt_id is None else []
     tx.later("DELETE FROM reviews WHERE id IN :ids", ids=numbers)
     origin = PageOrigin(row.url, row.site, row.node, row.attempt_id)
-    records = [record_of(origin, review, copy_key=copy_keys[number]) for number, review in one.taken_in]
+    dating = {record.id: record.dating._asdict() for record in one.page.records}
+    records = [
+        record_of(origin, review, copy_key=copy_keys[number])._replace(**dating[number])
+        for number, review in one.taken_in
+    ]
     reviews.insert(tx, [(row.id, records)], at=at)
     numbered_imports.give_back(tx, row.id, held)
     tx.later(_COUNT, id=row.id, more=len(one.taken_in), at=at)

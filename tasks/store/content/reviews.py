@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, time
 from hashlib import blake2b
 from itertools import count
 from math import isfinite
@@ -33,11 +33,35 @@ class PageOrigin(NamedTuple):
     attempt_id: int | None
 
 
+class Dating(NamedTuple):
+    """The columns that say when a record was written.
+
+    Attributes:
+        published_at: a `utc_text`; `None` if the date could not be read.
+        day: the day in the zone that the date was read in, as ISO 8601.
+        has_clock: a time of the day was written; midnight is how a day without one is read.
+    """
+
+    published_at: str | None
+    day: str | None
+    has_clock: bool
+
+
+_UNDATED = Dating(None, None, False)
+
+
+def date_columns(date: datetime | None) -> Dating:
+    """Return the columns of a date that was read in the zone of its site, or in the one that its page names."""
+    if date is None:
+        return _UNDATED
+    return Dating(utc_text(date), date.date().isoformat(), date.time() != time.min)
+
+
 class Record(NamedTuple):
     """A row of `reviews`, without the number of its page; made where the page is read, as one writer writes for all.
 
     Attributes:
-        published_at: a `utc_text`.
+        published_at, day, has_clock: a `Dating`.
         voice, voice_probability, buyer, sentiment, voice_model: a `tasks.domain.voices.VoiceJudgement`; null: not
             judged.
         copy_key: equal for copies (`tasks.reading.copies.copy_key`); null: a copy of no other review.
@@ -49,6 +73,8 @@ class Record(NamedTuple):
     author: str
     date_text: str
     published_at: str | None
+    day: str | None
+    has_clock: bool
     rating: float | None
     variant: str
     voice: str | None
@@ -85,10 +111,9 @@ def record_of(
     *texts, date, rating, variant, voice = review
     if (joined := "".join((*texts, variant))) != storable(joined):
         *texts, variant = map(storable, (*texts, variant))
-    published_at = None if date is None else utc_text(date)
     if rating is not None and not isfinite(rating):
         rating = None
-    read = (*texts, published_at, rating, variant)
+    read = (*texts, *date_columns(date), rating, variant)
     return Record._make((*read, *(voice or _NOT_JUDGED), *origin, text_hash(texts[_BODY]), copy_key, refused))
 
 

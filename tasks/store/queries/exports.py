@@ -14,8 +14,9 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import chain
+from operator import methodcaller
 
 from splitter.errors import InputError
 
@@ -115,4 +116,4 @@ def list_new_rows(
 
 def _as_json(wanted: ReviewFilter) -> str:
     given = {name: value for name, value in asdict(wanted).items() if value}
-    return json.dumps(given, ensure_ascii=False, default=datetime.isoformat)
+    return json.dumps(given, ensure_ascii=False, default=methodcaller("isoformat"))

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
-from splitter.spans import CHINA
-
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
 from tasks.store.content.products import unknown_product
@@ -52,8 +50,10 @@ class ReviewRow:
         near_of: number of an earlier review with nearly the same text, if this one (or the one it copies) is a repost.
         found_by: words of the search that its page was first found by for this product, fewer than all of its keywords
             if that search was relaxed; None if another product's search found it.
-        day: date of `published_at` in China: 2026-05-01; empty if its date could not be read.
+        day: the day it was written on, in the zone of its site or in the one that its page names; None if its date
+            could not be read.
         confidence: how surely its page was read, 0 to 1; None if it was imported, or stored by version 0.9.0.
+        has_clock: a time of the day was written as well; if not, `published_at` is the midnight of its day.
         similarity: how near that text is, 0 to 1 (`tasks.reading.copies.near_duplicates`).
         variant: the reviewed variant of the product, as written (an app's version); empty if it names none.
         voice: who speaks: complaint or praise (a buyer's), question, news, company, other; None: not judged.
@@ -85,12 +85,9 @@ class ReviewRow:
     voice_probability: float | None = None
     sentiment: float | None = None
     found_by: Annotated[str | None, " ".join] = None
-    day: str = ""
+    day: date | None = None
     confidence: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.published_at is not None:
-            object.__setattr__(self, "day", self.published_at.astimezone(CHINA).date().isoformat())
+    has_clock: bool = False
 
     @property
     def original(self) -> int | None:
@@ -115,8 +112,7 @@ class ReviewFilter:
         products: exact names; one of them.
         sites: one of them.
         since: collected at this time or later.
-        written_from, written_before: a half-open range of `published_at`; reviews without a readable date are outside.
-        dated_from, dated_before: the same; a review without a readable date has the time it was collected.
+        day_from, day_to: the first and the last of the days; reviews without a readable date are outside.
         voices: one of them.
         newest: only the newest reviews, at most this number.
         after, upto: a range of numbers, without the first one.
@@ -128,12 +124,8 @@ class ReviewFilter:
     products: Annotated[tuple[str, ...], "p.name IN :products"] = ()
     sites: Annotated[tuple[str, ...], "r.site IN :sites"] = ()
     since: Annotated[datetime | None, "r.collected_at >= :since"] = None
-    written_from: Annotated[datetime | None, "r.published_at >= :written_from"] = None
-    written_before: Annotated[datetime | None, "r.published_at < :written_before"] = None
-    dated_from: Annotated[datetime | None, "coalesce(r.published_at, r.collected_at) >= :dated_from"] = None
-    dated_before: Annotated[datetime | None, "coalesce(r.published_at, r.collected_at) < :dated_before"] = (
-        None
-    )
+    day_from: Annotated[date | None, "r.day >= :day_from"] = None
+    day_to: Annotated[date | None, "r.day <= :day_to"] = None
     voices: Annotated[tuple[Voice, ...], "r.voice IN :voices"] = ()
     newest: Annotated[int | None, _IS_NEWEST] = None
     after: Annotated[int | None, "r.id > :after"] = None
@@ -159,8 +151,9 @@ _CAME_BY = f"""{_REVIEWS}
     LEFT JOIN review_links x ON x.review_id = coalesce(r.same_as, r.id)
 """
 _COLUMNS = """coalesce(p.name, '') AS product, r.site, r.url, g.title AS page_title, r.title, r.body, r.author,
-    r.published_at, r.date_text, r.rating, r.collected_at, r.node, r.attempt_id AS attempt, r.same_as,
-    x.original_id AS near_of, x.similarity, r.id AS review, g.source, g.confidence, r.variant, r.voice,
+    r.published_at, r.day, r.has_clock, r.date_text, r.rating, r.collected_at, r.node,
+    r.attempt_id AS attempt, r.same_as, x.original_id AS near_of, x.similarity, r.id AS review, g.source,
+    g.confidence, r.variant, r.voice,
     r.voice_probability, r.sentiment, CASE WHEN g.source IS NULL THEN 'crawled' ELSE 'imported' END AS provenance,
     CASE WHEN s.product_id = p.id THEN t.keywords END AS found_by"""
 _SELECT = f"SELECT {_COLUMNS} {_CAME_BY}"
@@ -304,7 +297,7 @@ class ReviewCounts:
 
     Attributes:
         by_voice: by voice or `NOT_JUDGED`.
-        by_day: by site and day (of China) of those with a readable date.
+        by_day: by site and day of those with a readable date.
         complaints: buyers' complaints among these.
     """
 
@@ -319,21 +312,20 @@ class _Counted(NamedTuple):
     product: str
     site: str
     voice: str | None
-    published_at: datetime | None
+    day: date | None
 
 
 def count_reviews(tx: Transaction, wanted: ReviewFilter) -> ReviewCounts:
     """Count the reviews of a filter."""
     where, values = _where(wanted)
-    statement = f"SELECT p.name AS product, r.site, r.voice, r.published_at {_REVIEWS} {where}"
+    statement = f"SELECT p.name AS product, r.site, r.voice, r.day {_REVIEWS} {where}"
     counts = ReviewCounts()
-    for product, site, voice, written in tx.stream(_Counted, statement, **values):
+    for product, site, voice, day in tx.stream(_Counted, statement, **values):
         counts.by_product[product] += 1
         counts.by_site[site] += 1
         counts.by_voice[voice or NOT_JUDGED] += 1
-        if written is not None:
-            day = site, written.astimezone(CHINA).date()
-            counts.by_day[day] += 1
+        if day is not None:
+            counts.by_day[site, day] += 1
             if voice == Voice.COMPLAINT:
-                counts.complaints[day] += 1
+                counts.complaints[site, day] += 1
     return counts

@@ -115,8 +115,8 @@ REFUSED = Aging(
         """,
         """
         UPDATE reviews SET title = '', body = '', author = '', date_text = '', variant = '', text_hash = :no_hash,
-            copy_key = NULL, published_at = NULL, rating = NULL, voice = NULL, voice_probability = NULL, buyer = NULL,
-            sentiment = NULL, voice_model = NULL
+            copy_key = NULL, published_at = NULL, day = NULL, has_clock = false, rating = NULL, voice = NULL,
+            voice_probability = NULL, buyer = NULL, sentiment = NULL, voice_model = NULL
         WHERE id IN :ids
         """,
     ),

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
-from sqlalchemy import JSON
+from sqlalchemy import JSON, Date
 
 from tasks.store.sql.tables import UtcDateTime, metadata
 
@@ -110,7 +110,7 @@ def json_text(value: Any) -> str:
 
 
 def _as_json(value: Any) -> Any:
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
         return f"\\x{value.hex()}"
@@ -149,7 +149,11 @@ def _convert(conversions: Sequence[_Conversion], row: tuple[Any, ...]) -> tuple[
 def _conversions(table: str, columns: tuple[str, ...]) -> Sequence[_Conversion]:
     """Return which of a table's columns SQLite takes in another form, by place."""
     types = metadata.tables[table].columns
-    by_type: list[tuple[type, Callable[[Any], Any]]] = [(UtcDateTime, utc_text), (JSON, json_text)]
+    by_type: list[tuple[type, Callable[[Any], Any]]] = [
+        (UtcDateTime, utc_text),
+        (JSON, json_text),
+        (Date, str),
+    ]
     return [
         (place, convert)
         for place, name in enumerate(columns)
@@ -236,7 +240,7 @@ def _conversion(hint: Any, *, sqlite: bool) -> _Convert | None:
         return None
     if kind is bytes:
         return None if sqlite else bytes
-    if kind in (bool, datetime, *_JSON):
-        forms: dict[Any, _Convert] = {bool: bool, datetime: read_time}
+    if kind in (bool, datetime, date, *_JSON):
+        forms: dict[Any, _Convert] = {bool: bool, datetime: read_time, date: date.fromisoformat}
         return forms.get(kind, json.loads) if sqlite else None
     return cast("_Convert", kind)  # an enum, or a class of a text

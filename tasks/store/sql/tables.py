@@ -12,6 +12,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Date,
     DateTime,
     Dialect,
     Float,
@@ -471,6 +472,8 @@ reviews = _table(
     Column("author", Text, nullable=False),
     Column("date_text", Text, nullable=False),
     _time("published_at"),
+    Column("day", Date),  # of published_at in the zone of the site, or in the one that the page names
+    _flag("has_clock"),  # false: only a day was written
     Column("rating", Float),
     Column("variant", Text, nullable=False, server_default=text("''")),  # an app's version, a car's model
     Column("url", Text, nullable=False),

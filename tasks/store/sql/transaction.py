@@ -16,7 +16,7 @@ import re
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -299,7 +299,9 @@ def as_pattern(text: str) -> str:
 
 
 def _for_sqlite(value: Any) -> Any:
-    return utc_text(value) if isinstance(value, datetime) else _encode_json(value)
+    if isinstance(value, datetime):
+        return utc_text(value)
+    return value.isoformat() if isinstance(value, date) else _encode_json(value)
 
 
 def _encode_json(value: Any) -> Any:
