@@ -18,7 +18,7 @@ from app.views.words import (
     plural,
     translate,
 )
-from research.tools.catalogs import format_mo, format_po, read_catalog, read_templates
+from research.tools.catalogs import format_mo, format_po, list_untranslated, read_catalog, read_templates
 from splitter.errors import InputError
 from tasks.domain.reasons import Reason, because
 
@@ -45,8 +45,9 @@ def _list_names(text: str) -> set[str]:
         return set()
 
 
-def test_every_text_of_a_page_has_a_chinese_translation() -> None:
+def test_every_text_has_a_chinese_translation() -> None:
     catalog = read_catalog("zh")
+    assert list_untranslated(catalog) == []
     for text in read_templates():
         assert re.search(r"[\u4e00-\u9fff]", catalog[text].string), text
 
@@ -75,5 +76,5 @@ def test_a_language_is_found_in_the_name_of_a_locale() -> None:
         **{"zh": "zh", "zh_CN.UTF-8": "zh", "en-US": "en", "EN": "en"},
         **dict.fromkeys(("C", "", "fr", "zhx")),
     }
-    with pytest.raises(InputError, match="'fr' is no language"):
+    with pytest.raises(InputError, match="'fr' is not a language"):
         parse_language("fr")

@@ -9,17 +9,17 @@ import sys
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import click
 
+from app.cli.help_texts import HelpFormatter, translate_help
 from app.cli.program import GROUPS, as_called, program
 from app.run.process import collect_seldom
 from app.run.version import VERSION
 from app.views.words import DOMAIN, FOLDER, describe, language, translate, use_language
 from splitter.errors import InputError, ReviewloopError
 
-_RESEARCH = {
+RESEARCH = {
     "simulate": "Run SCENARIO files in virtual time and compare with a proven bound.",
     "bench": "Measure one subject side by side.",
     "chaos": "Kill and cut off parts of a real cluster, and prove that nothing is lost.",
@@ -37,14 +37,6 @@ _MODULES = {
 """The module of a command below `app.cli`. Any other command has a module of its own name in `inspect`."""
 
 
-_ENGLISH: WeakKeyDictionary[click.Command | click.Option, str] = WeakKeyDictionary()
-
-
-class _HelpFormatter(click.HelpFormatter):
-    def getvalue(self) -> str:
-        return as_called(super().getvalue())
-
-
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
@@ -59,8 +51,8 @@ class Commands(click.Group):
         """The command of that name."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        if cmd_name in _RESEARCH:
-            return _research_command(cmd_name)
+        if cmd_name in RESEARCH:
+            return translate_help(_research_command(cmd_name))
         command: click.Command = getattr(import_module(f"app.cli.{_module(cmd_name)}"), cmd_name)
         return translate_help(command)
 
@@ -92,7 +84,7 @@ class Commands(click.Group):
                 raise
             raise click.UsageError(
                 translate(
-                    "--lang stands before the command: reviewloop --lang zh {command}",
+                    "--lang goes before the command: reviewloop --lang zh {command}",
                     command=ctx.invoked_subcommand,
                 ),
                 error.ctx,
@@ -106,23 +98,6 @@ class Commands(click.Group):
             where = f"{error.filename}: " if error.filename is not None else ""
             click.echo(f"reviewloop: {where}{error.strerror}", err=True)
             ctx.exit(1)
-
-
-def translate_help(command: click.Command) -> click.Command:
-    """Put the help of a command, of its options and of the commands below it into the current language."""
-    command.help = translate(_english(command))
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            parameter.help = translate(_english(parameter))
-    if isinstance(command, click.Group):
-        for below in command.commands.values():
-            translate_help(below)
-    return command
-
-
-def _english(described: click.Command | click.Option) -> str:
-    """Return the English help of a command or option that may have been translated before."""
-    return _ENGLISH.setdefault(described, described.help or "")
 
 
 def _module(command: str) -> str:
@@ -139,16 +114,18 @@ def _research_command(name: str) -> click.Command:
 
 def _short_help(command: str, room: int) -> str:
     """Return the first sentence about a command, from its source: importing them all takes seconds."""
-    if command in _RESEARCH:
+    if command in RESEARCH:
         missing = (
             "" if entry_points(group="reviewloop.commands", name=command) else translate("(not installed) ")
         )
-        return click.Command(command, help=missing + translate(_RESEARCH[command])).get_short_help_str(room)
+        return missing + translate_help(click.Command(command, help=RESEARCH[command])).get_short_help_str(
+            room
+        )
     module = Path(__file__).parent.joinpath(*_module(command).split("."))
     source = module.with_suffix(".py").read_text("utf-8")
     functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
     about = next(ast.get_docstring(one) or "" for one in functions if one.name == command)
-    return click.Command(command, help=translate(about)).get_short_help_str(room)
+    return translate_help(click.Command(command, help=about)).get_short_help_str(room)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -158,14 +135,14 @@ def _short_help(command: str, room: int) -> str:
 @click.option(
     "--log-format",
     type=click.Choice(("text", "json")),
-    help="Of the log on standard error, and of what the processes of `up` log. Default: text.",
+    help="Format of the log on standard error and of the logs of `up`. Default: text.",
 )
 @click.option(
     "--lang",
     metavar="zh|en",
     is_eager=True,
     expose_value=False,
-    callback=lambda ctx, _, code: speak(ctx.command, code),
+    callback=lambda ctx, _, code: speak(ctx, code),
     help="Language of texts. Default: REVIEWLOOP_LANG, else LC_ALL, else LANG, else en.",
 )
 @click.version_option(VERSION, prog_name="reviewloop", message="%(prog)s %(version)s")
@@ -188,7 +165,7 @@ def cli(verbose: bool, log_format: str | None) -> None:
     set_up_logging(verbose or level == "info", as_json=(log_format or form) == "json")
 
 
-def speak(command: click.Command, code: str | None) -> None:
+def speak(context: click.Context, code: str | None) -> None:
     """Use a language for the texts of the program and of click.
 
     Args:
@@ -203,7 +180,10 @@ def speak(command: click.Command, code: str | None) -> None:
     gettext.bindtextdomain(DOMAIN, FOLDER)
     gettext.textdomain(DOMAIN)
     tell_gettext(language())
-    translate_help(command)
+    translate_help(context.command)
+    help_option = context.command.get_help_option(context)
+    if help_option is not None:  # made before the language was known
+        help_option.help = translate("Show this message and exit.")
 
 
 def main() -> None:
@@ -213,5 +193,5 @@ def main() -> None:
         # A terminal that cannot show a character must not end the command.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    click.Context.formatter_class = _HelpFormatter
+    click.Context.formatter_class = HelpFormatter
     cli.main(prog_name=program())

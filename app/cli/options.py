@@ -72,22 +72,22 @@ group_option = click.option(
     "groups",
     type=click.Choice([str(group) for group in Group]),
     multiple=True,
-    help="Only sites of this group; repeatable.",
+    help="Only sites of this group. Repeatable.",
 )
 site_option = click.option(
-    "--site", "sites_named", metavar="SITE", multiple=True, help="Only this site; repeatable."
+    "--site", "sites_named", metavar="SITE", multiple=True, help="Only this site. Repeatable."
 )
 lab_option = click.option(
     "--lab",
     type=ReadBy("lab", lab_address),
     metavar="127.0.0.1:PORT",
-    help="Ask the lab there instead of the web (see `reviewloop lab`).",
+    help="Send all requests to the lab there instead of the web (see `reviewloop lab`).",
 )
 pseudonymise_option = click.option(
     "--pseudonymise",
     is_flag=True,
     default=None,
-    help="Authors by pseudonyms instead of names (docs/legal.md).",
+    help="Write pseudonyms instead of authors' names (docs/legal.md).",
 )
 
 
@@ -279,5 +279,5 @@ def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[s
         raise InputError(f"--keywords and --alias belong to one name; {len(names)} are given")
     words = split_words(keywords or "")
     if keywords is not None and not words:
-        raise InputError("--keywords holds no word; write --keywords 光明,牛奶")
+        raise InputError("--keywords has no words; write --keywords 光明,牛奶")
     return words

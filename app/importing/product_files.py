@@ -65,7 +65,7 @@ def open_product_file(
     columns = columns or ColumnChoice()
     is_chosen = bool(columns.mapping) or choice != TableChoice()
     if as_list and is_chosen:
-        raise InputError("--as-list can't stand beside --sheet, --header-row, --column and --map")
+        raise InputError("--as-list can't be used with --sheet, --header-row, --column or --map")
 
     def find(names: Sequence[str]) -> FieldPlaces:
         return find_fields(names, _WORDS, columns, is_header=choice.header_row is not None)

@@ -268,7 +268,7 @@ class _Cells:
         """Return a field as text. Raises InputError if it is too long or broken."""
         text = strip_unseen(self._columns.text(name, self._record.cells).replace("\0", ""))
         if _BROKEN.search(text):
-            raise InputError("holds half a character")
+            raise InputError("ends in the middle of a character")
         most = _LONGEST.get(name)
         if most is not None and len(text) > most:
             raise InputError(f"has {len(text):,} characters, {most:,} are allowed")

@@ -15,7 +15,7 @@ class HashedPassword(FormSignIn):
 
     def __init__(self, rules: SignInRules) -> None:
         if rules.form is None:
-            raise InputError("a hashed password is sent through a form; write form in sign_in")
+            raise InputError("a hashed password is sent by a form; write form in sign_in")
         super().__init__(rules.form)
 
     def password_sent(self, form: Form, password: str) -> str:

@@ -145,7 +145,7 @@ def _bounded(
     if thread.is_alive():
         break_off()
         raise DeliveryFailed(
-            f"it was not done within {within_s:g} s" if not left else "broken off: the run ended"
+            f"it was not done within {within_s:g} s" if not left else "interrupted: the run ended"
         )
     for error in failed:
         raise error

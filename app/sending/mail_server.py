@@ -48,16 +48,16 @@ def smtp_server(url: str, sender: str) -> SmtpServer:
     """
     address = read_address(AddressKind.MAIL_SERVER, url)
     if address.scheme == "smtps" and address.query:
-        raise InputError("smtps:// is always secured: leave ?tls=off away, or write smtp://HOST:25?tls=off")
+        raise InputError("smtps:// is always secured: remove ?tls=off, or write smtp://HOST:25?tls=off")
     user = address.user
     password = address.password
     if bool(user) != bool(password):
-        raise InputError("user and password are a pair: write smtps://USER:PASSWORD@HOST:465")
+        raise InputError("user and password go together: write smtps://USER:PASSWORD@HOST:465")
     if address.query and password and address.host not in ("localhost", "127.0.0.1", "::1"):
-        raise InputError("a password is not sent without TLS: leave ?tls=off away")
+        raise InputError("a password is not sent without TLS: remove ?tls=off")
     own = sender or user
     if "@" not in own:
-        raise InputError("say who mail comes from: REVIEWLOOP_MAIL_FROM=REPORTS@EXAMPLE.CN")
+        raise InputError("name the sender of mail: REVIEWLOOP_MAIL_FROM=REPORTS@EXAMPLE.CN")
     secured = Security.TLS if address.scheme == "smtps" else Security.STARTTLS
     return SmtpServer(
         host=address.host,

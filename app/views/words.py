@@ -29,7 +29,7 @@ _WORDS = frozenset({"cause", "failure", "unit"})
 _language: ContextVar[str] = ContextVar("language", default="en")
 
 
-def translate(text: str, **values: object) -> str:
+def translate(text: str, /, **values: object) -> str:
     """Return a text in the current language.
 
     Args:
@@ -40,7 +40,7 @@ def translate(text: str, **values: object) -> str:
     return translated.format_map(_translate_values(values)) if values else translated
 
 
-def plural(one: str, many: str, n: int, **values: object) -> str:
+def plural(one: str, many: str, n: int, /, **values: object) -> str:
     """Return the form of a text for the number `n`, which is a value of it as well."""
     translated = _catalog(_language.get()).ngettext(one, many, n)
     return translated.format_map(_translate_values({"n": n, **values}))
@@ -94,7 +94,7 @@ def parse_language(code: str) -> str:
     """
     found = find_language(code)
     if found is None:
-        raise InputError("{code!r} is no language of reviewloop: zh or en", code=code)
+        raise InputError("{code!r} is not a language of reviewloop: zh or en", code=code)
     return found
 
 

@@ -28,7 +28,7 @@ def names_of(what: str, names: Iterable[str]) -> ReadBy:
 def seeds_options(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the options for the number of seeds and the first one."""
     seeds = click.option(
-        "--seeds", type=click.IntRange(1), default=count, show_default=True, help="How many seeds."
+        "--seeds", type=click.IntRange(1), default=count, show_default=True, help="Number of seeds."
     )
     first = click.option("--seed-from", type=int, default=1, show_default=True, help="The first seed.")
     return lambda function: seeds(first(function))

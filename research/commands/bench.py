@@ -12,6 +12,7 @@ import click
 from app.cli.options import FILE, FOLDER, json_option
 from app.cli.output import print_json, printed, say, table
 from app.run.version import ROOT
+from app.views.words import translate
 from research.bench import results
 from research.bench.registry import BENCHES, function, own_lines
 from splitter.errors import ReviewloopError
@@ -23,7 +24,9 @@ _LONG = 60
 
 def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of every bench."""
-    smallest = click.option("--smallest", is_flag=True, help="Run as small as possible: it works, no more.")
+    smallest = click.option(
+        "--smallest", is_flag=True, help="Run as small as possible, only to see that it works."
+    )
     about = "Folder of the shared data. Default: ../shared/data, next to the project."
     shared = click.option("--shared", type=FOLDER, default=_SHARED, help=about)
     return shared(smallest(json_option(command)))
@@ -42,9 +45,11 @@ class Benches(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the benches without importing any."""
-        with formatter.section("Benches"):
-            rows = [(name, about) for name, (_, about) in BENCHES.items()]
-            formatter.write_dl([*rows, ("all", "every bench")])
+        with formatter.section(translate("Benches")):
+            rows = [(name, translate(_describe(name))) for name in BENCHES]
+            formatter.write_dl(
+                [*rows, ("all", translate("Run every bench, one after the other, and print the ratios."))]
+            )
 
 
 def _command(name: str) -> click.Command:
@@ -61,8 +66,12 @@ def _command(name: str) -> click.Command:
             raise SystemExit(1)
 
     run.__click_params__ = list(getattr(measure, "__click_params__", ()))  # type: ignore[attr-defined]
-    about = f"Measure {BENCHES[name][1]}. Example: `reviewloop bench {name} --json`."
+    about = f"{_describe(name)}\n\n\b\nExample:\n  reviewloop bench {name} --json"
     return click.command(name, help=about)(_shared_options(run))
+
+
+def _describe(name: str) -> str:
+    return f"Measure {BENCHES[name][1]}."
 
 
 @click.group(cls=Benches)
@@ -79,8 +88,8 @@ def bench() -> None:
 
 
 @bench.command(name="all")
-@click.option("--only", multiple=True, type=click.Choice(list(BENCHES)), help="Only this bench; repeatable.")
-@click.option("--output", "-o", type=FILE, help="File for the ratios.")
+@click.option("--only", multiple=True, type=click.Choice(list(BENCHES)), help="Only this bench. Repeatable.")
+@click.option("--output", "-o", type=FILE, help="File to write the ratios to.")
 @click.option("--against", type=FILE, help="Earlier ratios; exit status 1 if one fell by more than a tenth.")
 @_shared_options
 def all_benches(
@@ -93,7 +102,11 @@ def all_benches(
 ) -> None:
     """Run every bench, one after the other, and print the ratios.
 
-    A bench that cannot run is reported and left out. Exit status 1 if a figure is below its floor. Example: `reviewloop bench all --against docs/benchmarks.json`.
+    A bench that cannot run is reported and skipped. Exit status 1 if a figure is below its floor.
+
+    \b
+    Example:
+      reviewloop bench all --against docs/benchmarks.json
     """
     before = results.read(against) if against is not None else {}
     measured: results.Results = {}

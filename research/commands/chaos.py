@@ -33,7 +33,7 @@ _MOST_NODES = 20
     show_default=True,
     help="Number of crawl nodes.",
 )
-@click.option("--only", multiple=True, metavar="KIND", help="Only faults of this kind; repeatable.")
+@click.option("--only", multiple=True, metavar="KIND", help="Only faults of this kind. Repeatable.")
 @click.option("--data", type=FOLDER, help="Folder of the run. Default: a new one in the temporary folder.")
 @json_option
 def chaos(
@@ -44,13 +44,14 @@ def chaos(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Try a real cluster on this machine with faults.
+    """Test a real cluster on this machine with faults.
 
-    A lab, PostgreSQL, Redis, two control workers, two beats and the nodes, each behind connections of its own that
-    can be spoiled. Faults come one after the other, drawn by the seed; after each the others have to go on within
-    20 s. At the end all work is done, `verify` looks for violations, and what is stored is compared with a calm run
-    of the same world. Loopback only; it ends only what it started. 40 faults take about a quarter of an hour.
-    Exit status 1: a violation, something missing or doubled, a stall, or an interruption. docs/cluster.md.
+    Starts a lab, PostgreSQL, Redis, two control workers, two beats and the nodes, each behind connections
+    that can be broken. Faults are drawn by the seed and come one after the other; after each, the rest
+    has to continue within 20 s. At the end all work is done, `verify` looks for violations, and the
+    stored pages are compared with a run of the same world without faults. It uses loopback only and ends
+    only what it started. 40 faults take about a quarter of an hour. Exit status 1: a violation, something
+    missing or doubled, a stall, or an interruption. See docs/cluster.md.
 
     \b
     Examples:

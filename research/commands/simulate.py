@@ -37,7 +37,7 @@ _LEFT_OUT = (
     default=("feedback",),
     show_default=True,
     metavar="NAME[,NAME...]",
-    help="Allocation strategy; repeatable.",
+    help="Allocation strategy. Repeatable.",
 )
 @click.option(
     "--seed",
@@ -46,16 +46,16 @@ _LEFT_OUT = (
     multiple=True,
     default=(0,),
     show_default=True,
-    help="Of the work drawn and of all chance; repeatable.",
+    help="Seed of the work and of all chance. Repeatable.",
 )
 @click.option(
-    "--seeds", "first_seeds", type=click.IntRange(1), metavar="N", help="Seeds 1 to N instead of --seed."
+    "--seeds", "first_seeds", type=click.IntRange(1), metavar="N", help="Use seeds 1 to N instead of --seed."
 )
 @click.option(
     "--from",
     "recorded",
     metavar="RUN",
-    help="Instead of SCENARIO: the rates and the work of a recorded run (its database: a file or a URL).",
+    help="Use the rates and the work of a recorded run instead of SCENARIO (its database: a file or a URL).",
 )
 @click.option("--sites", help="Catalog of the recorded run, for its hosts' limits.")
 @click.option("--write", type=FILE, help="Save that scenario as YAML.")
@@ -63,7 +63,7 @@ _LEFT_OUT = (
 @click.option(
     "--no-modification",
     is_flag=True,
-    help="Leave quota and budget at the defaults of their bounds; no attempt ends early.",
+    help="Use the default upper bounds of quota and budget; no attempt ends early.",
 )
 @click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once.")
 @json_option
@@ -82,9 +82,9 @@ def simulate(
 ) -> None:
     """Run scenarios in virtual time and compare with a proven bound.
 
-    SCENARIO is a YAML file (docs/simulator.md), or the name of a scenario in research/scenarios. The bound is what a scheduler could expect at best that knows all
-    rates in advance. Each strategy runs with each seed. --json prints one document, of several runs one object a
-    line.
+    SCENARIO is a YAML file (docs/simulator.md), or the name of a scenario in research/scenarios. The bound is
+    the most that a scheduler could reach if it knew all rates in advance. Each strategy runs with each
+    seed. --json prints one document, or one object per line if there are several runs.
 
     \b
     Examples:

@@ -22,7 +22,8 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 import app
-from app.cli.main import cli
+from app.cli.help_texts import change_texts
+from app.cli.main import RESEARCH, cli
 from app.cli.program import GROUPS
 from app.views.fields import NodeState
 from app.views.loop_state import Situation
@@ -61,7 +62,7 @@ def collect_messages() -> set[Message]:
         found.update(_read_module(ast.parse(path.read_text("utf-8")), {"_"}))
     found.update(read_templates())
     found.update(_read_help(cli.to_info_dict(cli.make_context("reviewloop", [], resilient_parsing=True))))
-    found.update(GROUPS)
+    found.update((*GROUPS, *RESEARCH.values()))
     for sentences in (Reason, Situation):
         found.update(one.sentence for one in sentences)
     found.update(SUGGESTIONS.values())
@@ -123,14 +124,23 @@ def _read_template(text: str) -> Iterator[str]:
 
 def _read_help(command: dict[str, Any]) -> Iterator[str]:
     """Yield the help of a command, of its options and of the commands below it."""
-    for key in ("help", "short_help", "epilog"):
-        if command.get(key):
-            yield command[key]
+    yield from _list_texts(command.get("help") or "")
     for option in command.get("params", ()):
-        if option.get("help"):
-            yield option["help"]
+        yield from _list_texts(option.get("help") or "")
     for below in command.get("commands", {}).values():
         yield from _read_help(below)
+
+
+def _list_texts(text: str) -> list[str]:
+    """Return the paragraphs and remarks of a help text."""
+    found: list[str] = []
+
+    def keep(one: str) -> str:
+        found.append(one)
+        return one
+
+    change_texts(text, keep)
+    return found
 
 
 def update_catalog(code: str, messages: Iterable[Message]) -> Catalog:

@@ -22,9 +22,7 @@ def _drawable(_ctx: click.Context, _param: click.Parameter, folder: Path | None)
     return folder
 
 
-plots_option = click.option(
-    "--plots", type=FOLDER, callback=_drawable, help="Folder to draw the plots into, as PNG."
-)
+plots_option = click.option("--plots", type=FOLDER, callback=_drawable, help="Folder for the plots, as PNG.")
 
 
 def lines(path: Path, title: str, axes: tuple[str, str], series: Mapping[str, Points], note: str) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.sign_in import BrowserCookies, FormLogin
-
 from splitter.errors import Message
+
 from tasks.signin.credentials import Credentials, Part, variable_of
 from tasks.signin.errors import SignInRefused
 from tasks.signin.granted import Cookie, Granted, cookies_of

@@ -363,8 +363,8 @@ def test_the_address_of_a_mail_server() -> None:
         ("https://mail.example.cn", "write smtps://"),
         ("smtps://u:geheim/wort@mail.example.cn", "%2F"),
         ("smtps://u:p@mail.example.cn:smtp", "write smtps://"),
-        ("smtps://mail.example.cn?tls=off", "leave .tls=off away"),
-        ("smtps://user@mail.example.cn", "are a pair"),
+        ("smtps://mail.example.cn?tls=off", "remove .tls=off"),
+        ("smtps://user@mail.example.cn", "go together"),
         ("smtp://u:geheim@mail.example.cn?tls=off", "not sent without TLS"),
     ],
 )

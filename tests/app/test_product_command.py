@@ -32,7 +32,7 @@ def test_add_tells_added_already_and_refused(reviewloop, url):
     [
         ((), "NAME..."),
         (("特仑苏", "光明牛奶", "--keywords", "牛奶"), "belong to one name"),
-        (("特仑苏", "--keywords", " ，"), "holds no word"),
+        (("特仑苏", "--keywords", " ，"), "has no words"),
         (("特仑苏", "--pages", "0"), "--pages"),
         (("特仑苏", "--recrawl", "soon"), "12h, 7d"),
         (("特仑苏", "--db", "mysql://a/b"), "the scheme is none of"),

@@ -116,7 +116,7 @@ def test_a_page_of_ones_own(reviewloop, today, tmp_path):
             "no engine, site or rules 'nobody.cn'",
         ),
         (("--offline", "--pages", "nowhere"), "no such folder"),
-        (("--pages", "nowhere"), "belong to --offline"),
+        (("--pages", "nowhere"), "need --offline"),
     ],
 )
 def test_wrong_input(reviewloop, arguments, said):

@@ -134,7 +134,11 @@ def test_a_good_catalog_is_taken():
             "ftp://a.com/s",
             "s.yaml:12: engines.search.url: 'ftp://a.com/s' is no address of http",
         ),
-        ("http://www.example.com/s", "http:///s", "s.yaml:12: engines.search.url: 'http:///s' is no address of http"),
+        (
+            "http://www.example.com/s",
+            "http:///s",
+            "s.yaml:12: engines.search.url: 'http:///s' is no address of http",
+        ),
         (
             "http://www.example.com/s",
             "http://[/s",

@@ -97,7 +97,7 @@ def named(
         check_lab(settings.lab)
     if (groups or sites) and not names:
         raise InputError(
-            "--group and --site belong to the products that are named: reviewloop run --site SITE NAME"
+            "--group and --site apply to the products that are named: reviewloop run --site SITE NAME"
         )
     return named_products(names, sites=chosen_sites(settings.catalog(), groups, sites))
 

@@ -49,16 +49,16 @@ _CATALOG = "paper-2014"
 
 
 @click.command()
-@click.option("--seed", type=int, default=1, show_default=True, help="Of chance in allocation.")
-@click.option("--web", is_flag=True, help="Serve the dashboard while it runs, and then until Ctrl-C.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the allocation.")
+@click.option("--web", is_flag=True, help="Serve the dashboard while it runs, and afterwards until Ctrl-C.")
 @db_option
 @json_option
 def demo(seed: int, web: bool, db: str | None, as_json: bool) -> None:
-    """See the whole loop work on a local web, in a minute.
+    """Watch the whole loop on a local web, in a minute.
 
-    Four dairy products, four nodes.
-    Search engines, complaint sites and microblogs are simulated on loopback, each node is another client to them.
-    The database is a new one in a temporary folder, unless --db names one, and stays there to be looked at.
+    It crawls four dairy products with four nodes. Search engines, complaint sites and microblogs are
+    simulated on loopback and see each node as another client. The database is a new one in a temporary
+    folder, unless --db names one, and stays there to be looked at.
 
     \b
     Examples:

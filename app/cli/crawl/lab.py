@@ -16,7 +16,7 @@ from app.run.settings import load_settings
 
 @click.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8400, show_default=True, help="0: any that is free."
+    "--port", type=click.IntRange(0, 65535), default=8400, show_default=True, help="0: any free one."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="An address in 127.0.0.0/8.")
 @click.option(
@@ -26,7 +26,7 @@ from app.run.settings import load_settings
     metavar="NAME|FILE",
     help="How badly it behaves: calm, day, default, demo, harsh, login, or a profile file.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of its pages and faults.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of its pages and faults.")
 @click.option("--log", "log_path", type=FILE, help="Write one JSON line for every request to this file.")
 @sites_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document when it is ready.")
@@ -35,8 +35,8 @@ def lab(
 ) -> None:
     """Serve a local web of simulated sites until Ctrl-C.
 
-    Every site and engine of the catalog is there, distinguished by the Host header; each source address is
-    treated as another client. Example, with the commands of another terminal:
+    It has every site and engine of the catalog and distinguishes them by the Host header; it treats each
+    source address as another client. Example; the later commands go into another terminal:
 
     \b
         reviewloop lab --port 8400 --profile default

@@ -121,7 +121,7 @@ def refuse_empty(plan: CrawlPlan) -> None:
     """Raise InputError if no site can be asked."""
     if plan.asked:
         return
-    raise InputError("no site can be asked: what is in the way, and what mends it, stands above")
+    raise InputError("no site can be crawled: the reasons and what fixes them are listed above")
 
 
 def _print_summary(out: Console, plan: CrawlPlan) -> None:

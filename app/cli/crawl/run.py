@@ -39,16 +39,17 @@ _MOST_NODES = 250
 @click.option(
     "--nodes",
     type=click.IntRange(1, _MOST_NODES),
-    help="Crawl nodes in this process. Default: those of `nodes add` with this machine's own; else 1, with --lab 4.",
+    help="Number of crawl nodes in this process. Default: those of `nodes add` and this machine; "
+    "if there are none 1, with --lab 4.",
 )
-@click.option("--seed", type=int, help="Of chance in allocation. Default: another one each time.")
-@click.option("--plan", "only_plan", is_flag=True, help="Only show what would be asked; nothing is stored.")
-@click.option("--web", is_flag=True, help="Serve the dashboard while it runs; products may be added there.")
+@click.option("--seed", type=int, help="Seed of the allocation. Default: another one each time.")
+@click.option("--plan", "only_plan", is_flag=True, help="Only show what would be crawled; store nothing.")
+@click.option("--web", is_flag=True, help="Serve the dashboard while it runs; products can be added there.")
 @click.option(
     "--web-host",
     default="127.0.0.1",
     show_default=True,
-    help="Address of that dashboard; any other needs a token.",
+    help="Address of that dashboard; any other than 127.0.0.1 needs a token.",
 )
 @db_option
 @runner_options
@@ -70,9 +71,9 @@ def run(
 ) -> None:
     """Collect reviews of products in this process.
 
-    Until all is done, for a time, or until Ctrl-C.
-    NAMEs are added as products first. Ctrl-C ends it cleanly; the work goes on at the next start. While it runs,
-    `reviewloop status` and the other commands work from another terminal.
+    It runs until all is done, for a time, or until Ctrl-C. NAMEs are added as products first. Ctrl-C ends it
+    cleanly; the next start continues. While it runs, `reviewloop status` and the other commands work from
+    another terminal.
 
     \b
     Examples:
@@ -125,7 +126,8 @@ def run(
 @click.option(
     "--nodes",
     type=click.IntRange(1, _MOST_NODES),
-    help="Crawl nodes, one worker process each. Default: those of `nodes add` with this machine's own; else 4.",
+    help="Number of crawl nodes, each a worker process. Default: those of `nodes add` and this machine; "
+    "if there are none 4.",
 )
 @click.option(
     "--db",
@@ -143,7 +145,7 @@ def run(
     type=FOLDER,
     default=DEFAULT_DATA,
     show_default=True,
-    help="Folder of its own servers' data and of all logs.",
+    help="Folder for the data of its own servers and for all logs.",
 )
 @runner_options
 def up(
@@ -162,10 +164,10 @@ def up(
 ) -> None:
     """Collect reviews of products with a cluster on this machine.
 
-    PostgreSQL, Redis, scheduler, beat, and one Celery worker process for each node.
-    NAMEs are added as products first. What ends by itself is started again. Ctrl-C ends everything cleanly; the
-    work goes on at the next start. Without --until-done and --for it serves the dashboard, too. Several machines,
-    docker compose, Sentinel: docs/cluster.md.
+    It runs PostgreSQL, Redis, scheduler, beat, and one Celery worker process for each node. NAMEs are added
+    as products first. A process that ends is started again. Ctrl-C ends everything cleanly; the next
+    start continues. Without --until-done and --for it also serves the dashboard. Several machines, docker
+    compose, Sentinel: see docs/cluster.md.
 
     \b
     Examples:

@@ -22,16 +22,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MOST_SLOTS = 1000
 
 _RUNNER_OPTIONS = (
-    click.option("--until-done", is_flag=True, help="End when all is DONE, CANCELLED or waits for a person."),
+    click.option(
+        "--until-done", is_flag=True, help="End when all subtasks are DONE, CANCELLED or wait for a person."
+    ),
     click.option(
         "--for",
         "seconds",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="End after so long; `up` counts from its first lease.",
+        help="End after this time; `up` counts from its first lease.",
     ),
     click.option(
-        "--slots", type=click.IntRange(1, _MOST_SLOTS), help="Attempts a node runs at once. Default: 4."
+        "--slots",
+        type=click.IntRange(1, _MOST_SLOTS),
+        help="Attempts that a node runs at the same time. Default: 4.",
     ),
     group_option,
     site_option,
@@ -40,7 +44,7 @@ _RUNNER_OPTIONS = (
         "--allocation", type=click.Choice(STRATEGIES), help="Allocation strategy. Default: feedback."
     ),
     click.option(
-        "--no-modification", is_flag=True, help="Quota and budget as the site has them; none ends early."
+        "--no-modification", is_flag=True, help="Use the site's own quota and budget; no attempt ends early."
     ),
     click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once."),
     click.option(
@@ -48,18 +52,18 @@ _RUNNER_OPTIONS = (
         "silent_after_s",
         type=click.FloatRange(1),
         metavar="S",
-        help="Silence after which work is taken back. Default: 60.",
+        help="Silence after which a subtask is recalled. Default: 60.",
     ),
     pseudonymise_option,
-    click.option("--matrix", is_flag=True, help="At the end, show how each node did on each site."),
+    click.option("--matrix", is_flag=True, help="At the end, show how each node did at each site."),
     click.option(
-        "--stats", is_flag=True, help="At the end, show requests by status and by error (so does -v)."
+        "--stats", is_flag=True, help="At the end, show requests by status and by error (also with -v)."
     ),
     click.option(
         "--log",
         "request_log",
         metavar="FILE",
-        help="Write a JSON line for each request; `up`: one file a node, FILE.NODE.",
+        help="Write a JSON line per request; `up` writes one file per node, FILE.NODE.",
     ),
     sites_option,
     json_option,

@@ -49,28 +49,32 @@ RunTime = Curve | NodeParameters
 @click.command()
 @click.argument("nodes_file", metavar="[NODES.json]", required=False, type=FILE)
 @click.option(
-    "--total", type=click.IntRange(0, _MOST_URLS), required=True, metavar="N", help="URLs to divide."
+    "--total",
+    type=click.IntRange(0, _MOST_URLS),
+    required=True,
+    metavar="N",
+    help="Number of URLs to divide.",
 )
 @click.option(
     "--solver",
     type=click.Choice(("exact", "pso")),
     default="exact",
     show_default=True,
-    help="exact: the least makespan there is. pso: the published particle swarm.",
+    help="exact: the shortest makespan. pso: the published particle swarm.",
 )
 @click.option(
     "--iterations",
     type=click.IntRange(1, 100_000),
     default=ITERATIONS,
     show_default=True,
-    help="Of the swarm.",
+    help="Iterations of the swarm.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Of the swarm, and of what is learned.",
+    help="Seed of the swarm and of what is learned.",
 )
 @click.option(
     "--attempts",
@@ -98,12 +102,12 @@ def balance(
     recorded: str | None,
     as_json: bool,
 ) -> None:
-    """Divide URLs over nodes so that all is done early.
+    """Divide URLs over nodes so that all of them are done early.
 
     \b
-    NODES.json is a list; each node has one of
+    NODES.json is a list; each node has one of these forms
       {"name", "setup_s", "seconds_per_url"}      setup + n x seconds, nothing for n = 0
-      {"name", "curve": [[n, seconds], ...]}      straight lines; the last slope goes on
+      {"name", "curve": [[n, seconds], ...]}      straight lines; the last slope continues
       {"name", "cpu_cores", "cpu_ghz", "memory_gb", "net_mbps", "disk_mbps"}
                                                   learned from --attempts; null: not known
 
@@ -115,7 +119,7 @@ def balance(
       reviewloop balance --from reviewloop.db --total 500
     """
     if runs_file is not None and recorded is not None:
-        raise InputError("learn from a file with --attempts, or from a recorded run with --from: one of both")
+        raise InputError("learn from a file with --attempts or from a recorded run with --from, not both")
     if nodes_file is None and recorded is None:
         raise InputError("name a file of nodes, or a recorded run with --from")
     samples, own = _recorded(recorded) if recorded is not None else ([], {})

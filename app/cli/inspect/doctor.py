@@ -87,8 +87,8 @@ _TEXTS = {
 def doctor(lab: tuple[str, int] | None, sites: str | None, db: str | None, as_json: bool) -> None:
     """Check network, SearXNG, sites, database, Redis, clock, disk and settings.
 
-    Names what mends each. It asks name servers, the SearXNG, the database and Redis, and no site. Exit status 1
-    where something has to be mended before a crawl.
+    It names what would fix each problem. It asks name servers, SearXNG, the database and Redis, but no site.
+    Exit status 1 if something has to be fixed before a crawl.
 
     \b
     Example:

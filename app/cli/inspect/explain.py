@@ -42,11 +42,11 @@ Lines = Iterator[str | Text | Table]
 @sites_option
 @json_option
 def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> None:
-    """Show why a subtask went where it went.
+    """Show the reasons for the way that a subtask took.
 
-    Each decision with its candidates and the figures it rests on.
-    Allocation: every node with its completion rate, efficiency and score. Modification: quota and budget, and why.
-    Recall: why, after how long, which nodes to avoid. Wake: what was left, and the subtask that follows.
+    Show each decision with its candidates and the figures behind it. Allocation: every node with its
+    completion rate, efficiency and score. Modification: quota and budget, and why. Recall: why, after how
+    long, which nodes to avoid. Wake: what was left, and the subtask that follows.
 
     \b
     Example:

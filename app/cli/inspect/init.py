@@ -19,11 +19,11 @@ from splitter.catalog.load import builtin
 @site_option
 @json_option
 def init(folder: Path, groups: tuple[str, ...], sites_named: tuple[str, ...], as_json: bool) -> None:
-    """Make a FOLDER to work in: settings, catalog, compose files, a table of products.
+    """Make a FOLDER to work in, with settings, a catalog, compose files and a table of products.
 
-    Default: this folder. Files that are there already stay as they are. Every command that runs in the folder reads
-    its `.env` and its `sites.yaml`. `docker compose up -d` there starts a whole cluster, `docker compose up -d searxng`
-    only what most sites are asked through.
+    Default: this folder. Existing files stay as they are. Every command that runs in the folder reads its
+    `.env` and its `sites.yaml`. There, `docker compose up -d` starts a whole cluster, `docker compose up
+    -d searxng` only the search engine that most sites need.
 
     \b
     Examples:

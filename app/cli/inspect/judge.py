@@ -33,9 +33,11 @@ _SHOWN = 10
 
 @click.command()
 @click.option("--product", metavar="NAME", help="Only pages that were found for this product.")
-@click.option("--all", "again", is_flag=True, help="Everything, also what this version has judged already.")
-@click.option("--dates", is_flag=True, help="Read the stored dates again instead, and judge nothing.")
-@click.option("--dry-run", is_flag=True, help="Only say what would change; nothing is stored.")
+@click.option(
+    "--all", "again", is_flag=True, help="Judge everything, also what this version has judged already."
+)
+@click.option("--dates", is_flag=True, help="Read the stored dates again instead; judge nothing.")
+@click.option("--dry-run", is_flag=True, help="Only say what would change; store nothing.")
 @db_option
 @sites_option
 @json_option
@@ -50,13 +52,13 @@ def judge(
 ) -> None:
     """Judge again what is stored: voices, whether a page is about its product, and which reviews are reposts.
 
-    For a store of an older version, or where a product's words have changed. Nothing is deleted: reviews of a page
-    that is about another product are left out of exports, and come back where a later judging says so; texts that
-    were refused less than 90 days ago are taken in where they are reviews by today's rules. Ctrl-C ends it; the next
-    one goes on there.
+    Use it for a store of an older version, or after a product's words have changed. Nothing is deleted:
+    reviews of a page about another product are left out of exports, and return if a later judging says
+    so; texts that were refused less than 90 days ago are accepted if they are reviews by today's rules.
+    Ctrl-C ends it; the next run continues there.
 
-    With --dates, the date texts of stored reviews are read again, as this version reads them: a stored day keeps what
-    was read when its page was fetched. Imported reviews keep their days.
+    With --dates, the date texts of stored reviews are read again by the rules of this version; the stored
+    days were read when the pages were fetched. Imported reviews keep their days.
 
     \b
     Examples:

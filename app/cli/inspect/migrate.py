@@ -13,10 +13,10 @@ from tasks.store.sql.schema import revision
 @db_option
 @json_option
 def migrate(db: str | None, as_json: bool) -> None:
-    """Bring the database to this version's schema; begin one where there is none.
+    """Bring the database to this version's schema, or create it if there is none.
 
-    `run`, `up` and the control worker do the same at their start; every other command leaves the schema as it is, and
-    tells where it is another one. Back the database up first (docs/backup.md).
+    `run`, `up` and the control worker do this when they start; every other command leaves the schema as it
+    is, and reports a different one. Back up the database first (docs/backup.md).
 
     \b
     Examples:

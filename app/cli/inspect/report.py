@@ -17,10 +17,10 @@ from app.cli.output import print_json, say
 @sites_option
 @json_option
 def report(names: tuple[str, ...], target: Path, db: str | None, sites: str | None, as_json: bool) -> None:
-    """Write a report on what was collected: one HTML file that can be mailed.
+    """Write a report on what was collected, as one HTML file that can be mailed.
 
-    Reviews by product, site and day as charts, how much of what can be reached is stored and what that number rests
-    on, and samples. Without a script or an outside address.
+    It shows reviews by product, site and day as charts, how much of what is there was stored and what that
+    number is based on, and samples. It needs no script and no outside address.
 
     \b
     Examples:

@@ -38,29 +38,29 @@ _STYLES = {"fits": "green", "answers": "green", "does not fit": "bold red", "rul
 
 
 @click.command()
-@click.option("--offline", is_flag=True, help="Send no request: run the rules against saved pages.")
+@click.option("--offline", is_flag=True, help="Send no request; run the rules on saved pages.")
 @click.option(
     "--pages",
     "folder",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Saved pages for --offline. Default: ../shared/data/pages beside the project, where it is there.",
+    help="Saved pages for --offline. Default: ../shared/data/pages beside the project, if it is there.",
 )
 @click.option(
     "--page",
     "yours",
     multiple=True,
     metavar="NAME=FILE",
-    help="A saved page of yours, read by the rules of that engine or site (with --offline); repeatable.",
+    help="A page that you saved, read by the rules of that engine or site (with --offline). Repeatable.",
 )
-@click.option("--query", default="牛奶", show_default=True, help="What every engine is searched for.")
+@click.option("--query", default="牛奶", show_default=True, help="Words to search each engine for.")
 @click.option(
     "--within",
     type=click.FloatRange(0, min_open=True),
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="Send no more requests after so long.",
+    help="Stop sending requests after this time.",
 )
 @lab_option
 @sites_option
@@ -75,13 +75,13 @@ def check(
     sites: str | None,
     as_json: bool,
 ) -> None:
-    """Check a catalog: is it right, who answers today, do its rules still fit.
+    """Check a catalog: whether it is correct, who answers today, and whether its rules still fit.
 
-    First the file itself: every problem is shown with file, line and key, with exit status 2; what may lose pages
-    is asked about. Then each engine's
-    search and each site's front page are requested once, robots.txt first. --offline sends no request and runs the
-    rules against saved pages instead. Exit status 1 where rules find nothing in a page that has something, or nobody
-    could be reached.
+    First the file itself is checked: every problem is shown with file, line and key, and the exit status is
+    2; settings that may lose pages are questioned. Then each engine's search and each site's front page
+    are requested once, robots.txt first. --offline sends no request and runs the rules on saved pages
+    instead. Exit status 1 if rules find nothing in a page that has something, or if nothing could be
+    reached.
 
     \b
     Examples:
@@ -93,7 +93,7 @@ def check(
     settings = settings_of(None, sites, lab=lab)
     catalog = settings.catalog()
     if (folder is not None or yours) and not offline:
-        raise InputError("--pages and --page belong to --offline; add it")
+        raise InputError("--pages and --page need --offline; add it")
     no_browser = _browser_lacks(settings, catalog)
     if offline:
         ended_well = _offline(catalog, folder, yours, as_json, no_browser)

@@ -36,13 +36,13 @@ _RECORDS_SHOWN = 3
 @click.option(
     "--product",
     metavar="NAME",
-    help="Say of every record whether it would be stored as a review of this product, or why not.",
+    help="For each record, say whether it would be stored as a review of this product, or why not.",
 )
 @click.option(
     "--as",
     "read_as",
     type=click.Choice(("page", "result")),
-    help="By the site's page rules or its engine's result rules. Default: by the URL, for a file page.",
+    help="Use the site's page rules or its engine's result rules. Default: by the URL; page for a file.",
 )
 @lab_option
 @sites_option
@@ -56,12 +56,12 @@ def try_(
     sites: str | None,
     as_json: bool,
 ) -> None:
-    """Show what the rules of SITE take from a page, fetched once from its URL or read from a file.
+    """Show what the rules of SITE read from a page, fetched once from its URL or read from a file.
 
-    The page is records, a proven empty answer, a refusal, or a page the rules don't fit, as in a crawl.
-    For every rule it shows how often it matches and its first values; for a site without record rules, where the
-    main text comes from, and the rules that a crawl would learn from a thread. If a rule finds nothing, an outline
-    of the page helps to write rules. Exit status 1 for a refusal or a page that doesn't fit.
+    As in a crawl, a page is records, a proven empty answer, a refusal, or a page that the rules don't fit.
+    For each rule it shows how often it matches and its first values; for a site without record rules,
+    where the main text is, and the rules that a crawl would learn from a thread. If a rule finds nothing,
+    an outline of the page helps to write rules. Exit status 1 for a refusal or a page that doesn't fit.
 
     \b
     Examples:

@@ -66,10 +66,11 @@ sites.add_command(try_)
 @sites_option
 @json_option
 def list_(groups: tuple[str, ...], db: str | None, sites: str | None, as_json: bool) -> None:
-    """List sites with their group, engine, limits, what robots.txt says, and what they have brought.
+    """List sites with their group, engine, limits, what robots.txt says, and what was collected there.
 
-    A site is "not permitted" where robots.txt of its own host or of its engine's refuses; it then gets no task.
-    "unknown": not requested yet (a runner does that when it makes tasks), or nobody answers.
+    A site is "not permitted" if the robots.txt of its own host or of its engine refuses; it then gets no
+    task. "unknown" means that it was not requested yet (a runner does that when it makes tasks), or that
+    it does not answer.
 
     \b
     Example:
@@ -159,11 +160,11 @@ def ping_(
     sites: str | None,
     as_json: bool,
 ) -> None:
-    """Measure how soon SITEs answer this machine: a handful of requests each, noise removed.
+    """Measure how fast SITEs answer this machine: a few requests each, noise removed.
 
-    It is the time from a request to the first byte of its answer, over a connection that is already open, within
-    robots.txt and the catalog's limits. Crawling measures the same by itself: see `control pairs`. Exit status 1
-    where a site could not be measured.
+    The time is that from a request to the first byte of its answer, over an open connection, within
+    robots.txt and the catalog's limits. A crawl measures the same by itself: see `control pairs`. Exit
+    status 1 if a site could not be measured.
 
     \b
     Example:
@@ -192,16 +193,16 @@ def _ping_cells(one: Ping) -> tuple[str | None, ...]:
 
 @sites.command("sign-in")
 @click.argument("site")
-@click.option("--forget", is_flag=True, help="Forget what is kept of SITE instead.")
+@click.option("--forget", is_flag=True, help="Delete what is stored for SITE instead.")
 @lab_option
 @sites_option
 @json_option
 def sign_in(site: str, forget: bool, lab: tuple[str, int] | None, sites: str | None, as_json: bool) -> None:
-    """Sign in to SITE (or an engine) now, and show until when it holds.
+    """Sign in to SITE (or an engine) now, and show until when the session is valid.
 
-    A run signs in by itself; this tries it out. Name and password come from the environment:
-    REVIEWLOOP_LOGIN_BBS_EXAMPLE_COM_USER and _PASSWORD for bbs.example.com (a dot is _, a dash __), _CLIENT_ID and
-    _CLIENT_SECRET for OAuth 2. REVIEWLOOP_SECRET_KEY encrypts what is kept.
+    A run signs in by itself; this command tries it. Name and password come from the environment:
+    REVIEWLOOP_LOGIN_BBS_EXAMPLE_COM_USER and _PASSWORD for bbs.example.com (a dot is _, a dash __),
+    _CLIENT_ID and _CLIENT_SECRET for OAuth 2. REVIEWLOOP_SECRET_KEY encrypts what is stored.
 
     \b
     Examples:

@@ -27,7 +27,7 @@ _WAIT_FIELDS = "host cause until subtasks engines"
 
 @command(None, "status")
 def status(app: App) -> StateView:
-    """Show the queues, what is stored, and which nodes are alive.
+    """Show the queues, what is stored, and which nodes are online.
 
     \b
     Examples:
@@ -128,12 +128,12 @@ def _describe_coverage(view: StatusView) -> str:
 
 @command(None, "verify")
 def verify(app: App) -> Verification:
-    """Prove that the loop kept its invariants.
+    """Prove that the invariants of the loop hold.
 
-    From the event log and the tables: nothing was lost, doubled, or moved where it may not go.
-    Each subtask is in exactly one queue, only legal transitions, never more than 5 recalls in a round, every attempt
-    counted once, no page or review stored twice, nothing overdue for long. docs/verify.md says what is proved, and what
-    is not. Works while a runner runs. Exit status 1 if there is a violation.
+    It reads the event log and the tables: nothing was lost or doubled, or moved against the rules. Each
+    subtask is in exactly one queue, only legal transitions, never more than 5 recalls in a round, every
+    attempt counted once, no page or review stored twice, nothing overdue for long. docs/verify.md says
+    what is proved, and what is not. Works during a run. Exit status 1 if there is a violation.
 
     \b
     Example:

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     "--port", type=click.IntRange(0, 65535), default=8787, show_default=True, help="0: any free one."
 )
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to serve; any other needs tokens."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to serve; any other than 127.0.0.1 needs tokens.",
 )
 @click.option(
     "--make-token",
     type=click.Choice(["viewer", "operator"]),
-    help="Make a token, say what to keep of it, and end.",
+    help="Make a token, say what to store of it, and end.",
 )
 @db_option
 @sites_option
@@ -34,11 +37,11 @@ if TYPE_CHECKING:
 def web(
     port: int, host: str, make_token: str | None, db: str | None, sites: str | None, as_json: bool
 ) -> None:
-    """Serve the dashboard: queues, nodes, failed tasks, reviews; with an API and metrics.
+    """Serve the dashboard: queues, nodes, failed tasks, reviews, with an API and metrics.
 
-    On 127.0.0.1 whoever is on this machine may look and act. Any other address asks for the token of a viewer or an
-    operator; if none are set, both are made at the first start. /api has the same for programs, /metrics is for
-    Prometheus. Ctrl-C ends it. docs/dashboard.md.
+    On 127.0.0.1, everyone on this machine may look and act. Any other address asks for the token of a viewer
+    or an operator; if none are set, both are made at the first start. /api offers the same to programs,
+    /metrics is for Prometheus. Ctrl-C ends it. See docs/dashboard.md.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ _WATCHED = {
 @click.group(invoke_without_command=True)
 @click.pass_context
 def alerts(ctx: click.Context) -> None:
-    """Show what is watched and what is on now; send a test message.
+    """Show what is watched and the present alerts; send a test message.
 
     Rules and receivers are settings: REVIEWLOOP_ALERTS, REVIEWLOOP_ALERT_TO (docs/alerts.md).
 
@@ -39,7 +39,7 @@ def alerts(ctx: click.Context) -> None:
 @db_option
 @json_option
 def list_(db: str | None = None, as_json: bool = False) -> None:
-    """List the rules, who is told, and the alerts that are on, with since when.
+    """List the rules, the receivers, and the present alerts with their beginning.
 
     \b
     Example:
@@ -83,9 +83,9 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
 @alerts.command("test")
 @json_option
 def test(as_json: bool) -> None:
-    """Send a test message to each receiver, and say which took it.
+    """Send a test message to each receiver, and say which of them accepted it.
 
-    Exit status 1 if one did not.
+    Exit status 1 if one of them did not.
 
     \b
     Example:

@@ -55,7 +55,7 @@ for _command in (retry, assign, edit, abandon):
 
 @command(failed, "list")
 def list_(app: App) -> WaitingView:
-    """List what waits for a person, grouped by cause, with what is suggested.
+    """List what waits for a person, grouped by cause, with what to do.
 
     \b
     Example:
@@ -107,12 +107,12 @@ def _list_cause_parts(cause: CauseView) -> Iterator[Part]:
 @click.option(
     "--refetch",
     is_flag=True,
-    help="Ask the last URL again, from here (by a browser where the site's rules say so), and show what comes.",
+    help="Request the last URL again from here (by a browser if the site's rules say so), and show the response.",
 )
 @lab_option
 @sites_option
 def show(app: App, subtask: int, refetch: bool) -> SubtaskView:
-    """Show every attempt of SUBTASK: node, times, reason, counters, errors, last response; and what is suggested.
+    """Show every attempt of SUBTASK: node, times, reason, counters, errors, last response, and what to do.
 
     \b
     Example:
@@ -196,7 +196,7 @@ def _list_answer_parts(answer: Mapping[str, Any]) -> Iterator[Part]:
 @command(failed, "report")
 @click.option("-o", "--output", "target", type=FILE, default=Path("failed.html"), show_default=True)
 def report_(app: App, target: Path) -> Done:
-    """Write the manual-intervention report: by cause, every attempt, the last response, what is suggested.
+    """Write the manual-intervention report: by cause, every attempt, the last response, and what to do.
 
     The name of the file gives its format: .html, .md, .csv or .xlsx.
 

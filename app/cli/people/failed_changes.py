@@ -19,7 +19,7 @@ from tasks.domain.failures import FailureReason
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only list what it would be done to.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only list the subtasks; change nothing.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,16 @@ class DryRunView:
 
 @command(None, "retry")
 @click.argument("subtasks", type=int, nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All that wait.")
-@click.option("--reason", type=click.Choice([str(r) for r in FailureReason]), help="All with this cause.")
-@click.option("--site", metavar="NAME", help="All of this site.")
+@click.option("--all", "every", is_flag=True, help="All subtasks that wait for a person.")
+@click.option(
+    "--reason", type=click.Choice([str(r) for r in FailureReason]), help="All subtasks with this cause."
+)
+@click.option("--site", metavar="NAME", help="All subtasks of this site.")
 @dry_run_option
 def retry(
     app: App, subtasks: tuple[int, ...], every: bool, reason: str | None, site: str | None, dry_run: bool
 ) -> Done | DryRunView:
-    """Try subtasks again: a new round, without recalls, without nodes to avoid, every target untried.
+    """Try subtasks again in a new round: no recalls, no nodes to avoid, every target untried.
 
     \b
     Examples:
@@ -79,7 +81,7 @@ def retry(
 @click.argument("subtask", type=int)
 @click.argument("node")
 def assign(app: App, subtask: int, node: str) -> Done | DryRunView:
-    """Try SUBTASK again, on NODE and no other.
+    """Try SUBTASK again, only on NODE.
 
     \b
     Example:
@@ -91,14 +93,16 @@ def assign(app: App, subtask: int, node: str) -> Done | DryRunView:
 
 @command(None, "edit")
 @click.argument("subtask", type=int)
-@click.option("--quota", type=click.IntRange(1, 1_000_000), help="Most hits of each further attempt.")
+@click.option(
+    "--quota", type=click.IntRange(1, 1_000_000), help="Maximum number of hits of each further attempt."
+)
 @click.option(
     "--pages",
     type=click.IntRange(1, 1_000),
-    help="Ask only for the first N of its result pages that are to do.",
+    help="Request only the first N of the result pages that are left.",
 )
 def edit(app: App, subtask: int, quota: int | None, pages: int | None) -> Done | DryRunView:
-    """Change SUBTASK, and try it again: a quota, fewer result pages.
+    """Change SUBTASK and try it again, with another quota or fewer result pages.
 
     \b
     Examples:
@@ -115,10 +119,12 @@ def edit(app: App, subtask: int, quota: int | None, pages: int | None) -> Done |
 
 @command(None, "abandon")
 @click.argument("subtasks", type=int, nargs=-1, required=True)
-@click.option("--why", default="abandoned by a person", metavar="TEXT", help="Kept in the event log.")
+@click.option(
+    "--why", default="abandoned by a person", metavar="TEXT", help="Reason, stored in the event log."
+)
 @dry_run_option
 def abandon(app: App, subtasks: tuple[int, ...], why: str, dry_run: bool) -> Done | DryRunView:
-    """Give subtasks up for good (CANCELLED); also those that don't wait for a person but aren't DONE.
+    """Abandon subtasks for good (CANCELLED), also some that don't wait for a person but aren't DONE.
 
     \b
     Example:

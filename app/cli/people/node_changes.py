@@ -40,15 +40,18 @@ def _kinds(text: str) -> frozenset[Kind]:
     "--proxy",
     "proxy_url",
     metavar="URL",
-    help="http://, https:// or socks5h://[USER:PASSWORD@]HOST:PORT to crawl through; - asks for it.",
+    help="Proxy to crawl through: http://, https:// or socks5h://[USER:PASSWORD@]HOST:PORT; - asks for it.",
 )
 @click.option(
     "--slots",
     type=click.IntRange(1, _MOST_SLOTS),
-    help="Attempts it runs at once. Default: as `run --slots`.",
+    help="Attempts that it runs at the same time. Default: as `run --slots`.",
 )
 @click.option(
-    "--kinds", type=ReadBy("kinds", _kinds), metavar="meta,microblog", help="What it crawls. Default: both."
+    "--kinds",
+    type=ReadBy("kinds", _kinds),
+    metavar="meta,microblog",
+    help="Kinds of sites that it crawls. Default: both.",
 )
 @db_option
 @json_option
@@ -63,12 +66,12 @@ def add(
 ) -> None:
     """Add a crawl node with an address of its own, or through a proxy.
 
-    `run` and `up` without --nodes crawl with all that were added, and with node1, this machine as the system connects
-    it; an added node with that very address, or by the name node1, takes its place. To every site each address is
-    another client, and which node is good at which site is learned by itself.
+    Without --nodes, `run` and `up` crawl with all added nodes and with node1, which is this machine with its
+    default address; an added node with that address or the name node1 replaces it. To a site, each
+    address is another client; the scheduler learns which node is good at which site.
 
-    A proxy's password is kept in the database (docs/cluster.md) and never shown. With `--proxy -` it stands in no
-    history of commands either.
+    A proxy's password is kept in the database (docs/cluster.md) and never shown. With `--proxy -` it does not
+    appear in the shell's history either.
 
     \b
     Examples:
@@ -109,7 +112,7 @@ def add(
 @db_option
 @json_option
 def remove(name: str, db: str | None, as_json: bool) -> None:
-    """Remove a node that was added; what it collected stays, and what was learned of it.
+    """Remove a node that was added; the pages it collected and what was learned of it stay.
 
     \b
     Example:

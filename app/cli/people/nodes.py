@@ -21,7 +21,7 @@ _LEAST = "attempts_per_s kinds idle permit_address waiting expected_wait_s"
 
 @click.group()
 def nodes() -> None:
-    """Add crawl nodes and remove them, list them, drain them, and take them back.
+    """Add, remove, list, drain and resume crawl nodes.
 
     \b
     Examples:
@@ -35,14 +35,15 @@ def nodes() -> None:
 
 @command(nodes, "list")
 def list_(app: App) -> NodesView:
-    """List the nodes with what each is doing, and which hosts refuse their addresses.
+    """List the nodes with what each does now, and which hosts refuse their addresses.
 
-    "held" are leases a node has not begun, "wait" is when it is expected to begin the last of them. "idle" are
-    attempts that only wait, for a host's rate or the database: they hold no slot. Of these, "backlog" (in JSON) and
-    "attempts/s" are as of the last heartbeat. Where waits differ by more than a few seconds, leases move.
+    "held" counts leases that a node has not started, "wait" is the time until it is expected to start the
+    last of them. "idle" counts attempts that only wait for a host's rate or for the database: they use no
+    slot. "backlog" (in JSON) and "attempts/s" are as of the last heartbeat. If the waits of nodes differ
+    by more than a few seconds, leases move.
 
-    A rest is "open" (nothing is asked until then) or "half_open" (it is over; one attempt at a time asks again, and
-    a page closes it).
+    A rest is "open" (no request is sent until then) or "half_open" (it is over; one attempt at a time tries
+    again, and a page ends it).
 
     \b
     Example:
@@ -92,7 +93,7 @@ def _list_problems(row: NodeView) -> Iterator[str]:
 @command(nodes, "drain")
 @click.argument("name")
 def drain(app: App, name: str) -> Done:
-    """Give a node nothing new; what it runs it ends, what it has not started goes back.
+    """Give a node nothing new; it finishes what it runs and returns what it has not started.
 
     \b
     Example:

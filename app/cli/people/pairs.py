@@ -38,15 +38,15 @@ def control() -> None:
 @command(control, "pairs")
 @click.option("--site", metavar="NAME", help="Only this site.")
 @click.option("--node", metavar="NAME", help="Only this node.")
-@click.option("--products", is_flag=True, help="One row for each product.")
+@click.option("--products", is_flag=True, help="One row per product.")
 def pairs(app: App, site: str | None, node: str | None, products: bool) -> PairsView:
     """Show completion rate, efficiency and requests of each (site, node), with the counts behind them.
 
-    Completion rate: pages collected of hits offered; more is better. Efficiency: active seconds per collected
-    page; fewer is better. Rows of one site, one node or of products are shown with their counts, others as a matrix.
+    Completion rate: collected pages per offered hit; more is better. Efficiency: active seconds per collected page;
+    less is better. Rows of one site, one node or of products are shown with their counts, others as a matrix.
 
-    Requests: all that were sent, per stored page. What a send permit is worth: pages that a request is expected to
-    give there; and what one more permit, or one more second of a slot, would have added by the last plan (shadow
+    Requests: all that were sent, per stored page. The value of a send permit: pages that a request is expected to
+    give there, and what one more permit, or one more second of a slot, would have added by the last plan (shadow
     prices; 0 if there was enough of it, - if there is no plan).
 
     \b

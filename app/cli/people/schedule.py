@@ -39,12 +39,16 @@ from tasks.store.queue.schedules import Schedule, ScheduleKind
 _NEAR = timedelta(days=180)
 
 _when = (
-    click.option("--every", type=ReadBy("period", period), metavar="7d|12h|30m", help="So often."),
+    click.option("--every", type=ReadBy("period", period), metavar="7d|12h|30m", help="Interval."),
     click.option(
         "--cron", metavar="'M H D M W'", help="Minute, hour, day of month, month, weekday (0-7, mon-sun)."
     ),
     click.option(
-        "--zone", default="UTC", show_default=True, metavar="NAME", help="Of --cron: Asia/Shanghai ..."
+        "--zone",
+        default="UTC",
+        show_default=True,
+        metavar="NAME",
+        help="Time zone of --cron: Asia/Shanghai ...",
     ),
 )
 
@@ -57,10 +61,10 @@ def _with_rule(command: Any) -> Any:
 
 @click.group()
 def schedule() -> None:
-    """Say what comes again by the clock: new rounds of products, reports, exports.
+    """Do things regularly: crawl products again, send reports, write exports.
 
-    A runner (`run`, `up`) does it when its time has come. What was missed while none ran is done once, then goes on by
-    its rule. docs/schedules.md
+    A runner (`run`, `up`) does it when it is due. If a run was missed because no runner was there, it is made
+    up for once. See docs/schedules.md
 
     \b
     Examples:
@@ -75,7 +79,7 @@ def schedule() -> None:
 @db_option
 @json_option
 def list_(db: str | None, as_json: bool) -> None:
-    """List what comes again: its rule, next run, last run and state; and the periodic sweeps.
+    """List schedules with rule, next run, last run and state, and the periodic sweeps.
 
     Times are UTC. State: on, paused, due, under way, failed (with the reason below).
 
@@ -137,10 +141,10 @@ def set_(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Crawl products again by a rule; or give schedules, by their numbers, another rule.
+    """Crawl products again regularly, or give schedules another rule by their numbers.
 
-    --every counts from now. A cron expression has five fields as in crontab: where both day of the month and weekday
-    are given, either is enough. Either all are set or, where one is unknown, none.
+    --every counts from now. A cron expression has five fields as in crontab: if both day of the month and
+    weekday are given, either is enough. If a name is unknown, nothing is changed.
 
     \b
     Examples:
@@ -155,15 +159,15 @@ def set_(
 @schedule.command("add")
 @click.argument("what", type=click.Choice([str(one) for one in ScheduleKind]))
 @_with_rule
-@click.option("--to", metavar="WHERE", help="mailto:PERSON[,...], https://WEBHOOK or file:FOLDER.")
+@click.option("--to", metavar="WHERE", help="Receiver: mailto:PERSON[,...], https://WEBHOOK or file:FOLDER.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(sorted({form for forms in FORMATS_OF.values() for form in forms})),
-    help="Of failed-report: html, md, csv, xlsx; of export: as `export reviews`. Default: html, csv.",
+    help="Format of a failed-report: html, md, csv, xlsx; of an export: as `export reviews`. Default: html, csv.",
 )
-@click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product's; repeatable.")
-@click.option("--private", is_flag=True, help="The webhook is on a private address.")
+@click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product. Repeatable.")
+@click.option("--private", is_flag=True, help="Allow a webhook on a private address.")
 @db_option
 @json_option
 def add(
@@ -178,11 +182,11 @@ def add(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Add a report, a failed-report or an export that is made and sent by a rule; or a recrawl of all products.
+    """Add a report, a failed-report or an export that is made and sent regularly, or a recrawl of all products.
 
-    A file of at most 20 MB is mailed (REVIEWLOOP_SMTP_URL) or posted as a form (fields what, text, file); into a folder
-    of the machine that the scheduler runs on, of any size. What fails is tried 5 times, later and later.
-    A recrawl goes for all products without a schedule of their own.
+    A file of at most 20 MB can be mailed (REVIEWLOOP_SMTP_URL) or posted as a form (fields what, text, file);
+    a file of any size can be written to a folder of the machine where the scheduler runs. A failure is
+    retried 5 times at growing intervals. A recrawl covers all products without a schedule of their own.
 
     \b
     Examples:
@@ -209,9 +213,9 @@ _WHICH = click.argument("which", metavar="PRODUCT|NUMBER...", nargs=-1, required
 @db_option
 @json_option
 def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
-    """Run schedules now, paused ones too; a report or an export is made and sent by this command itself.
+    """Run schedules now, also paused ones; this command itself makes and sends reports and exports.
 
-    The next run of an interval counts from now; a cron rule keeps to its hours. Exit status 1 where one failed.
+    With an interval, the next run counts from now; a cron rule keeps its hours. Exit status 1 if one failed.
 
     \b
     Example:
@@ -256,13 +260,13 @@ def _acting(action: ScheduleAction, about: str, example: str) -> None:
         _act(which, action, db, as_json)
 
 
-_acting(ScheduleAction.PAUSE, "Let schedules rest until they are resumed.", "特仑苏")
+_acting(ScheduleAction.PAUSE, "Pause schedules until they are resumed.", "特仑苏")
 _acting(
     ScheduleAction.RESUME,
-    "Let paused schedules go on from now; what fell into the pause is not caught up.",
+    "Resume paused schedules from now; what fell into the pause is not made up for.",
     "特仑苏",
 )
-_acting(ScheduleAction.REMOVE, "Remove schedules; products stay, and what was collected.", "3")
+_acting(ScheduleAction.REMOVE, "Remove schedules; products and what was collected stay.", "3")
 
 
 def _act(which: Sequence[str], action: ScheduleAction, db: str | None, as_json: bool) -> None:

@@ -38,7 +38,7 @@ def export() -> None:
 
 
 @export.command()
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: by the file's name.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: by the file name.")
 @click.option(
     "-o",
     "--output",
@@ -47,14 +47,16 @@ def export() -> None:
     default="-",
     help="Default: - (standard output).",
 )
-@click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product's; repeatable.")
-@click.option("--site", "sites", metavar="NAME", multiple=True, help="Only this site's; repeatable.")
+@click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product. Repeatable.")
+@click.option("--site", "sites", metavar="NAME", multiple=True, help="Only this site. Repeatable.")
 @click.option(
     "--day-from", metavar="DAY", help="Only those written on this day or later (China time): 2026-05-01."
 )
 @click.option("--day-to", metavar="DAY", help="Only those written on this day or earlier (China time).")
 @click.option(
-    "--since", metavar="DATE", help="Only those collected then or later (UTC): 2026-05-01, 2026-05-01T12:00."
+    "--since",
+    metavar="DATE",
+    help="Only those collected at this time or later (UTC): 2026-05-01, 2026-05-01T12:00.",
 )
 @click.option(
     "--voice",
@@ -66,7 +68,7 @@ def export() -> None:
     "cursor_file",
     type=FILE,
     metavar="FILE",
-    help="Only those that no earlier export with this file has written; begun where it is not there.",
+    help="Only those that no earlier export with this file has written; the file is created if it is missing.",
 )
 @click.option(
     "--spreadsheet",
@@ -93,16 +95,17 @@ def reviews(
 ) -> None:
     """Export reviews, one row for each (review, product): product, site, url, title, body, author, dates, rating.
 
-    voice says who speaks (complaint, praise, question, news, company, other), voice_probability how sure that is,
-    sentiment is from -1 to 1; empty if not judged. confidence is how surely the page was
-    read: 0 to 1, and 1 by a site's rules. Reviews of other products are left out.
-    By the file's ending: .csv, .jsonl (.ndjson), .json, .xlsx, .parquet. UTF-8. In csv a ' stands before texts that
-    a spreadsheet would take for formulas; the others have every text as it is. same_as is the number (column review)
-    of the review that this one is a copy of, near_of of one with nearly the same text (a repost; similarity says how
-    near). With --json, standard output holds how many were written; towards - it holds the reviews as JSON lines.
+    voice is the kind of text (complaint, praise, question, news, company, other), voice_probability its
+    probability, sentiment is from -1 to 1; they are empty if the text was not judged. confidence is how
+    surely the page was read: 0 to 1, and 1 by a site's rules. Reviews of other products are left out. The
+    file's ending chooses the format: .csv, .jsonl (.ndjson), .json, .xlsx, .parquet, in UTF-8. In csv a '
+    precedes texts that a spreadsheet would take for formulas; the other formats keep every text as it is.
+    same_as is the number (column review) of the review that this one is a copy of, near_of of one with
+    nearly the same text (a repost, with its similarity). With --json, standard output holds the number of
+    written rows; if the file is -, it holds the reviews as JSON lines.
 
-    With --cursor each export continues exactly behind the last one with that file and has the rows that were stored
-    late. On PostgreSQL the rows of the last minute come with the next one.
+    With --cursor, each export continues exactly after the last one with that file, and includes rows that
+    were stored late. On PostgreSQL the rows of the last minute come with the next export.
 
     \b
     Examples:
@@ -165,7 +168,7 @@ def _kind(form: str | None, target: str, spreadsheet: bool, as_json: bool) -> st
         if named != kind:
             say(f"{target} holds {kind}, though its name says {named}.", "yellow")
     if spreadsheet and kind != "csv":
-        raise InputError("--spreadsheet is for csv")
+        raise InputError("--spreadsheet is only for csv")
     check_format(kind)
     return kind
 

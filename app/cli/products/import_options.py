@@ -28,11 +28,11 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that choose a table of a file; the command gets them as `choice`."""
 
     @click.option(
-        "--sheet", metavar="NAME", help="Name or number of the sheet. Default: found by its columns."
+        "--sheet", metavar="NAME", help="Name or number of the sheet. Default: the one with the columns."
     )
     @click.option(
         "--header-row", type=click.IntRange(0), metavar="N",
-        help="Row of the names of columns; 0 if there is none. Default: found by its words.",
+        help="Row of the column names; 0 if there is none. Default: found by the names.",
     )  # fmt: skip
     @wraps(command)
     def chosen(sheet: str | None, header_row: int | None, **options: Any) -> None:
@@ -50,11 +50,11 @@ def column_options(fields: Sequence[str]) -> Callable[[Callable[..., None]], Cal
             "maps",
             metavar="FIELD=COLUMN",
             multiple=True,
-            help="Which column holds a field; FIELD= leaves it out. Repeatable.",
+            help="The column of a field; FIELD= leaves the field out. Repeatable.",
         )
         @click.option(
             "--ignore", "ignored", metavar="COLUMN", multiple=True,
-            help="A column that is not read, by its header or its letter. Repeatable.",
+            help="A column to skip, by its header or its letter. Repeatable.",
         )  # fmt: skip
         @wraps(command)
         def chosen(maps: tuple[str, ...], ignored: tuple[str, ...], **options: Any) -> None:

@@ -34,7 +34,7 @@ def undo_option(kind: ImportKind) -> Callable[[Command], Command]:
             "--undo",
             type=click.IntRange(1, _MOST_NUMBER),
             metavar="N",
-            help="Remove what import N added, instead; it says what stays because something needs it.",
+            help="Remove what import N added instead, and name what stays because something needs it.",
         )
         @wraps(command)
         def chosen(undo: int | None, file: BinaryIO | None, **options: Any) -> None:

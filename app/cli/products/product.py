@@ -65,7 +65,7 @@ _NAMED = 5
 
 @click.group()
 def product() -> None:
-    """Add, import, change, remove and list the products whose reviews are wanted.
+    """Add, import, change, remove and list the products to collect reviews of.
 
     \b
     Examples:
@@ -81,19 +81,27 @@ product.add_command(remove)
 
 @product.command("add")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option("--keywords", metavar="W,W", help="AND keywords instead of those found in the name (one NAME).")
 @click.option(
-    "--alias", "aliases", metavar="NAME", multiple=True, help="Another name, searched too (one NAME)."
+    "--keywords", metavar="W,W", help="AND keywords instead of those found in the name (only with one NAME)."
 )
-@click.option("--priority", type=int, default=0, show_default=True, help="Higher goes first.")
 @click.option(
-    "--pages", type=click.IntRange(1, MOST_PAGES), help="Result pages of each site. Default: the site's."
+    "--alias",
+    "aliases",
+    metavar="NAME",
+    multiple=True,
+    help="Another name, searched too (only with one NAME).",
+)
+@click.option("--priority", type=int, default=0, show_default=True, help="A higher number goes first.")
+@click.option(
+    "--pages",
+    type=click.IntRange(1, MOST_PAGES),
+    help="Result pages of each site. Default: the site's own number.",
 )
 @click.option(
     "--recrawl",
     type=ReadBy("period", period),
     metavar="7d|12h",
-    help="Look again every so often. Default: once.",
+    help="Crawl again at this interval. Default: crawl once.",
 )
 @group_option
 @site_option
@@ -111,9 +119,9 @@ def add(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Add products; a runner crawls them as soon as it sees them.
+    """Add products; a runner starts to crawl them as soon as it sees them.
 
-    A NAME that gives no query is refused with its reason, the others are added; the exit status is then 2.
+    A NAME that gives no query is refused with its reason; the others are added, and the exit status is 2.
 
     \b
     Examples:
@@ -136,16 +144,16 @@ def add(
 @click.option(
     "--column",
     metavar="NAME",
-    help="The column of the names if it is not recognised: its header or its letter. The same as --map name=NAME.",
+    help="The column of the names if it is not recognised, by its header or its letter. The same as --map name=NAME.",
 )
 @click.option(
     "--category",
     type=click.Choice([str(one) for one in Category]),
-    help="Category of the products whose line gives none. Default: found by the name.",
+    help="Category of products whose line gives none. Default: by the name.",
 )
-@click.option("--as-list", is_flag=True, help="Each line is a name, whatever it looks like.")
+@click.option("--as-list", is_flag=True, help="Take each line as a name, whatever it looks like.")
 @undo_option(ImportKind.PRODUCTS)
-@click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
 @sites_option
 @db_option
 @json_option
@@ -163,16 +171,16 @@ def import_(
 ) -> None:
     """Add the products of FILE (- for standard input): CSV, xlsx, or one name a line.
 
-    A table has a column name (or 商品名称, 产品, product ...), and as you like keywords, aliases, priority, pages,
-    recrawl, category, sites. Its sheet and its header are found by these words, also below titles. Commas, semicolons
-    or tabs separate columns. Within a cell, any of , ， 、 ; ； | separates keywords, aliases and sites; without one
-    of these, blanks separate keywords. UTF-8, UTF-16 and GB18030 (GBK) are read.
-    Numbers and bullets before names are left out. Settings, code, logs, markup and prose are refused as a whole.
-    Every import gets a number. --undo N removes what import N added.
+    A table needs a column name (or 商品名称, 产品, product ...) and may have keywords, aliases, priority, pages,
+    recrawl, category, sites. Its sheet and its header are found by these words, also below titles.
+    Commas, semicolons or tabs separate columns. Within a cell, any of , ， 、 ; ； | separates keywords,
+    aliases and sites; without one of these, blanks separate keywords. UTF-8, UTF-16 and GB18030 (GBK) are
+    read. Numbers and bullets before names are dropped. Settings, code, logs, markup and prose are refused
+    as a whole. Every import gets a number. --undo N removes what import N added.
 
-    Only the name can refuse a line: refused lines are listed with the reason. Another cell that is not understood is
-    left empty and counted. If none of the sites of a line is known, its product is added paused and listed as doubtful.
-    Every import gets a number. --undo N removes what import N added.
+    A line is refused only because of its name; refused lines are listed with the reason. Any other cell that
+    is not understood is left empty and counted. If all sites of a line are unknown, its product is added
+    paused and listed as doubtful.
 
     \b
     Example, products.csv:
@@ -215,9 +223,10 @@ def import_(
 def list_(db: str | None, as_json: bool) -> None:
     """List products with their keywords and what is stored of them.
 
-    Coverage is what is stored of what the searches have, each at most what its engine ever lists, and how many of
-    the product's tasks it rests on: reported by the engine, counted to the last page, capped ("at least"), unknown.
-    Fewer words: searches that had nothing with all keywords, and the words their hits rest on.
+    Coverage is the share of the hits that is stored (a search counts with at most what its engine
+    ever lists). It names the number of tasks behind it: reported by the engine, counted to the last page,
+    capped ("at least"), unknown. Fewer words: searches without a hit for all keywords, and the words that
+    gave hits.
 
     \b
     Example:

@@ -42,10 +42,10 @@ _CHANGES = (
 @click.option(
     "--delete-reviews",
     is_flag=True,
-    help="Delete what was collected of them, too. Asks first; not where another product has the same page.",
+    help="Also delete what was collected of them, after a question; pages that another product has stay.",
 )
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
 @sites_option
 @db_option
 @json_option
@@ -58,14 +58,14 @@ def remove(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Look for products no more; what was collected of them stays, and is exported as before.
+    """Stop collecting products; what was collected stays and can be exported as before.
 
-    Their work under way is cancelled. `product add NAME` looks for one again. Either all NAMEs are removed or, where
-    one is unknown, none.
+    Their subtasks are cancelled. `product add NAME` starts to collect one again. If a NAME is unknown, none
+    is removed.
 
-    With --delete-reviews their reviews go for good: texts, authors, titles of pages. What stays is the log of the work
-    (addresses, times, counts) and pages that another product has, too. Where a run is crawling them now, what is on
-    its way still comes: end the run first, or repeat the command.
+    --delete-reviews deletes their reviews for good: texts, authors, titles of pages. The log of the work
+    (addresses, times, counts) and pages that another product has stay. If a run is crawling them, pages
+    under way still arrive: end the run first, or repeat the command.
 
     \b
     Examples:
@@ -128,27 +128,27 @@ def _ask(products: Sequence[Product], yes: bool) -> None:
 @click.command()
 @click.argument("name")
 @click.option(
-    "--name", "new_name", metavar="NAME", help="Another name; all that was collected stays with it."
+    "--name", "new_name", metavar="NAME", help="New name; everything collected stays with the product."
 )
 @click.option(
     "--category",
     type=click.Choice([one.value for one in Category]),
     help="Its kind of sites.",
 )
-@click.option("--keywords", metavar="W,W", help="AND keywords instead of those it has.")
+@click.option("--keywords", metavar="W,W", help="AND keywords instead of the present ones.")
 @click.option(
-    "--alias", "aliases", metavar="NAME", multiple=True, help="Other names, instead of those it has."
+    "--alias", "aliases", metavar="NAME", multiple=True, help="Other names, instead of the present ones."
 )
-@click.option("--priority", type=int, help="Higher goes first.")
+@click.option("--priority", type=int, help="A higher number goes first.")
 @click.option("--pages", type=click.IntRange(1, MOST_PAGES), help="Result pages of each site.")
 @group_option
 @site_option
-@click.option("--all-sites", is_flag=True, help="All sites of the catalog again.")
+@click.option("--all-sites", is_flag=True, help="Use all sites of the catalog again.")
 @click.option(
     "--recrawl",
     type=ReadBy("period", period_or_never),
     metavar="7d|12h|never",
-    help="Look again every so often, counted from the last time.",
+    help="Crawl again at this interval, counted from the last time.",
 )
 @sites_option
 @db_option
@@ -169,9 +169,9 @@ def edit(
     db: str | None,
     as_json: bool,
 ) -> None:
-    """Change a product. What is not named stays as it is; --group and --site are instead of the sites it has.
+    """Change a product. Options that are not given leave it as it is; --group and --site replace the sites it has.
 
-    With other keywords, aliases, sites, pages or another category it is crawled again, and its work under way is
+    If keywords, aliases, sites, pages or the category change, it is crawled again and its subtasks are
     cancelled; collected pages stay.
 
     \b
@@ -183,7 +183,7 @@ def edit(
     """
     chosen = bool(groups or sites_named)
     if chosen and all_sites:
-        raise InputError("--all-sites can't stand beside --group and --site")
+        raise InputError("--all-sites can't be used with --group or --site")
     settings = settings_of(db, sites)
     words = keyword_list(keywords, aliases, (name,))
     wanted = ProductEdit(

@@ -49,7 +49,7 @@ _LONGEST_SOURCE = 100
 
 @click.group()
 def review() -> None:
-    """Take in reviews that you have already.
+    """Import reviews that you have already.
 
     \b
     Example:
@@ -61,16 +61,16 @@ def review() -> None:
 @click.argument("file", type=click.File("rb"), required=False)
 @column_options(FIELDS)
 @table_options
-@click.option("--product", metavar="NAME", help="The product of all lines, where no column names it.")
-@click.option("--site", metavar="NAME", help="The site of all lines, where no column names it.")
+@click.option("--product", metavar="NAME", help="Product of all lines, if no column names it.")
+@click.option("--site", metavar="NAME", help="Site of all lines, if no column names it.")
 @click.option(
     "--source",
     metavar="NAME",
-    help="Where the file comes from. Default: a name made from the file's columns.",
+    help="Name of the file's origin. Default: made from the file's columns.",
 )
-@click.option("--crawl", is_flag=True, help="Let runs look for products that are new, too.")
+@click.option("--crawl", is_flag=True, help="Crawl products that are new, too.")
 @undo_option(ImportKind.REVIEWS)
-@click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
 @pseudonymise_option
 @db_option
 @json_option
@@ -89,13 +89,13 @@ def import_(
 ) -> None:
     """Store the reviews of FILE (- for standard input): CSV, xlsx, or one JSON object a line.
 
-    Fields are product, body, date, author, title, rating, url, site, variant; only body is needed, and a product.
-    Usual headers in Chinese and English and the files of known collectors are recognised, also below titles; --map
-    names other columns. Known reviews are not stored twice.
+    Fields are product, body, date, author, title, rating, url, site, variant; only body and product are
+    needed. Usual headers in Chinese and English and the files of known collectors are recognised, also
+    below titles; --map names other columns. Known reviews are not stored twice.
 
-    Lines without a text or a product are listed with the reason, the others are stored; the exit status is then 2.
-    Another cell that is not understood is left empty and counted. Products that are new are added, but no run looks
-    for them (--crawl does). Every import gets a number. --undo N removes what import N added.
+    Lines without a text or a product are listed with the reason, the others are stored; the exit status is
+    then 2. Any other cell that is not understood is left empty and counted. New products are added but
+    not crawled (--crawl does). Every import gets a number. --undo N removes what import N added.
 
     \b
     Examples:

@@ -30,27 +30,38 @@ _MOST_LISTED = 12
 @click.command()
 @click.argument("names", metavar="NAME...", nargs=-1)
 @click.option("--file", "source", type=click.File("rb"), help="Read names from FILE, one a line.")
-@click.option("--keywords", metavar="W,W", help="AND keywords to use instead of those found (with one NAME).")
 @click.option(
-    "--alias", "aliases", metavar="NAME", multiple=True, help="Another name of the product (with one NAME)."
+    "--keywords", metavar="W,W", help="AND keywords instead of those found in the name (only with one NAME)."
+)
+@click.option(
+    "--alias",
+    "aliases",
+    metavar="NAME",
+    multiple=True,
+    help="Another name of the product (only with one NAME).",
 )
 @click.option(
     "--category",
     type=click.Choice([one.value for one in Category]),
-    help="Ask the sites of this category instead of the one that each name suggests.",
+    help="Search the sites of this category instead of the one that each name suggests.",
 )
 @sites_option
 @click.option(
-    "--pages", type=click.IntRange(1, 1000), help="Result pages of each site (default: the site's own)."
+    "--pages",
+    type=click.IntRange(1, 1000),
+    help="Result pages of each site (default: the site's own number).",
 )
 @click.option(
-    "--site", "only", metavar="NAME", multiple=True, help="Only this site of the catalog; repeatable."
+    "--site", "only", metavar="NAME", multiple=True, help="Only this site of the catalog. Repeatable."
 )
 @group_option
-@click.option("--no-site", is_flag=True, help="Ask each engine once, without restriction to a site.")
+@click.option("--no-site", is_flag=True, help="Search each engine once, without restriction to a site.")
 @click.option("--no-paging", is_flag=True, help="Leave out the parameters of paging.")
 @click.option(
-    "--explain", "explained", is_flag=True, help="Show what became of each word of the names instead of URLs."
+    "--explain",
+    "explained",
+    is_flag=True,
+    help="Show what became of each word of the names instead of the URLs.",
 )
 @json_option
 def split(
@@ -71,9 +82,10 @@ def split(
     """Show the keywords and search URLs of product names.
 
     NAME is a product as people write it; - reads names from standard input, one a line. A name that gives no
-    query is refused on standard error, the others go on, and the exit status is then 2. A name is searched at the sites
-    of its category; one whose category is unknown, at general sites. --site and --group choose sites instead. Of many
-    search URLs the first of each engine is shown; --json prints one object a line for each of them.
+    query is refused on standard error, the others continue, and the exit status is then 2. A name is
+    searched at the sites of its category, or at general sites if its category is unknown. --site and
+    --group choose sites instead. If there are many search URLs, the first of each engine is shown; --json
+    prints one object a line for each of them.
 
     \b
     Examples:
@@ -92,7 +104,7 @@ def split(
     given = list(_names(names, source))
     words = keyword_list(keywords, aliases, given)
     if explained and (words or aliases):
-        raise InputError("--explain shows how keywords are found: leave --keywords and --alias out")
+        raise InputError("--explain shows how keywords are found: leave out --keywords and --alias")
     refused = False
     for name in given:
         try:

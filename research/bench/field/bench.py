@@ -48,10 +48,12 @@ _STRATEGIES = (OURS, "random")
     type=names_of("runner", Runner),
     default=Runner.EMBEDDED.value,
     show_default=True,
-    help="embedded (`run`) or cluster (`up`).",
+    help="One process (`run`) or a cluster (`up`).",
 )
 @seeds_options(1)
-@click.option("--nodes", type=click.IntRange(1, 250), help="Crawl nodes. Default: 4, in `shipped` 8.")
+@click.option(
+    "--nodes", type=click.IntRange(1, 250), help="Number of crawl nodes. Default: 4, in `shipped` 8."
+)
 @click.option(
     "--for",
     "seconds",
@@ -59,7 +61,7 @@ _STRATEGIES = (OURS, "random")
     default=50.0,
     show_default=True,
     metavar="SECONDS",
-    help="The most a run takes.",
+    help="Time limit of a run.",
 )
 @click.option(
     "--runs", type=FILE, help="File of finished runs: they are not run again, and new ones are added."

@@ -296,11 +296,14 @@ def move_floors(
     return {name: value for name, value in sorted(moved.items()) if value is not None}
 
 
-@click.option("--pages", "by_page", is_flag=True, help="Print a line for each page, the worst first.")
-@click.option("--peers", is_flag=True, help="Read pages by trafilatura, too.")
+@click.option("--pages", "by_page", is_flag=True, help="Print a line per page, the worst first.")
+@click.option("--peers", is_flag=True, help="Read the pages by trafilatura as well.")
 @click.option("--raise-floors", is_flag=True, help="Raise the floors to the figures of this run.")
 @click.option(
-    "--lower-floor", multiple=True, metavar="FIGURE", help="Lower its floor to this run; repeatable."
+    "--lower-floor",
+    multiple=True,
+    metavar="FIGURE",
+    help="Lower its floor to the figure of this run. Repeatable.",
 )
 def run(
     shared: Path,

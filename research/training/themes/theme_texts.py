@@ -126,6 +126,8 @@ def _draw(key: str) -> str:
 
 def write_apart(drawn: Sequence[tuple[str, str]], path: Path = APART) -> None:
     """Write the list of texts that are set apart."""
-    lines = [f"# Texts set apart (research.training.themes.theme_texts), drawn with the seed {SEED!r}: set, digest."]
+    lines = [
+        f"# Texts set apart (research.training.themes.theme_texts), drawn with the seed {SEED!r}: set, digest."
+    ]
     lines += ["\t".join(row) for row in drawn]
     path.write_text("\n".join(lines) + "\n", "utf-8")

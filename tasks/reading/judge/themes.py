@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasks.domain.themes import Theme
 
 
-def read_themes(text: str, category: str) -> tuple[Theme, ...]:
+def read_themes(text: str, category: str) -> tuple[Theme, ...]:  # noqa: ARG001
     """Return the themes of a text, each once.
 
     Args:
