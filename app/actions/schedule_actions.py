@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -79,22 +80,19 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
     return made
 
 
-def set_rule(store: Store, which: Sequence[str], rule: Recurrence, who: str) -> list[Schedule]:
-    """Give products, or schedules by their numbers, a rule; all of them or, where one is unknown, none.
+def set_rule(store: Store, names: Sequence[str], rule: Recurrence, who: str) -> list[Schedule]:
+    """Crawl products again by a rule; all of them or, if one is unknown, none.
 
     Raises:
-        InputError: there is none of a name or number, or a product is looked for at no site.
+        InputError: there is no product of a name, or one is crawled at no site.
     """
     with store.begin() as tx:
-        for one in which:
-            if one.isascii() and one.isdigit():
-                schedules.change(tx, schedules.find(tx, one), rule)
-                continue
+        for one in names:
             product = products.find(tx, one)
             if not product.is_crawled:
                 raise InputError(f"{one} is looked for no more, or came by an import: add it again")
             schedules.recrawl(tx, product.id, rule, rule.after(tx.now))
-        done = [schedules.find(tx, one) for one in dict.fromkeys(which)]
+        done = [row for row in schedules.list_schedules(tx) if row.product in names]
         for row in done:
             _record(tx, "set schedule", row, who, {"rule": rule_text(rule)})
     return done
@@ -151,21 +149,49 @@ def state_of(row: Schedule, now: datetime) -> str:
     return "failed" if row.problem else "on"
 
 
-def document(row: Schedule, now: datetime) -> dict[str, Any]:
-    """A schedule for `--json` and the API."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleView:
+    """A schedule as people see it.
+
+    Attributes:
+        every_s, cron, zone: the rule, either an interval or a cron expression in a time zone.
+        rule: the same as one text.
+        format, products: of a report or an export.
+        problem: why the last run failed.
+    """
+
+    number: int
+    what: str
+    product: str | None
+    name: str
+    every_s: float | None
+    cron: str | None
+    zone: str | None
+    rule: str
+    next_at: datetime | None
+    last_at: datetime | None
+    state: str
+    problem: str | None
+    format: str | None
+    products: Sequence[str]
+
+
+def view_schedule(row: Schedule, now: datetime) -> ScheduleView:
+    """Return a schedule as people see it."""
     rule = row.rule
-    options = {name: value for name, value in row.options.items() if name in ("format", "products")}
-    return {
-        "number": row.id,
-        "what": str(row.kind),
-        "product": row.product,
-        "name": name_of(row),
-        "every_s": None if rule.cron else rule.every.total_seconds(),
-        "cron": rule.cron or None,
-        "zone": rule.zone if rule.cron else None,
-        "next_at": row.next_at,
-        "last_at": row.last_at,
-        "state": state_of(row, now),
-        "problem": row.problem,
-        **options,
-    }
+    return ScheduleView(
+        number=row.id,
+        what=str(row.kind),
+        product=row.product,
+        name=name_of(row),
+        every_s=None if rule.cron else rule.every.total_seconds(),
+        cron=rule.cron or None,
+        zone=rule.zone if rule.cron else None,
+        rule=rule_text(rule),
+        next_at=row.next_at,
+        last_at=row.last_at,
+        state=state_of(row, now),
+        problem=row.problem,
+        format=row.options.get("format"),
+        products=row.options.get("products", ()),
+    )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.options import db_option, json_option, person, settings_of, store_there
+from app.cli.options import db_option, json_option, left_by_up, person, settings_of, store_there
+from app.run.setting_values import sqlite_file
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -42,6 +43,11 @@ class App:
     def store(self) -> Store:
         """The store, which must be there; opened on first use and closed with the command."""
         return self.context.with_resource(store_there(self.settings))
+
+    def has_store(self) -> bool:
+        """Return False if the database would be a SQLite file that is not there."""
+        path = sqlite_file(self.settings.database_url)
+        return path is None or path.is_file() or left_by_up(self.settings) is not None
 
     @property
     def who(self) -> str:

@@ -14,6 +14,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from app.views.words import translate
+
 _BETWEEN = 3
 """Characters that a column takes beside its cells."""
 _SHORTEST = 16
@@ -99,8 +101,11 @@ class FittedTable(Table):
         dropped = [name for n, name in enumerate(self._names) if n not in kept]
         if not dropped:
             return self.caption if isinstance(self.caption, str | Text) else None
-        said = fill(f"… no room for: {', '.join(dropped)}; a wider terminal or --json has them", room)
-        return f"{self.caption}\n{said}" if self.caption else said
+        left_out = translate(
+            "… no room for: {columns}; a wider terminal or --json has them", columns=", ".join(dropped)
+        )
+        lines = fill(left_out, room)
+        return f"{self.caption}\n{lines}" if self.caption else lines
 
 
 def _width(text: Text) -> int:

@@ -13,6 +13,7 @@ from shutil import get_terminal_size
 from typing import Any, TypeVar
 
 import click
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.table import Table
@@ -111,7 +112,7 @@ def labelled(
     """
     if isinstance(what, str):
         what = Text(as_called(what), style=rest)
-    line = Text(f"{name:{width}}", style=style) + what
+    line = Text(set_cell_size(name, max(width, cell_len(name) + 1)), style=style) + what
     if not out.is_terminal or line.cell_len <= out.width or _COMMAND.search(line.plain):
         out.print(line)
         return

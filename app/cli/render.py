@@ -8,11 +8,13 @@ from datetime import datetime
 from functools import singledispatch
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from app.cli.fitted_table import FittedTable
 from app.cli.output import cell, labelled, print_json, printed
+from app.cli.program import as_called
 from app.files.harmless import shown
 from app.views.fields import STYLE_OF, label, list_columns
 
@@ -52,10 +54,16 @@ def show(view: object, *, as_json: bool) -> None:
     if as_json:
         print_json(view.document if isinstance(view, Done) else view)
         return
-    out = printed()
-    for part in text(view):
+    print_parts(printed(), text(view))
+
+
+def print_parts(out: Console, parts: Iterable[Part]) -> None:
+    """Print parts one below the other, with commands as a shell finds them."""
+    for part in parts:
         if isinstance(part, Fact):
             labelled(out, part.name, part.text)
+        elif isinstance(part, Text) and not part.spans:
+            out.print(as_called(part.plain), style=part.style)
         else:
             out.print(part)
 

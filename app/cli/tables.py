@@ -14,7 +14,7 @@ from tasks.store.queries.products import Coverage
 def queue_line(queues: Mapping[str, int], *, all_of_them: bool = True) -> Text:
     """Queues in one line, in the order of the loop."""
     parts = [
-        Text(f"{name} {n:,}", style=STYLE_OF.get(name, "") if n else "dim")
+        Text(f"{translate(name)} {n:,}", style=STYLE_OF.get(name, "") if n else "dim")
         for name, n in queues.items()
         if n or all_of_them
     ]

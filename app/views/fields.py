@@ -24,8 +24,8 @@ T = TypeVar("T", bound="DataclassInstance")
 
 SHARES = frozenset({"completion", "coverage"})
 """Shares in [0, 1] whose names don't end in `_share`."""
-CODES = frozenset({"cause", "kind", "outcome", "reason", "state", "transition", "voice"})
-"""Fields of stored names (`bad_rule`, `DONE`) that the catalogs translate."""
+CODES = frozenset({"cause", "does", "end", "kind", "outcome", "reason", "state", "transition", "voice"})
+"""Fields of texts that the catalogs translate: stored names (`bad_rule`, `DONE`), and what a sweep does."""
 
 _AGO_WITHIN = timedelta(days=2)
 _UNITS = ("_s", "_ms", "_at")

@@ -34,6 +34,7 @@ from tasks.domain.failures import SUGGESTIONS, ErrorClass, FailureReason
 from tasks.domain.reasons import Reason
 from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
+from tasks.jobs.schedule import SWEEPS
 
 ROOT = Path(app.__file__).parents[1]
 SOURCES = ("app", "tasks", "splitter")
@@ -66,6 +67,7 @@ def collect_messages() -> set[Message]:
     for sentences in (Reason, Situation):
         found.update(one.sentence for one in sentences)
     found.update(SUGGESTIONS.values())
+    found.update(one.does for one in SWEEPS)
     found.update(
         map(str, (*Category, *Group, *Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass))
     )

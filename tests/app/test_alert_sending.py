@@ -229,7 +229,7 @@ def test_what_is_on_is_listed_with_since_when(sqlite_url: str, reviewloop: Any) 
     assert [(one["rule"], one["subject"]) for one in listed["on"]] == [("silent", "n1")]
     assert listed["receivers"] == ["log"]
     assert "node n1 is away" in reviewloop("alerts", "list", "--db", sqlite_url).stdout
-    bare = reviewloop("alerts", REVIEWLOOP_DATABASE_URL=sqlite_url, REVIEWLOOP_ALERTS="manual:3")
+    bare = reviewloop("alerts", "list", REVIEWLOOP_DATABASE_URL=sqlite_url, REVIEWLOOP_ALERTS="manual:3")
     assert "node n1 is away" in bare.stdout
     assert "subtasks wait for a person" in bare.stdout
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from app.cli.output import Cell, clock, labelled, print_json, printed, say, short, table, table_of
 from app.cli.people.failed import list_waiting_parts
 from app.cli.people.pairs import pair_matrices
+from app.cli.render import print_parts
 from app.cli.tables import queue_line
 from app.files.harmless import shown
 from app.reports.summary import Summary, document
@@ -133,8 +134,7 @@ def print_summary(
     if done.products:
         _print_products(out, done.products)
     out.print()
-    for part in list_waiting_parts(group_by_cause(done.manual), db_hint):
-        out.print(part)
+    print_parts(out, list_waiting_parts(group_by_cause(done.manual), db_hint))
 
 
 def _print_products(out: Console, rows: Sequence[ProductRow]) -> None:

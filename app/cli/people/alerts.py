@@ -1,44 +1,71 @@
-"""`reviewloop alerts`: what is watched, what is on now, and whether its receivers take a message."""
+"""`reviewloop alerts`: the rules, the alerts that are on, and whether their receivers take a message."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
-from app.cli.options import db_option, json_option, left_by_up, settings_of, store_there
-from app.cli.output import ago, clock, print_json, printed, table
-from app.run.setting_values import sqlite_file
+from app.cli.command import App, command
+from app.cli.render import Part, table, text
+from app.views.words import translate
+
+if TYPE_CHECKING:
+    from app.sending.alert_sending import Delivery
+    from tasks.store.queue.notices import AlertRow
 
 _WATCHED = {
-    "completion": ("%", "completion rate of a site in the last hour, of what it was before"),
-    "silent": (" min", "no sign of life of a node"),
-    "manual": ("", "subtasks wait for a person"),
-    "idle": (" min", "no page stored, though work waits"),
-    "refusing": (" times", "an engine refuses a node, or does not answer it"),
+    "completion": ("{n:g}%", "completion rate of a site in the last hour, of what it was before"),
+    "silent": ("{n:g} min", "no sign of life of a node"),
+    "manual": ("{n:g}", "subtasks wait for a person"),
+    "idle": ("{n:g} min", "no page stored, though work waits"),
+    "refusing": ("{n:g} times", "an engine refuses a node, or does not answer it"),
 }
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def alerts(ctx: click.Context) -> None:
+@dataclass(frozen=True, slots=True)
+class AlertsView:
+    """Alerts: their rules, receivers, and those that are on.
+
+    Attributes:
+        rules: the least value that alerts, by rule.
+        not_reached: alerts whose message a receiver did not take.
+        now: `None` if there is no store.
+    """
+
+    rules: Mapping[str, float]
+    receivers: Sequence[str]
+    on: Sequence[AlertRow]
+    not_reached: Sequence[AlertRow]
+    now: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SentView:
+    """The outcome of a test message at each receiver."""
+
+    receivers: Sequence[Delivery]
+
+
+@click.group()
+def alerts() -> None:
     """Show what is watched and the present alerts; send a test message.
 
     Rules and receivers are settings: REVIEWLOOP_ALERTS, REVIEWLOOP_ALERT_TO (docs/alerts.md).
 
     \b
     Examples:
-      reviewloop alerts
+      reviewloop alerts list
       REVIEWLOOP_ALERT_TO='json://127.0.0.1:9000/hook log' reviewloop alerts test
     """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_)
 
 
-@alerts.command("list")
-@db_option
-@json_option
-def list_(db: str | None = None, as_json: bool = False) -> None:
+@command(alerts, "list")
+def list_(app: App) -> AlertsView:
     """List the rules, the receivers, and the present alerts with their beginning.
 
     \b
@@ -48,41 +75,53 @@ def list_(db: str | None = None, as_json: bool = False) -> None:
     from app.sending.alert_sending import LOG, place_of
     from tasks.store.queue.notices import list_alerts
 
-    settings = settings_of(db)
-    path = sqlite_file(settings.database_url)
-    rules = dict(settings.alerts.items())
-    places = [place_of(one) for one in settings.alert_to.split() or (LOG,)]
     rows, now = [], None
-    if path is None or path.is_file() or left_by_up(settings):
-        with store_there(settings) as store, store.read() as tx:
+    if app.has_store():
+        with app.store.read() as tx:
             rows, now = list_alerts(tx), tx.now
-    on = [row for row in rows if row.firing]
-    if as_json:
-        print_json({"rules": rules, "receivers": places, "on": on, "now": now})
-        return
-    out = printed()
-    watched = ((name, f"{value:g}{_WATCHED[name][0]}", _WATCHED[name][1]) for name, value in rules.items())
-    out.print(table(("rule", "from", "tells of>"), watched))
-    out.print(f"Told: {', '.join(places)}")
-    if any(one.startswith(("mailto://", "mailtos://")) for one in places):
-        out.print(
+    return AlertsView(
+        rules=dict(app.settings.alerts.items()),
+        receivers=[place_of(one) for one in app.settings.alert_to.split() or (LOG,)],
+        on=[row for row in rows if row.firing],
+        not_reached=[row for row in rows if row.trouble],
+        now=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    rule: str
+    threshold: str
+    about: str
+
+
+@text.register
+def _(view: AlertsView) -> Iterator[Part]:
+    rules = [
+        _Rule(name, translate(_WATCHED[name][0], n=n), translate(_WATCHED[name][1]))
+        for name, n in view.rules.items()
+    ]
+    yield table(rules, "rule threshold about>")
+    yield translate("Receivers: {receivers}", receivers=", ".join(view.receivers))
+    if any(one.startswith(("mailto://", "mailtos://")) for one in view.receivers):
+        note = translate(
             "mailtos:// has a mail server of its own. mailto:PERSON@EXAMPLE.CN goes by REVIEWLOOP_SMTP_URL, as "
-            "scheduled reports do.",
-            style="dim",
+            "scheduled reports do."
         )
-    for row in rows:
-        if row.trouble:
-            out.print(f"Not reached with {row.rule} {row.subject}: {row.trouble}", style="yellow")
-    if on and now is not None:
-        told = ((r.rule, r.subject, ago(r.since, now), clock(r.told_at), r.text) for r in on)
-        out.print(table(("on", "what", "since", "told at (UTC)", "says>"), told))
+        yield Text(note, style="dim")
+    for row in view.not_reached:
+        problem = translate(
+            "Not delivered: {rule} {subject}: {why}", rule=row.rule, subject=row.subject, why=row.trouble
+        )
+        yield Text(problem, style="yellow")
+    if view.on:
+        yield table(view.on, "rule subject since told_at text>", title=translate("On now"), now=view.now)
     else:
-        out.print("Nothing is on.", style="green")
+        yield Text(translate("No alert is on."), style="green")
 
 
-@alerts.command("test")
-@json_option
-def test(as_json: bool) -> None:
+@command(alerts, "test", db=False)
+def test(app: App) -> SentView:
     """Send a test message to each receiver, and say which of them accepted it.
 
     Exit status 1 if one of them did not.
@@ -93,13 +132,15 @@ def test(as_json: bool) -> None:
     """
     from app.sending.alert_sending import Receivers
 
-    settings = settings_of()
-    found = Receivers(settings.alert_to.split(), settings.mail_server()).send(
-        "reviewloop: test", "A test message: alerts of reviewloop arrive here."
+    found = Receivers(app.settings.alert_to.split(), app.settings.mail_server()).send(
+        translate("reviewloop: test"), translate("A test message: alerts of reviewloop arrive here.")
     )
-    if as_json:
-        print_json({"receivers": found})
-    else:
-        printed().print(table(("receiver", "result>"), ((one.to, one.why or "ok") for one in found)))
     if any(one.why for one in found):
-        sys.exit(1)
+        app.exit_status = 1
+    return SentView(found)
+
+
+@text.register
+def _(view: SentView) -> Iterator[Part]:
+    for one in view.receivers:
+        yield translate("{receiver}: {result}", receiver=one.to, result=one.why or translate("delivered"))

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
+from rich.text import Text
 
 from app.actions import schedule_actions
 from app.actions.products import period
-from app.actions.schedule_actions import (
-    FORMATS_OF,
-    ScheduleAction,
-    document,
-    name_of,
-    rule_of,
-    rule_text,
-    state_of,
-)
-from app.cli.options import (
-    ReadBy,
-    db_option,
-    json_option,
-    left_by_up,
-    person,
-    settings_of,
-    store_there,
-)
-from app.cli.output import answer, clock, print_json, printed, say, table, table_of
-from app.run.setting_values import sqlite_file
-from app.views.durations import seconds
+from app.actions.schedule_actions import FORMATS_OF, ScheduleAction, ScheduleView, rule_of, view_schedule
+from app.cli.command import App, command
+from app.cli.options import ReadBy
+from app.cli.output import say
+from app.cli.render import Done, Part, table, text
+from app.views.fields import format_moment
+from app.views.words import translate
 from tasks.jobs.schedule import SWEEPS
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import Schedule, ScheduleKind
 
-_NEAR = timedelta(days=180)
+_SCHEDULE_FIELDS = "number name rule next_at last_at state"
 
 _when = (
     click.option("--every", type=ReadBy("period", period), metavar="7d|12h|30m", help="Interval."),
@@ -59,6 +46,30 @@ def _with_rule(command: Any) -> Any:
     return command
 
 
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A job that the scheduler runs again and again."""
+
+    name: str
+    every_s: float
+    does: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulesView:
+    """All schedules, and the scheduler's own jobs."""
+
+    schedules: Sequence[ScheduleView]
+    sweeps: Sequence[Sweep]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedView:
+    """Schedules after a change."""
+
+    schedules: Sequence[ScheduleView]
+
+
 @click.group()
 def schedule() -> None:
     """Do things regularly: crawl products again, send reports, write exports.
@@ -75,73 +86,44 @@ def schedule() -> None:
     """
 
 
-@schedule.command("list")
-@db_option
-@json_option
-def list_(db: str | None, as_json: bool) -> None:
+@command(schedule, "list")
+def list_(app: App) -> SchedulesView:
     """List schedules with rule, next run, last run and state, and the periodic sweeps.
 
-    Times are UTC. State: on, paused, due, under way, failed (with the reason below).
+    State: on, paused, due, under way, failed (with the reason below).
 
     \b
     Example:
       reviewloop schedule list --json
     """
-    settings = settings_of(db)
-    path = sqlite_file(settings.database_url)
-    rows: list[Schedule] = []
-    now = datetime.now(UTC)
-    if path is None or path.is_file() or left_by_up(settings):
-        with store_there(settings) as store, store.read() as tx:
-            rows, now = schedules.list_schedules(tx), tx.now
-    if as_json:
-        sweeps = [{"name": one.name, "every_s": one.every_s, "does": one.does} for one in SWEEPS]
-        print_json({"schedules": [document(row, now) for row in rows], "sweeps": sweeps})
-        return
-    out = printed()
-    if rows:
-        out.print(
-            table_of(
-                rows,
-                {
-                    "no": lambda row: row.id,
-                    "what": name_of,
-                    "rule": lambda row: rule_text(row.rule),
-                    "next (UTC)": lambda row: _short(row.next_at, now),
-                    "last (UTC)": lambda row: _short(row.last_at, now),
-                    "state": lambda row: state_of(row, now),
-                },
-            )
-        )
-        for row in rows:
+    rows: list[ScheduleView] = []
+    if app.has_store():
+        with app.store.read() as tx:
+            rows = [view_schedule(row, tx.now) for row in schedules.list_schedules(tx)]
+    return SchedulesView(rows, [Sweep(one.name, one.every_s, one.does) for one in SWEEPS])
+
+
+@text.register
+def _(view: SchedulesView) -> Iterator[Part]:
+    if view.schedules:
+        yield table(view.schedules, _SCHEDULE_FIELDS, least="last_at")
+        for row in view.schedules:
             if row.problem:
-                out.print(f"  {row.id}: {row.problem}", style="yellow")
+                yield Text(f"{row.number}: {row.problem}", style="yellow")
     else:
-        out.print("  There is no schedule yet: reviewloop schedule set PRODUCT --every 7d", style="dim")
-    out.print(table(("sweep", "every", "does"), ((s.name, seconds(s.every_s), s.does) for s in SWEEPS)))
+        yield Text(
+            translate("There is no schedule yet: reviewloop schedule set PRODUCT --every 7d"), style="dim"
+        )
+    yield table(view.sweeps, "name every_s does>")
 
 
-def _short(moment: datetime | None, now: datetime) -> str | None:
-    """A moment in UTC, to the minute; without the year where that is clear."""
-    if moment is None:
-        return None
-    return f"{moment.astimezone(UTC):{'%m-%d %H:%M' if abs(moment - now) < _NEAR else '%Y-%m-%d'}}"
-
-
-@schedule.command("set")
-@click.argument("which", metavar="PRODUCT|NUMBER...", nargs=-1, required=True)
+@command(schedule, "set")
+@click.argument("names", metavar="PRODUCT...", nargs=-1, required=True)
 @_with_rule
-@db_option
-@json_option
 def set_(
-    which: tuple[str, ...],
-    every: timedelta | None,
-    cron: str | None,
-    zone: str,
-    db: str | None,
-    as_json: bool,
-) -> None:
-    """Crawl products again regularly, or give schedules another rule by their numbers.
+    app: App, names: tuple[str, ...], every: timedelta | None, cron: str | None, zone: str
+) -> ChangedView:
+    """Crawl products again regularly. To change another schedule, remove it and add it again.
 
     --every counts from now. A cron expression has five fields as in crontab: if both day of the month and
     weekday are given, either is enough. If a name is unknown, nothing is changed.
@@ -149,14 +131,13 @@ def set_(
     \b
     Examples:
       reviewloop schedule set 特仑苏 光明高钙牛奶 --every 7d
-      reviewloop schedule set 3 --cron "0 8 1 * *" --zone Asia/Shanghai
+      reviewloop schedule set 特仑苏 --cron "0 8 1 * *" --zone Asia/Shanghai
     """
     rule = rule_of(cron, zone, every, datetime.now(UTC))
-    with store_there(settings_of(db)) as store:
-        _print_schedules(schedule_actions.set_rule(store, which, rule, person()), as_json)
+    return _view_changed(schedule_actions.set_rule(app.store, names, rule, app.who))
 
 
-@schedule.command("add")
+@command(schedule, "add")
 @click.argument("what", type=click.Choice([str(one) for one in ScheduleKind]))
 @_with_rule
 @click.option("--to", metavar="WHERE", help="Receiver: mailto:PERSON[,...], https://WEBHOOK or file:FOLDER.")
@@ -168,20 +149,15 @@ def set_(
 )
 @click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product. Repeatable.")
 @click.option("--private", is_flag=True, help="Allow a webhook on a private address.")
-@db_option
-@json_option
 def add(
+    app: App,
     what: str,
     every: timedelta | None,
     cron: str | None,
     zone: str,
-    to: str | None,
     form: str | None,
-    products: tuple[str, ...],
-    private: bool,
-    db: str | None,
-    as_json: bool,
-) -> None:
+    **given: Any,
+) -> ChangedView:
     """Add a report, a failed-report or an export that is made and sent regularly, or a recrawl of all products.
 
     A file of at most 20 MB can be mailed (REVIEWLOOP_SMTP_URL) or posted as a form (fields what, text, file);
@@ -196,23 +172,22 @@ def add(
       reviewloop schedule add recrawl --every 30d
     """
     rule = rule_of(cron, zone, every, datetime.now(UTC))
-    given = {"to": to, "format": form, "products": products, "private": private}
-    settings = settings_of(db)
-    with store_there(settings) as store:
-        made = schedule_actions.add(store, ScheduleKind(what), rule, given, person())
-    _print_schedules([made], as_json)
-    if str(made.options.get("to", "")).startswith("mailto:") and not settings.smtp_url:
-        say("No mail server is set here: the runner needs REVIEWLOOP_SMTP_URL (docs/schedules.md).", "yellow")
+    options = {**given, "format": form}
+    made = schedule_actions.add(app.store, ScheduleKind(what), rule, options, app.who)
+    if str(made.options.get("to", "")).startswith("mailto:") and not app.settings.smtp_url:
+        note = translate(
+            "No mail server is set here: the runner needs REVIEWLOOP_SMTP_URL (docs/schedules.md)."
+        )
+        say(note, "yellow")
+    return _view_changed([made])
 
 
 _WHICH = click.argument("which", metavar="PRODUCT|NUMBER...", nargs=-1, required=True)
 
 
-@schedule.command()
+@command(schedule, "run")
 @_WHICH
-@db_option
-@json_option
-def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
+def run(app: App, which: tuple[str, ...]) -> Done:
     """Run schedules now, also paused ones; this command itself makes and sends reports and exports.
 
     With an interval, the next run counts from now; a cron rule keeps its hours. Exit status 1 if one failed.
@@ -224,70 +199,89 @@ def run(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
     from app.reports.scheduled_files import deliver_due
     from app.run.sweep_wiring import delivery_tools
 
-    settings = settings_of(db)
-    with store_there(settings) as store:
-        begun = schedule_actions.act(store, which, ScheduleAction.RUN, person())
-        made = {
-            row.id: deliver_due(delivery_tools(settings), store, store.write, only=row.id)
-            for row in begun
-            if row.kind != ScheduleKind.RECRAWL
-        }
-        with store.read() as tx:
-            now = tx.now
-            done = [schedules.find(tx, str(row.id)) for row in begun]
-    problems = {number: problem for number, of in made.items() for _, problem in of if problem}
-    if as_json:
-        print_json({"schedules": [document(row, now) for row in done]})
-    for row in done:
-        if as_json or row.id in problems:
-            continue  # a problem was told by the log
-        if row.kind == ScheduleKind.RECRAWL:
-            say(f"{name_of(row)}: a new round is begun; a runner crawls it")
-        else:
-            say(f"{row.id}: {name_of(row)}: {'done' if made[row.id] else 'another runner has it under way'}")
+    begun = schedule_actions.act(app.store, which, ScheduleAction.RUN, app.who)
+    made = {
+        row.id: deliver_due(delivery_tools(app.settings), app.store, app.store.write, only=row.id)
+        for row in begun
+        if row.kind != ScheduleKind.RECRAWL
+    }
+    with app.store.read() as tx:
+        done = [view_schedule(schedules.find(tx, str(row.id)), tx.now) for row in begun]
+    problems = {number for number, of in made.items() for _, problem in of if problem}
     if problems:
-        sys.exit(1)
+        app.exit_status = 1
+    ran = [row for row in done if row.number not in problems]  # the log has the problems
+    return Done({"schedules": done}, "\n".join(_describe_run(row, made.get(row.number)) for row in ran))
 
 
-def _acting(action: ScheduleAction, about: str, example: str) -> None:
-    """Add the command that does this to schedules."""
+def _describe_run(row: ScheduleView, made: Sequence[object] | None) -> str:
+    """Return the sentence about a schedule that ran.
 
-    @schedule.command(str(action), help=f"{about}\n\n\b\nExample:\n  reviewloop schedule {action} {example}")
-    @_WHICH
-    @db_option
-    @json_option
-    def command(which: tuple[str, ...], db: str | None, as_json: bool) -> None:
-        _act(which, action, db, as_json)
-
-
-_acting(ScheduleAction.PAUSE, "Pause schedules until they are resumed.", "特仑苏")
-_acting(
-    ScheduleAction.RESUME,
-    "Resume paused schedules from now; what fell into the pause is not made up for.",
-    "特仑苏",
-)
-_acting(ScheduleAction.REMOVE, "Remove schedules; products and what was collected stay.", "3")
+    Args:
+        made: its files; `None` for a recrawl.
+    """
+    if made is None:
+        return translate("{name}: a new round began; a runner crawls it.", name=row.name)
+    if made:
+        return translate("{number}: {name}: done.", number=row.number, name=row.name)
+    return translate("{number}: {name}: another runner makes it.", number=row.number, name=row.name)
 
 
-def _act(which: Sequence[str], action: ScheduleAction, db: str | None, as_json: bool) -> None:
-    with store_there(settings_of(db)) as store:
-        done = schedule_actions.act(store, which, action, person())
-    if action == ScheduleAction.REMOVE:
-        answer(
-            {"removed": [row.id for row in done]},
-            "\n".join(f"{row.id}: {name_of(row)}: removed" for row in done),
-            as_json,
-        )
-    else:
-        _print_schedules(done, as_json)
+@command(schedule, "pause")
+@_WHICH
+def pause(app: App, which: tuple[str, ...]) -> ChangedView:
+    """Pause schedules until they are resumed.
+
+    \b
+    Example:
+      reviewloop schedule pause 特仑苏
+    """
+    return _view_changed(schedule_actions.act(app.store, which, ScheduleAction.PAUSE, app.who))
 
 
-def _print_schedules(rows: Sequence[Schedule], as_json: bool) -> None:
-    """Print schedules with their next time."""
+@command(schedule, "resume")
+@_WHICH
+def resume(app: App, which: tuple[str, ...]) -> ChangedView:
+    """Resume paused schedules from now; what fell into the pause is not made up for.
+
+    \b
+    Example:
+      reviewloop schedule resume 特仑苏
+    """
+    return _view_changed(schedule_actions.act(app.store, which, ScheduleAction.RESUME, app.who))
+
+
+@command(schedule, "remove")
+@_WHICH
+def remove(app: App, which: tuple[str, ...]) -> Done:
+    """Remove schedules; products and what was collected stay.
+
+    \b
+    Example:
+      reviewloop schedule remove 3
+    """
+    done = schedule_actions.act(app.store, which, ScheduleAction.REMOVE, app.who)
+    names = ", ".join(str(row.id) for row in done)
+    return Done({"removed": [row.id for row in done]}, translate("Removed: {names}.", names=names))
+
+
+def _view_changed(rows: Sequence[Schedule]) -> ChangedView:
     now = datetime.now(UTC)
-    lines = [
-        f"{row.id}: {name_of(row)}: {rule_text(row.rule)}, "
-        + (f"next at {clock(row.next_at)} UTC" if row.next_at is not None else "paused")
-        for row in rows
-    ]
-    answer({"schedules": [document(row, now) for row in rows]}, "\n".join(lines), as_json)
+    return ChangedView([view_schedule(row, now) for row in rows])
+
+
+@text.register
+def _(view: ChangedView) -> Iterator[Part]:
+    for row in view.schedules:
+        if row.next_at is None:
+            yield translate(
+                "{number}: {name}: {rule}, paused.", number=row.number, name=row.name, rule=row.rule
+            )
+        else:
+            yield translate(
+                "{number}: {name}: {rule}, next at {time}.",
+                number=row.number,
+                name=row.name,
+                rule=row.rule,
+                time=format_moment(row.next_at),
+            )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from app.actions.schedule_actions import document
+from app.actions.schedule_actions import ScheduleView, view_schedule
 from app.views.nodes import NodesView
 from app.views.pairs import PairsView, get_pairs_view
 from app.views.status import StatusView, get_status_view
@@ -93,27 +93,11 @@ def nodes(page: Here) -> NodesView:
     return read_nodes(page.context)
 
 
-class ScheduleRow(BaseModel):
-    """A schedule: by an interval, or by a cron expression in a time zone."""
-
-    number: int
-    what: str
-    name: str
-    product: str | None
-    every_s: float | None
-    cron: str | None
-    zone: str | None
-    next_at: datetime | None
-    last_at: datetime | None
-    state: str
-    problem: str | None
-
-
 @router.get("/schedules", responses=PROBLEMS)
-def schedules(page: Here) -> list[ScheduleRow]:
+def schedules(page: Here) -> list[ScheduleView]:
     """Every schedule, the next one first."""
     rows, now = read_schedules(page.context)
-    return [ScheduleRow.model_validate(document(row, now)) for row in rows]
+    return [view_schedule(row, now) for row in rows]
 
 
 @router.get("/products", responses=PROBLEMS)
