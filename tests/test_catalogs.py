@@ -63,6 +63,13 @@ def test_values_are_translated_if_they_are_reasons_or_errors() -> None:
     assert describe(error) == str(error) == "There is no site b.cn."
 
 
+def test_a_value_may_have_any_name() -> None:
+    names = ("text", "one", "many", "subject")
+    for name in names:
+        assert describe(InputError("{" + name + "} is wrong", **{name: "x"})) == "x is wrong"
+        assert plural("{n} {" + name + "}", "{n} {" + name + "}", 2, **{name: "x"}) == "2 x"
+
+
 def test_a_text_without_a_translation_is_english() -> None:
     with in_language("zh"):
         assert translate("{n} of these have none", n=3) == "3 of these have none"

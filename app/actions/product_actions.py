@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
 
 from app.actions.products import UNITS, RefusedProduct, new_product, period
+from app.views.words import describe
 from splitter.errors import InputError
 from splitter.normalize import name_key
 from tasks.store.content import imported_products, numbered_imports, products
@@ -22,6 +24,8 @@ _NEVER = "never"
 _NAMED = 10
 _BATCH = 500
 """Products added in one transaction."""
+_EDITED = 20
+"""Products changed in one transaction. Each may have some 100 subtasks to cancel."""
 
 
 def period_or_never(text: str) -> timedelta:
@@ -181,22 +185,121 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, P
             looked for at no site.
     """
     with store.begin() as tx:
+        return _edit(tx, products.find(tx, name), wanted, who)
+
+
+def _edit(tx: Transaction, row: Product, wanted: ProductEdit, who: str) -> tuple[int, Product]:
+    if wanted.recrawl_every and not row.is_crawled and wanted.sites is None and not wanted.all_sites:
+        raise InputError(
+            "{name} is looked for no more, or came by an import: add it again",
+            name=row.name,
+        )
+    again = None
+    if wanted.name is not None or wanted.begins_again:
+        again = new_product(
+            row.name if wanted.name is None else wanted.name,
+            keywords=row.keywords if wanted.keywords is None else wanted.keywords,
+            aliases=row.aliases if wanted.aliases is None else wanted.aliases,
+        )
+        wanted = wanted if wanted.name is None else replace(wanted, name=again.name)
+    cancelled = products.edit(tx, row.name, wanted, again if wanted.begins_again else None)
+    if wanted != ProductEdit():
+        detail = _audit_detail(wanted, cancelled)
+        notices.record_action(tx, who, "edit product", row.name, **detail)
+    return cancelled, products.find(tx, wanted.name or row.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkEdit:
+    """A change of many products.
+
+    Attributes:
+        change: what becomes the same of all.
+        add_keywords, drop_keywords: words that each gets, and loses.
+    """
+
+    change: ProductEdit = field(default_factory=ProductEdit)
+    add_keywords: tuple[str, ...] = ()
+    drop_keywords: tuple[str, ...] = ()
+
+    def find_change(self, row: Product) -> ProductEdit:
+        """Return the change that a product still needs. Raises InputError if it would lose all its keywords."""
+        wanted = self.change
+        if self.add_keywords or self.drop_keywords:
+            wanted = replace(wanted, keywords=self._change_keywords(row))
+        if wanted.category == row.category:
+            wanted = replace(wanted, category=None)
+        if wanted.priority == row.priority:
+            wanted = replace(wanted, priority=None)
+        if row.sites is not None and wanted.sites is not None and {*wanted.sites} == {*row.sites}:
+            wanted = replace(wanted, sites=None)
+        return replace(wanted, all_sites=wanted.all_sites and row.sites is not None)
+
+    def _change_keywords(self, row: Product) -> tuple[str, ...] | None:
+        before = row.keywords or new_product(row.name).keywords
+        dropped = {name_key(word) for word in self.drop_keywords}
+        after = dict.fromkeys(word for word in before if name_key(word) not in dropped)
+        after |= dict.fromkeys(self.add_keywords)
+        if not after:
+            raise InputError("{name} would have no keyword left", name=row.name)
+        return None if tuple(after) == before else tuple(after)
+
+
+@dataclass(slots=True)
+class BulkEdited:
+    """The outcome of a change of many products.
+
+    Attributes:
+        changed: how many subtasks of each were cancelled, and the product now.
+        same: names of products that were so already.
+        refused: names of products that can't be changed so, with the reason.
+    """
+
+    changed: list[tuple[int, Product]] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def cancelled(self) -> int:
+        """Number of cancelled subtasks."""
+        return sum(n for n, _ in self.changed)
+
+
+def edit_each(
+    store: Store, names: Iterable[str], wanted: BulkEdit, who: str, *, dry_run: bool = False
+) -> BulkEdited:
+    """Change each product; one that can't be changed does not hold up the others. Each gets a row of the audit log.
+
+    If it is interrupted, call it again to continue.
+
+    Args:
+        dry_run: return what would be done, and change nothing.
+    """
+    result = BulkEdited()
+    rest = iter(names)
+    while batch := list(islice(rest, _EDITED)):
+        with suppress(_DryRun), store.begin() as tx:
+            for name in batch:
+                _edit_one(tx, name, wanted, who, result)
+            if dry_run:
+                raise _DryRun
+    return result
+
+
+class _DryRun(Exception):
+    """Rolls a transaction back."""
+
+
+def _edit_one(tx: Transaction, name: str, wanted: BulkEdit, who: str, result: BulkEdited) -> None:
+    try:
         row = products.find(tx, name)
-        if wanted.recrawl_every and not row.is_crawled and wanted.sites is None and not wanted.all_sites:
-            raise InputError(f"{row.name} is looked for no more, or came by an import: add it again")
-        again = None
-        if wanted.name is not None or wanted.begins_again:
-            again = new_product(
-                row.name if wanted.name is None else wanted.name,
-                keywords=row.keywords if wanted.keywords is None else wanted.keywords,
-                aliases=row.aliases if wanted.aliases is None else wanted.aliases,
-            )
-            wanted = wanted if wanted.name is None else replace(wanted, name=again.name)
-        cancelled = products.edit(tx, row.name, wanted, again if wanted.begins_again else None)
-        if wanted != ProductEdit():
-            detail = _audit_detail(wanted, cancelled)
-            notices.record_action(tx, who, "edit product", row.name, **detail)
-        return cancelled, products.find(tx, wanted.name or row.name)
+        change = wanted.find_change(row)
+        if change == ProductEdit():
+            result.same.append(row.name)
+        else:
+            result.changed.append(_edit(tx, row, change, who))
+    except InputError as error:
+        result.refused.append((name, describe(error)))
 
 
 def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:

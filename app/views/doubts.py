@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from app.views.words import translate
 from tasks.store.content.products import NewProduct
+from tasks.store.queries.products import ProductSettings
 
 _MANY_KEYWORDS = 4
 """A page must have all keywords: with this many, few pages are found."""
@@ -20,7 +21,7 @@ class Doubt(StrEnum):
     ONE_KEYWORD = "one_keyword"
 
 
-def list_doubts(product: NewProduct) -> list[Doubt]:
+def list_doubts(product: NewProduct | ProductSettings) -> list[Doubt]:
     """Return the doubts about a product. Keywords that a person chose give none."""
     doubts = []
     if product.sites == ():

@@ -278,3 +278,88 @@ def test_wrong_ways_to_undo(reviewloop, url, tmp_path, arguments, said):
     wrong = reviewloop("product", "import", *given, "--db", url)
     assert wrong.exit_code == 2
     assert said in wrong.stderr
+
+
+@pytest.fixture
+def mixed(reviewloop, url, tmp_path):
+    """Add an import of products of several categories, and one more."""
+    names = "老干妈\n雀巢怡养中老年奶粉\n特仑苏\n奇多妙脆角\n"
+    assert reviewloop("product", "import", "-", "--db", url, stdin=names.encode()).exit_code == 0
+    assert reviewloop("product", "add", "海底捞", "--db", url).exit_code == 0
+
+    def edit(*arguments):
+        result = reviewloop("product", "edit", *arguments, "--db", url, "--sites", "today", "--json")
+        return json.loads(result.stdout) if result.stdout else result
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("conditions", "names"),
+    [
+        (["category=unknown"], ["奇多妙脆角"]),
+        (["category=food"], ["老干妈", "雀巢怡养中老年奶粉", "特仑苏"]),
+        (["category=food", "doubt=one_keyword"], ["老干妈"]),
+        (["doubt=many_keywords"], ["雀巢怡养中老年奶粉"]),
+        (["import=2"], ["海底捞"]),
+        (["import=9"], []),
+        (["keyword=奶粉"], ["雀巢怡养中老年奶粉"]),
+        (["name=仑"], ["特仑苏"]),
+        (["priority=0", "import=2"], ["海底捞"]),
+        (["group=shop"], []),
+    ],
+)
+def test_products_are_chosen_by_what_they_have(mixed, conditions, names):
+    where = [word for one in conditions for word in ("--where", one)]
+    tried = mixed(*where, "--priority", "7", "--dry-run")
+    assert [one["name"] for one in tried["changed"]] == names
+    assert mixed(*where, "--priority", "7") == {**tried, "dry_run": False}
+    if "priority=0" not in conditions:
+        assert mixed(*where, "--priority", "7")["unchanged"] == names
+
+
+def test_many_products_get_a_category_sites_and_keywords(mixed, reviewloop, url):
+    done = mixed("--where", "category=unknown", "--category", "appliance", "--group", "complaints")
+    [one] = done["changed"]
+    assert (one["category"], "12315.com" in one["sites"]) == ("appliance", True)
+    assert mixed("--where", "group=complaints", "--all-sites")["changed"][0]["sites"] is None
+    done = mixed("--where", "category=food", "--add-keyword", "正品", "--drop-keyword", "中老年")
+    assert {tuple(one["keywords"]) for one in done["changed"]} == {
+        ("老干妈", "正品"),
+        ("雀巢", "怡养", "奶粉", "正品"),
+        ("蒙牛", "特仑苏", "正品"),
+    }
+    refused = reviewloop("product", "edit", "海底捞", "特仑苏", "--drop-keyword", "海底捞", "--db", url)
+    assert (refused.exit_code, "海底捞 would have no keyword left" in refused.stderr) == (2, True)
+    assert "0 changed, 1 are so already, 1 refused" in refused.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--where", "category", "--priority", "1"), "'category' is no condition"),
+        (("--where", "category=", "--priority", "1"), "is no condition"),
+        (("--where", "categry=food", "--priority", "1"), "no field 'categry'"),
+        (("--where", "category=fish", "--priority", "1"), "there are unknown, food"),
+        (("--where", "priority=high", "--priority", "1"), "is no whole number"),
+        (("--where", "name=a", "--where", "name=b", "--priority", "1"), "given twice"),
+        (("--where", "name=a"), "say what to change"),
+        (("--where", "name=a", "--name", "b"), "--name belongs to one product"),
+        (("--where", "name=a", "--keywords", "b"), "belong to one name"),
+        (("--where", "name=a", "特仑苏", "--priority", "1"), "not both"),
+        (("--priority", "1"), "name the products to change"),
+        (("特仑苏", "--keywords", "a", "--add-keyword", "b"), "can't be used with"),
+    ],
+)
+def test_a_wrong_choice_of_products_is_refused(reviewloop, url, arguments, said):
+    refused = reviewloop("product", "edit", *arguments, "--db", url)
+    assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr
+
+
+def test_an_import_of_many_lists_the_doubtful_ones(reviewloop, url):
+    names = "".join(f"蒙牛酸奶{n}号\n" for n in range(30)) + "老干妈\n"
+    told = reviewloop("product", "import", "-", "--db", url, stdin=names.encode()).stdout
+    assert [line for line in told.splitlines() if line.startswith("added")] == [
+        "added: 老干妈 -> 老干妈 (food): one keyword: may find other things"
+    ]
+    assert "30 more added; 1 of the 31 are doubtful" in told

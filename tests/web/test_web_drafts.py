@@ -229,3 +229,63 @@ def test_a_wrong_change_of_a_product_is_shown_on_its_page(served: Served) -> Non
     assert f"<h1>{PRODUCT}</h1>" in text
     unsure = served.post("/products/1/remove", data={"csrf": form["csrf"]}, headers={"Accept-Language": "zh"})
     assert (unsure.status_code, "请填写“我确定”。" in unsure.text) == (422, True)
+
+
+BULK = "老干妈\n奇多妙脆角\n蒙牛早餐奶\n"
+
+
+def change(served: Served, /, **form: Any) -> requests.Response:
+    """Change many products."""
+    return served.post("/products/edit", data={"csrf": served.csrf(), **form})
+
+
+def test_many_products_are_changed_at_once(served: Served) -> None:
+    send(served, preview(served, data={"names": BULK}))
+    stored = names_of(served)
+    numbers = [stored[name]["id"] for name in ("老干妈", "蒙牛早餐奶")]
+    said = change(served, product=numbers, to_category="other", to_priority="4", add="正品").text
+    assert "2 products are changed, 0 were so already" in said
+    stored = names_of(served)
+    assert [(stored[name]["category"], stored[name]["priority"]) for name in ("老干妈", "蒙牛早餐奶")] == [
+        ("other", 4)
+    ] * 2
+    assert stored["蒙牛早餐奶"]["keywords"] == ["蒙牛", "早餐奶", "正品"]
+    assert stored["奇多妙脆角"]["category"] is None
+    assert (
+        "0 products are changed, 2 were so already" in change(served, product=numbers, to_priority="4").text
+    )
+    audit = [one for one in served.get("/api/audit").json() if one["action"] == "edit product"]
+    assert sorted(one["subject"] for one in audit) == ["老干妈", "蒙牛早餐奶"]
+
+
+def test_all_products_of_a_filter_are_changed(served: Served) -> None:
+    send(served, preview(served, data={"names": BULK}))
+    shown = served.get("/products?category=unknown&q=妙").text
+    assert ("奇多妙脆角" in shown, "老干妈" in shown, "1 products." in shown) == (True, False, True)
+    change(served, everything="yes", category="unknown", q="妙", to_category="app", product=[1])
+    changed = [one for one in served.get("/api/audit").json() if one["action"] == "edit product"]
+    assert [one["subject"] for one in changed] == ["奇多妙脆角"]
+    assert "奇多妙脆角" in served.get("/products?category=app").text
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"to_priority": "7"}, "Nothing was chosen."),
+        ({"product": [1], "add": " "}, "Say what to change"),
+        ({"product": [1], "to_category": "fish", "to_priority": "7"}, "Category: there is no fish"),
+        ({"product": [1], "to_priority": "high"}, "Priority: high is no whole number."),
+        ({"product": [1], "to_sites": "moon"}, "Sites: there is no moon"),
+        ({"product": [1], "to_sites": "shop"}, "paper-2014 has no site in shop"),
+        ({"product": ["x"], "to_priority": "7"}, "no whole number"),
+    ],
+)
+def test_a_wrong_change_of_many_is_refused_and_kept(sample: Served, form: dict[str, Any], said: str) -> None:
+    sent = {"q": "牛奶", "add": "正品", **form}
+    refused = change(sample, **sent)
+    text = html.unescape(refused.text)
+    kept = f'name="add" maxlength="1000" value="{sent["add"]}"'
+    assert refused.status_code in (400, 422)
+    assert (said in text, kept in text) == (True, True), text
+    assert ('value="1" aria-label="光明高钙牛奶" checked' in text) == (form.get("product") == [1])
+    assert (PRODUCT in text, ">特仑苏</a>" in text) == (True, False)

@@ -335,7 +335,7 @@ def test_a_product_is_renamed_and_gets_a_category(served: Served) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"name": f"{OTHER} "}, f"已有产品 {OTHER!r}；请换一个名称"),
+        ({"name": f"{OTHER} "}, f"已有产品“{OTHER}”；请换一个名称"),
         ({"name": " "}, "产品名称为空"),
         ({"name": "250ml"}, "得不到关键词"),
     ],

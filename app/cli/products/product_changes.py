@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from app.actions import product_actions
-from app.actions.product_actions import period_or_never
+from app.actions.product_actions import BulkEdit, BulkEdited, period_or_never
+from app.actions.product_choice import FIELDS as CHOICE_FIELDS
+from app.actions.product_choice import list_chosen, parse_conditions
 from app.actions.products import MOST_PAGES
 from app.actions.review_actions import judge_links
 from app.cli.options import (
@@ -26,15 +28,21 @@ from app.cli.options import (
     sites_option,
     store_there,
 )
-from app.cli.output import answer
+from app.cli.output import answer, say
 from splitter.catalog.names import Category
 from splitter.errors import InputError
 from tasks.store.content import products
 from tasks.store.content.products import Product, ProductEdit
 
+if TYPE_CHECKING:
+    from splitter.catalog.model import Catalog
+    from tasks.store.sql.database import Store
+
 _CHANGES = (
-    "--name, --category, --keywords, --alias, --priority, --pages, --group, --site, --all-sites or --recrawl"
+    "--name, --category, --keywords, --add-keyword, --drop-keyword, --alias, --priority, --pages, --group, --site, "
+    "--all-sites or --recrawl"
 )
+_MOST_LINES = 20
 
 
 @click.command()
@@ -126,7 +134,14 @@ def _ask(products: Sequence[Product], yes: bool) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option(
+    "--where",
+    "conditions",
+    metavar="FIELD=VALUE",
+    multiple=True,
+    help=f"Change all products that have this, instead of NAME. Repeatable: all must hold. Fields: {', '.join(CHOICE_FIELDS)}.",
+)
 @click.option(
     "--name", "new_name", metavar="NAME", help="New name; everything collected stays with the product."
 )
@@ -136,6 +151,8 @@ def _ask(products: Sequence[Product], yes: bool) -> None:
     help="Its kind of sites.",
 )
 @click.option("--keywords", metavar="W,W", help="AND keywords instead of the present ones.")
+@click.option("--add-keyword", "added", metavar="W", multiple=True, help="Add this keyword; repeatable.")
+@click.option("--drop-keyword", "dropped", metavar="W", multiple=True, help="Drop this keyword; repeatable.")
 @click.option(
     "--alias", "aliases", metavar="NAME", multiple=True, help="Other names, instead of the present ones."
 )
@@ -150,29 +167,23 @@ def _ask(products: Sequence[Product], yes: bool) -> None:
     metavar="7d|12h|never",
     help="Crawl again at this interval, counted from the last time.",
 )
+@click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
 @sites_option
 @db_option
 @json_option
 def edit(
-    name: str,
-    new_name: str | None,
-    category: str | None,
-    keywords: str | None,
-    aliases: tuple[str, ...],
-    priority: int | None,
-    pages: int | None,
-    groups: tuple[str, ...],
-    sites_named: tuple[str, ...],
-    all_sites: bool,
-    recrawl: timedelta | None,
+    names: tuple[str, ...],
+    conditions: tuple[str, ...],
     sites: str | None,
     db: str | None,
+    dry_run: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Change a product. Options that are not given leave it as it is; --group and --site replace the sites it has.
+    """Change products. Options that are not given leave them as they are; --group and --site replace their sites.
 
-    If keywords, aliases, sites, pages or the category change, it is crawled again and its subtasks are
-    cancelled; collected pages stay.
+    If keywords, aliases, sites, pages or the category change, a product is crawled again and its subtasks are
+    cancelled; collected pages stay. With --where, products that are so already stay as they are.
 
     \b
     Examples:
@@ -180,28 +191,82 @@ def edit(
       reviewloop product edit 特仑苏 --priority 5 --recrawl never
       reviewloop product edit 海底捞 --name 海底捞火锅 --category restaurant
       reviewloop product edit 特仑苏 --group complaints --site zhihu.com --pages 3
+      reviewloop product edit --where category=unknown --category appliance --dry-run
+      reviewloop product edit --where import=3 --where doubt=many_keywords --drop-keyword 2024款
     """
-    chosen = bool(groups or sites_named)
-    if chosen and all_sites:
-        raise InputError("--all-sites can't be used with --group or --site")
+    if bool(names) == bool(conditions):
+        raise InputError("name the products to change, or choose them with --where FIELD=VALUE; not both")
+    choice = parse_conditions(conditions)
     settings = settings_of(db, sites)
-    words = keyword_list(keywords, aliases, (name,))
-    wanted = ProductEdit(
-        name=new_name,
-        category=category,
-        keywords=words or None,
-        aliases=aliases or None,
-        priority=priority,
-        recrawl_every=recrawl,
-        pages=pages,
-        sites=chosen_sites(settings.catalog(), groups, sites_named) if chosen else None,
-        all_sites=all_sites,
+    catalog = settings.catalog()
+    wanted = BulkEdit(
+        change=_read_change(catalog, names, options),
+        add_keywords=options["added"],
+        drop_keywords=options["dropped"],
     )
-    if wanted == ProductEdit():
+    if wanted == BulkEdit():
         raise InputError("say what to change: " + _CHANGES)
     with store_there(settings) as store:
-        cancelled, summary = product_actions.edit(store, name, wanted, person())
+        if len(names) == 1 and not dry_run and wanted == BulkEdit(change=wanted.change):
+            _edit_named(store, names[0], wanted.change, as_json)
+            return
+        with store.read() as tx:
+            chosen = [products.find(tx, name).name for name in names]
+            if conditions:
+                chosen = [one.name for one in list_chosen(tx, choice, catalog)]
+        done = product_actions.edit_each(store, chosen, wanted, person(), dry_run=dry_run)
+    _print_edited(done, dry_run, as_json)
+
+
+def _read_change(catalog: Catalog, names: Sequence[str], options: Mapping[str, Any]) -> ProductEdit:
+    """Return the change that options ask for. Raises InputError if some can't stand together."""
+    is_chosen = bool(options["groups"] or options["sites_named"])
+    if is_chosen and options["all_sites"]:
+        raise InputError("--all-sites can't be used with --group or --site")
+    if options["keywords"] is not None and (options["added"] or options["dropped"]):
+        raise InputError("--keywords can't be used with --add-keyword or --drop-keyword")
+    if options["new_name"] is not None and len(names) != 1:
+        raise InputError("--name belongs to one product: name it, without --where")
+    words = keyword_list(options["keywords"], options["aliases"], names)
+    sites = chosen_sites(catalog, options["groups"], options["sites_named"]) if is_chosen else None
+    return ProductEdit(
+        name=options["new_name"],
+        category=options["category"],
+        keywords=words or None,
+        aliases=options["aliases"] or None,
+        priority=options["priority"],
+        recrawl_every=options["recrawl"],
+        pages=options["pages"],
+        sites=sites,
+        all_sites=options["all_sites"],
+    )
+
+
+def _edit_named(store: Store, name: str, wanted: ProductEdit, as_json: bool) -> None:
+    cancelled, summary = product_actions.edit(store, name, wanted, person())
     said = f"{summary.name}: changed" + (
         f"; {cancelled:,} subtasks cancelled, it is looked for anew" if wanted.begins_again else ""
     )
     answer({"cancelled": cancelled, **asdict(summary)}, said, as_json)
+
+
+def _print_edited(done: BulkEdited, dry_run: bool, as_json: bool) -> None:
+    for name, why in done.refused:
+        say(f"{name}: {why}", "red")
+    document = {
+        "changed": [{"cancelled": n, **asdict(product)} for n, product in done.changed],
+        "unchanged": done.same,
+        "refused": [{"name": name, "why": why} for name, why in done.refused],
+        "dry_run": dry_run,
+    }
+    would = "would be " if dry_run else ""
+    lines = [f"{would}changed: {product.name}" for _, product in done.changed[:_MOST_LINES]]
+    if len(done.changed) > _MOST_LINES:
+        lines.append(f"       ... and {len(done.changed) - _MOST_LINES:,} more; --json lists all")
+    lines.append(
+        f"{len(done.changed):,} {would}changed, {len(done.same):,} are so already, {len(done.refused):,} refused; "
+        f"{done.cancelled:,} subtasks {would}cancelled"
+    )
+    answer(document, "\n".join(lines), as_json)
+    if done.refused:
+        sys.exit(2)

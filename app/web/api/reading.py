@@ -118,7 +118,7 @@ def imports(page: Here, before: Number = 0, limit: Limit = _ROWS) -> list[Number
 def progress(page: Here, number: Id) -> list[SiteProgress]:
     """How far a product is at each site."""
     with page.context.store.read() as tx:
-        if not product_queries.list_products(tx, only=number):
+        if not product_queries.list_numbered(tx, (number,)):
             raise HTTPException(404, f"there is no product {number}")
         return product_queries.list_progress(tx, number)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar, cast
@@ -97,9 +97,13 @@ class Page:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.context = cast("Context", request.app.state.context)
-        self.typed: Mapping[str, str] = {}
+        self.typed: dict[str, list[str]] = {}
         self.problem = ""
         self.lost_file = False
+
+    def get_typed(self, field: str, otherwise: str = "") -> str:
+        """Return the value of a field of the refused form; `otherwise` if there was none."""
+        return self.typed.get(field, [otherwise])[-1]
 
     @property
     def language(self) -> str:
@@ -134,7 +138,8 @@ class Page:
             live_s=live_s,
             problem=self.problem,
             lost_file=self.lost_file,
-            typed=self.typed.get,
+            typed=self.get_typed,
+            ticked=lambda name, value: str(value) in self.typed.get(name, ()),
             notice=self.context.held.get(query.get("said", "")) if query.get("said") else None,
             **values,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from fastapi import Request
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData
 from starlette.responses import Response
 
 from app.views.words import translate
@@ -42,6 +42,9 @@ _FIELDS = {
     "why": "Why",
     "token": "Token",
     "action": "Action",
+    "to_category": "Category",
+    "to_priority": "Priority",
+    "to_sites": "Sites",
     "quota": "Quota",
     "number": "Number",
 }
@@ -67,11 +70,14 @@ def find_page(request: Request) -> Callable[..., Response] | None:
     return _PAGES.get(getattr(request.scope.get("route"), "endpoint", None) or find_page)
 
 
-def keep_typed(page: Page, form: Mapping[str, object], problem: str) -> None:
+def keep_typed(page: Page, form: FormData, problem: str) -> None:
     """Keep the typed values of a form and the message about it for a page."""
-    page.typed = {name: text for name, text in form.items() if isinstance(text, str)}
+    for name, value in form.multi_items():
+        if isinstance(value, str):
+            page.typed.setdefault(name, []).append(value)
+        elif value.filename:
+            page.lost_file = True
     page.problem = problem
-    page.lost_file = any(isinstance(value, UploadFile) and value.filename for value in form.values())
 
 
 def describe_errors(errors: Sequence[Mapping[str, Any]]) -> str:

@@ -21,7 +21,7 @@ from app.views.doubts import Doubt, describe_doubt, list_doubts
 from app.views.words import translate
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.base.forms import shown_on
-from app.web.pages.products import listed
+from app.web.pages.products import ListQuery, listed
 from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.keywords import product_query
@@ -128,8 +128,13 @@ def make_draft(reader: ProductRows, lines: Sequence[tuple[int, Mapping[str, str]
     return Draft(sorted(rows, key=lambda row: (not row.refusal, not row.doubts)), reader)
 
 
+def show_form(page: Page) -> Response:
+    """Show the page with the form for new products."""
+    return listed(page, ListQuery())
+
+
 @router.post("/products/preview")
-@shown_on(listed)
+@shown_on(show_form)
 async def preview(
     page: Change,
     names: Annotated[str, Form()] = "",

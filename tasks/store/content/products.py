@@ -67,6 +67,8 @@ class Product:
     name: str
     keywords: tuple[str, ...]
     aliases: tuple[str, ...]
+    category: str | None
+    priority: int
     sites: tuple[str, ...] | None
     open: int
     reviews: int
@@ -177,7 +179,8 @@ _OPEN = (
     "FROM subtasks WHERE task_id IN (SELECT id FROM tasks WHERE product_id = {}) AND state NOT IN :settled"
 )
 _FIND = f"""
-    SELECT id, name, keywords, aliases, sites, (SELECT count(*) {_OPEN.format("products.id")}) AS open, (
+    SELECT id, name, keywords, aliases, category, priority, sites,
+        (SELECT count(*) {_OPEN.format("products.id")}) AS open, (
         SELECT count(*) FROM page_products l JOIN reviews r ON r.page_id = l.page_id AND r.refused IS NULL
         WHERE l.product_id = products.id AND l.verdict = '{Verdict.REVIEW}'
     ) AS reviews

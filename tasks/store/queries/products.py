@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -52,24 +52,68 @@ def list_names(tx: Transaction, most: int) -> list[tuple[int, str]]:
     return tx.rows("SELECT id, name FROM products ORDER BY name LIMIT :most", most=most)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductSettings:
+    """A product as a person chooses it among many.
+
+    Attributes:
+        sites: only these; `None`: all of its category; empty: it is not crawled.
+        own_keywords: keywords that a person set; empty if the splitter decided.
+        keywords: its AND keywords, of its last round.
+    """
+
+    id: int
+    name: str
+    category: str | None
+    priority: int
+    sites: tuple[str, ...] | None
+    own_keywords: tuple[str, ...]
+    keywords: tuple[str, ...]
+
+
+def list_settings(tx: Transaction, number: int | None = None) -> list[ProductSettings]:
+    """Return the settings of products by number.
+
+    Args:
+        number: only products that this import named; `None`: all.
+    """
+    return tx.records(ProductSettings, _SETTINGS, number=number)
+
+
+_LAST_KEYWORDS = (
+    "SELECT keywords FROM virtual_tasks v WHERE v.product_id = p.id ORDER BY v.round DESC LIMIT 1"
+)
+_SETTINGS = f"""
+    SELECT p.id, p.name, p.category, p.priority, p.sites, p.keywords AS own_keywords, ({_LAST_KEYWORDS}) AS keywords
+    FROM products p
+    WHERE :number IS NULL OR p.id IN (SELECT product_id FROM import_products WHERE import_id = :number)
+    ORDER BY p.id
+"""
+
+
 def list_products(
-    tx: Transaction, *, after: int = 0, most: int = sys.maxsize, contains: str = "", only: int | None = None
+    tx: Transaction, *, after: int = 0, most: int = sys.maxsize, contains: str = ""
 ) -> list[ProductRow]:
     """Return products by number, at most `most`.
 
     Args:
         after: behind this one.
         contains: only names with this in them.
-        only: only this one.
     """
-    return tx.records(ProductRow, _PRODUCTS, after=after, most=most, contains=as_pattern(contains), only=only)
+    return tx.records(
+        ProductRow, _PRODUCTS.format(_CONTAINS), after=after, most=most, contains=as_pattern(contains)
+    )
 
 
+def list_numbered(tx: Transaction, numbers: Collection[int]) -> list[ProductRow]:
+    """Return the products with these numbers, by number."""
+    return tx.records(ProductRow, _PRODUCTS.format("id IN :numbers"), numbers=numbers, most=len(numbers))
+
+
+_CONTAINS = "id > :after AND lower(name) LIKE lower(:contains) ESCAPE '/'"
 _PRODUCTS = f"""
     WITH chosen AS (
-        SELECT * FROM products
-        WHERE id > :after AND lower(name) LIKE lower(:contains) ESCAPE '/' AND (:only IS NULL OR id = :only)
-        ORDER BY id LIMIT :most
+        SELECT * FROM products WHERE {{}} ORDER BY id LIMIT :most
     ), stored AS (
         SELECT l.product_id, count(*) AS pages,
             sum(CASE WHEN l.verdict = '{Verdict.REVIEW}' THEN pages.reviews ELSE 0 END) AS reviews
@@ -78,7 +122,7 @@ _PRODUCTS = f"""
         GROUP BY l.product_id
     )
     SELECT p.id, p.name, p.category, p.aliases, p.priority, p.created_at,
-        (SELECT keywords FROM virtual_tasks v WHERE v.product_id = p.id ORDER BY v.round DESC LIMIT 1) AS keywords,
+        ({_LAST_KEYWORDS}) AS keywords,
         s.every_s AS recrawl_every_s, s.cron AS recrawl_cron, s.next_at AS next_crawl_at,
         coalesce(stored.pages, 0) AS pages, coalesce(stored.reviews, 0) AS reviews,
         p.sites IS NULL OR p.sites <> '[]' AS looked_for
