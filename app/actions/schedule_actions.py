@@ -130,10 +130,10 @@ def name_of(row: Schedule) -> str:
 
 
 def rule_text(rule: Recurrence) -> str:
-    """A rule for people."""
+    """Return a rule for people. A cron expression has its zone, as clock times may be shown in another."""
     if not rule.cron:
         return period_text(rule.every.total_seconds())
-    return rule.cron if rule.zone == "UTC" else f"{rule.cron} {rule.zone}"
+    return f"{rule.cron} {rule.zone}"
 
 
 def state_of(row: Schedule, now: datetime) -> str:

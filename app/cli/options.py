@@ -16,6 +16,7 @@ from app.cli.output import say
 from app.run.setting_values import lab_address, sqlite_file
 from app.run.settings import load_settings, misspelt
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
+from app.views.moments import use_zone
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, ReviewloopError
 from splitter.normalize import split_words
@@ -266,7 +267,9 @@ def settings_of(db: str | None = None, sites: str | None = None, **options: Any)
     }
     for name, meant in misspelt().items():
         say(f"{name} is no setting{f': {meant} is' if meant else ''}", "yellow")
-    return load_settings(database_url=db or None, sites=sites, **options)
+    settings = load_settings(database_url=db or None, sites=sites, **options)
+    use_zone(settings.timezone)
+    return settings
 
 
 def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, is_dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from app.cli.program import as_called
 from app.files.harmless import HarmlessFormatter, shown
 from app.run.process import JsonFormatter
 from app.views.durations import seconds
+from app.views.moments import clock_text
 
 _WIDTH_OF_FILES = 160
 """Columns of a table that goes to a file or a pipe, where COLUMNS does not say otherwise."""
@@ -186,8 +187,8 @@ def ago(then: datetime | None, now: datetime) -> str | None:
 
 
 def clock(moment: datetime | None) -> str | None:
-    """A moment in UTC, to the second."""
-    return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    """Return the clock time of a moment, to the second; `None` if there is none."""
+    return None if moment is None else clock_text(moment)
 
 
 def set_up_logging(verbose: bool, *, as_json: bool = False) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from math import ceil, floor, log10
 
+from app.views.moments import local_time
+
 
 def round_ticks(low: float, high: float) -> list[float]:
     """Round numbers from at or below `low` to at or above `high`, about five; at least two."""
@@ -26,12 +28,14 @@ _TIME_STEPS = [
 
 
 def time_ticks(first: float, last: float) -> list[tuple[float, str]]:
-    """Round times with their labels, six at most."""
+    """Return round times of the clock with their labels, six at most."""
     step = next((one for one in _TIME_STEPS if (last - first) / one.total_seconds() <= 6), _TIME_STEPS[-1])
     step_s = step.total_seconds()
     form = "%Y-%m-%d" if step_s >= 86_400 else "%H:%M" if step_s >= 60 else "%H:%M:%S"
-    marks = [n * step_s for n in range(ceil(first / step_s), floor(last / step_s) + 1)] or [first]
-    return [(mark, datetime.fromtimestamp(mark, UTC).strftime(form)) for mark in marks]
+    offset_s = (local_time(datetime.fromtimestamp(first, UTC)).utcoffset() or timedelta()).total_seconds()
+    steps = range(ceil((first + offset_s) / step_s), floor((last + offset_s) / step_s) + 1)
+    marks = [n * step_s - offset_s for n in steps] or [first]
+    return [(mark, f"{local_time(datetime.fromtimestamp(mark, UTC)):{form}}") for mark in marks]
 
 
 def number_text(value: float) -> str:

@@ -114,7 +114,7 @@ def columns(values: Sequence[tuple[str, float]], title: str, *, width: int = 640
 
 
 def lines(series: Sequence[Line], title: str, *, width: int = 640) -> Markup:
-    """Lines over numbers or over time (UTC), with a legend; y begins at 0.
+    """Lines over numbers or over time, with a legend; y begins at 0.
 
     Args:
         series: all with numbers as x, or all with times (aware).

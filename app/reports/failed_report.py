@@ -13,6 +13,7 @@ from app.files.exporting import write_rows
 from app.files.harmless import one_line, shown
 from app.reports.report import page
 from app.views.failed import get_cause
+from app.views.moments import clock_text_with_zone
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 from tasks.store.queue.manual import ManualRow
@@ -100,7 +101,7 @@ def write_failed_report(tx: Transaction, form: str, out: IO[bytes]) -> int:
         (reason, site, [(row, [one for one in attempts if one.no]) for row, attempts in of])
         for (reason, site), of in groupby(stories, key=lambda story: get_cause(story[0]))
     ]
-    at = f"{tx.now:%Y-%m-%d %H:%M} UTC"
+    at = clock_text_with_zone(tx.now)
     if form == "html":
         text = page("failed_report.html", at=at, causes=causes, total=len(waiting))
     else:

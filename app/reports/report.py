@@ -16,8 +16,8 @@ from app.files.harmless import shown
 from app.reports.charts import HeatCell, bars, columns, heat_map
 from app.reports.summary import readable
 from app.views.loop_state import read_state
+from app.views.moments import clock_text, clock_text_with_zone, written_text
 from splitter.catalog.model import Catalog
-from splitter.spans import CHINA
 from tasks.domain.voices import Voice
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.queries import products as product_queries
@@ -53,6 +53,7 @@ def page(template: str, **values: object) -> str:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = lambda text: shown(str(text))
+    environment.filters |= {"written": written_text, "clock": clock_text}
     return environment.get_template(template).render(values)
 
 
@@ -88,7 +89,7 @@ def report(
     sampled = [row.name for row in told[:_SHOWN] if counts.by_product[row.name]]
     return page(
         "report.html",
-        at=tx.now.astimezone(CHINA),
+        at=clock_text_with_zone(tx.now),
         state=read_state(tx, HostCatalog(catalog).of_site, silent_after).system,
         names=names,
         total=sum(counts.by_product.values()),

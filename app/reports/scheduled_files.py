@@ -13,6 +13,7 @@ from typing import IO, Any
 from app.files.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_rows
 from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
+from app.views.moments import clock_text_with_zone
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
@@ -107,8 +108,8 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
             path=path,
             media_type=_MEDIA_TYPES[form],
             kind=str(kind),
-            subject=f"{_TITLES[kind]}, {now:%Y-%m-%d %H:%M} UTC",
-            text=f"{_TITLES[kind]}: {said}.\nOf {of}, as of {now:%Y-%m-%d %H:%M} UTC, by schedule {taken.id}.\n",
+            subject=f"{_TITLES[kind]}, {clock_text_with_zone(now)}",
+            text=f"{_TITLES[kind]}: {said}.\nOf {of}, as of {clock_text_with_zone(now)}, by schedule {taken.id}.\n",
         )
         send(parcel, to, tools.sender(), private=bool(taken.options.get("private")), goes_on=goes_on)
 

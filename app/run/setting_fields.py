@@ -29,6 +29,7 @@ from app.run.version import DEFAULT_DATABASE, ROOT, VERSION
 from app.sending.mail_server import SmtpServer, mail_address, smtp_server
 from splitter.catalog.names import BUILTIN, Kind
 from splitter.errors import InputError
+from splitter.spans import CHINA_NAME, get_zone
 from tasks.domain.batches import MOST_AT_ONCE
 from tasks.domain.given_address import AddressKind, read_address, shows_host
 from tasks.scheduling.alerting import USUAL_RULES, AlertRules
@@ -60,6 +61,11 @@ def _strategy(text: str) -> str:
     if text not in STRATEGIES:
         raise ValueError(f"write one of {', '.join(STRATEGIES)}")
     return text
+
+
+def _zone(name: str) -> str:
+    get_zone(name)
+    return name
 
 
 def _switch(text: str) -> bool:
@@ -126,6 +132,9 @@ class Settings(BaseModel):
     embedded runner needs none."""
     redis_master: str = "mymaster"
     """Name of the master that the sentinels watch."""
+    timezone: Annotated[str, _text_validator(_zone)] = CHINA_NAME
+    """Zone of the clock times that commands, pages and reports show: Europe/Berlin. It never moves the day of a
+    review."""
     sites: str | None = None
     """Catalog file or name of a built-in catalog. Default: ./sites.yaml, else the project's own."""
     searxng_url: Annotated[Secret, _text_validator(read_searxng_url)] = ""

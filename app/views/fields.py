@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.views.durations import seconds
+from app.views.moments import clock_text
 from app.views.words import describe, translate
 from tasks.domain.breaker import BreakerState
 from tasks.domain.states import State
@@ -154,7 +155,7 @@ def format_moment(moment: datetime, now: datetime | None = None) -> str:
         return translate(
             "{length} ago" if distance_s >= 0 else "in {length}", length=seconds(abs(distance_s))
         )
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return clock_text(moment)
 
 
 def _format_number(field: str, value: float) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from app.files.harmless import shown
 from app.views.durations import seconds
+from app.views.moments import local_time
 from tasks.domain.host_wait import NO_PERMIT
 from tasks.store.queries.queues import HostQueue
 from tasks.store.queue.tasks import UnplannedSite
@@ -23,7 +24,7 @@ _SOON_S = 120.0
 
 
 def wait_text(one: HostQueue, catalog: Catalog, now: datetime) -> str:
-    """One line: 127.0.0.1:8888 does not answer; next try 14:03 UTC (searxng): 56 subtasks."""
+    """One line: 127.0.0.1:8888 does not answer; next try 14:03 (searxng): 56 subtasks."""
     name, engines = _named(one.host, catalog)
     subtasks = f"{one.subtasks:,} subtask{'' if one.subtasks == 1 else 's'}"
     if one.unreachable:
@@ -107,4 +108,4 @@ def _length(moment: datetime, now: datetime) -> str | None:
 
 
 def _time(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%H:%M} UTC"
+    return f"{local_time(moment):%H:%M}"

@@ -7,7 +7,7 @@ day, or none. Imported pages keep the days that a person gave them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 
 from splitter.catalog.model import Catalog
 
@@ -25,13 +25,20 @@ _LATER = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayChange:
-    """Another day of a record; `None` if it had none, or has none any more."""
+    """Another date of a record; `None` if it had none, or has none any more.
+
+    Attributes:
+        before, after: moments.
+        day_before, day_after: the days they are in the zone of the site, or in the one that the page names.
+    """
 
     page: int
     url: str
     date_text: str
     before: datetime | None
     after: datetime | None
+    day_before: date | None
+    day_after: date | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,12 +78,21 @@ class DatesRead:
         self.dates += sum(bool(record.date_text) for record in one.page.records)
         records = {record.id: record for record in one.page.records}
         for number, after in one.days:
-            before, text = records[number].published_at, records[number].date_text
+            record = records[number]
+            before = record.published_at
             self.moved += before is not None and after is not None
             self.found += before is None
             self.lost += after is None
             if len(self.changes) < MOST_CHANGES:
-                change = DayChange(page=row.id, url=row.url, date_text=text, before=before, after=after)
+                change = DayChange(
+                    page=row.id,
+                    url=row.url,
+                    date_text=record.date_text,
+                    before=before,
+                    after=after,
+                    day_before=record.day,
+                    day_after=None if after is None else after.date(),
+                )
                 self.changes.append(change)
 
 

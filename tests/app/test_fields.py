@@ -52,7 +52,7 @@ def test_every_column_has_a_chinese_name():
         ("requests", 0, "0"),
         ("seen_at", NOW - timedelta(seconds=12.4), "12 s ago"),
         ("until", NOW + timedelta(minutes=5), "in 5 min"),
-        ("seen_at", NOW - timedelta(days=3), "2026-04-28 12:00:00"),
+        ("seen_at", NOW - timedelta(days=3), "2026-04-28 20:00:00"),
         ("errors", {"timeout": 2, "bad_rule": 1}, "2 timeout, 1 bad rule"),
         ("kinds", frozenset({"meta", "microblog"}), "meta, microblog"),
         ("drained", True, "yes"),

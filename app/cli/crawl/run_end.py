@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.output import Cell, clock, labelled, print_json, printed, say, short, table, table_of
+from app.cli.output import Cell, labelled, print_json, printed, say, short, table, table_of
 from app.cli.people.failed import list_waiting_parts
 from app.cli.people.pairs import pair_matrices
 from app.cli.render import print_parts
@@ -22,6 +22,7 @@ from app.views.durations import seconds
 from app.views.failed import group_by_cause
 from app.views.fields import format_counts
 from app.views.host_waits import unplanned_texts, wait_text
+from app.views.moments import written_text
 from tasks.store.queries.pairs import AttemptSums
 from tasks.store.queries.products import ProductRow
 from tasks.store.queries.reviews import ReviewRow
@@ -155,7 +156,7 @@ def print_samples(out: Console, rows: Sequence[ReviewRow]) -> None:
         title = short(row.title or row.page_title, 50)
         out.print(Text(f"   {shown(row.product)}", style="cyan") + f"  {shown(title)}")
         out.print(f"     {shown(short(row.body, 90))}")
-        written = clock(row.published_at) or row.date_text or "no date"
+        written = written_text(row) or "no date"
         out.print(
             f"     {shown(row.url)}  {shown(row.author or 'anonymous')}, {written}, by {row.node}",
             style="dim",

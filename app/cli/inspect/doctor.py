@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from app.cli.output import labelled, print_json, printed, say
 from app.files.harmless import shown
 from app.run.doctor import Check, CheckState, examine
 from app.run.wiring import utc_now
+from app.views.moments import local_time
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}
 _STATE = 8
@@ -28,7 +30,7 @@ _TEXTS = {
         f"{{rendering}} of {{nodes}} live nodes have one, for pages made by script ({_RENDERED})",
         "",
     ),
-    "clock": ("{now:%Y-%m-%d %H:%M} UTC", ""),
+    "clock": ("{now:%Y-%m-%d %H:%M %z}", ""),
     "clock_skew": ("it is {skew_s:.0f} s off the database's", _CLOCK),
     "disk": ("{gb:.1f} GB free in {folder}", ""),
     "full_disk": ("{gb:.1f} GB free in {folder}", "make room, or name another --db"),
@@ -123,4 +125,4 @@ def _text(value: Any) -> Any:
         return ", ".join(value) or "none of category general"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} ({why})" for name, why in value.items())
-    return value
+    return local_time(value) if isinstance(value, datetime) else value

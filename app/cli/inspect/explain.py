@@ -148,7 +148,7 @@ def _print_head(out: Console, row: Row, targets: Sequence[TargetRow]) -> None:
         out.print(f"A person set its quota: {row['assigned_quota']:,} hits an attempt.")
     if row["not_before"] and row["state"] == State.WAIT:
         why = f": {HostWait(row['wait_host'], row['wait_reason'])}" if row["wait_host"] else ""
-        out.print(f"Held back until {clock(row['not_before'])} UTC{why}.")
+        out.print(f"Held back until {clock(row['not_before'])}{why}.")
     if row["idle_releases"]:
         out.print(f"Attempts in a row that nobody answered: {row['idle_releases']}.")
 

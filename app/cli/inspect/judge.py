@@ -20,10 +20,10 @@ from tasks.domain.voices import Voice
 from tasks.store.content import products
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date
 
     from app.run.setting_fields import Settings
-    from tasks.jobs.date_reading import DatesRead
+    from tasks.jobs.date_reading import DatesRead, DayChange
     from tasks.jobs.judging import Judged
     from tasks.store.sql.database import Store
 
@@ -161,7 +161,7 @@ def _product_id(store: Store, product: str | None) -> int | None:
 def _print_dates(done: DatesRead, *, dry_run: bool) -> None:
     out = printed()
     for one in done.changes[:_SHOWN]:
-        out.print(f"  {shown(short(one.date_text, 40))}: {_day(one.before)} -> {_day(one.after)}")
+        out.print(f"  {shown(short(one.date_text, 40))}: {_change_text(one)}")
         out.print(f"    {shown(short(one.url, 74))}", style="dim")
     if len(done.changes) > _SHOWN:
         out.print(f"  ... and {done.changed - _SHOWN:,} more; --json lists them", style="dim")
@@ -177,8 +177,14 @@ def _print_dates(done: DatesRead, *, dry_run: bool) -> None:
         out.print("Nothing was stored (--dry-run).", style="dim")
 
 
-def _day(time: datetime | None) -> str:
-    return clock(time) or "no date"
+def _change_text(one: DayChange) -> str:
+    if one.day_before == one.day_after:
+        return f"{clock(one.before)} -> {clock(one.after)}"
+    return f"{_day(one.day_before)} -> {_day(one.day_after)}"
+
+
+def _day(day: date | None) -> str:
+    return "no date" if day is None else day.isoformat()
 
 
 def _document(done: Judged, model: str, *, dry_run: bool, ended: bool) -> dict[str, Any]:

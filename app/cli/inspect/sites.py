@@ -26,7 +26,7 @@ from app.cli.options import (
     store_there,
     store_to_fill,
 )
-from app.cli.output import answer, print_json, printed, table, table_of
+from app.cli.output import answer, clock, print_json, printed, table, table_of
 from app.files.harmless import shown
 from app.run.setting_values import sqlite_file
 from splitter.catalog.model import Catalog
@@ -221,4 +221,4 @@ def sign_in(site: str, forget: bool, lab: tuple[str, int] | None, sites: str | N
         return
     until, file = sign_ins.sign_in(site), settings.sign_in_file
     document = {"site": site, "until": until.isoformat(timespec="seconds"), "kept_in": str(file)}
-    answer(document, f"signed in to {site} until {until:%Y-%m-%d %H:%M:%S} UTC; kept in {file}", as_json)
+    answer(document, f"signed in to {site} until {clock(until)}; kept in {file}", as_json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import click
@@ -21,6 +21,7 @@ from app.files.exporting import (
     whole_file,
     write_rows,
 )
+from app.views.moments import read_local
 from splitter.errors import InputError
 from tasks.domain.voices import Voice, voices_of
 from tasks.store.queries.exports import Cursor, get_next_cursor, list_new_rows, read_cursor
@@ -49,14 +50,12 @@ def export() -> None:
 )
 @click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product. Repeatable.")
 @click.option("--site", "sites", metavar="NAME", multiple=True, help="Only this site. Repeatable.")
-@click.option(
-    "--day-from", metavar="DAY", help="Only those written on this day or later (China time): 2026-05-01."
-)
-@click.option("--day-to", metavar="DAY", help="Only those written on this day or earlier (China time).")
+@click.option("--day-from", metavar="DAY", help="Only those written on this day or later: 2026-05-01.")
+@click.option("--day-to", metavar="DAY", help="Only those written on this day or earlier.")
 @click.option(
     "--since",
     metavar="DATE",
-    help="Only those collected at this time or later (UTC): 2026-05-01, 2026-05-01T12:00.",
+    help="Only those collected then or later, by the clock of REVIEWLOOP_TIMEZONE: 2026-05-01T12:00.",
 )
 @click.option(
     "--voice",
@@ -118,6 +117,7 @@ def reviews(
     from app.run.wiring import pseudonyms  # brings the crawl
 
     kind = _kind(form, target, spreadsheet, as_json)
+    settings = settings_of(db, pseudonymise=pseudonymise)
     wanted = ReviewFilter(
         products=products,
         sites=sites,
@@ -126,7 +126,6 @@ def reviews(
         day_to=_day("--day-to", day_to) if day_to else None,
         voices=voices_of(voice.split(",")) if voice is not None else (),
     )
-    settings = settings_of(db, pseudonymise=pseudonymise)
     with store_there(settings) as store, store.read() as tx:
         for site in sites:
             check_site(tx, settings, site)
@@ -193,7 +192,7 @@ def _moment(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(f"--since {text!r} is no date; write 2026-05-01 or 2026-05-01T12:00") from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return read_local(moment)
 
 
 def _day(option: str, text: str) -> date:

@@ -19,6 +19,7 @@ from app.run.open_store import ANSWER_S, check_cluster
 from app.run.process import format_worker_log, warnings_as_json
 from app.run.setting_fields import Settings
 from app.run.settings import load_settings
+from app.views.moments import use_zone
 from splitter.errors import ReviewloopError
 from tasks.jobs.queues import CLOCKS_S, CONTROL, node_of
 from tasks.jobs.schedule import SWEEPS, interval_s
@@ -58,6 +59,7 @@ def make_app(settings: Settings) -> Celery:
         InputError: the settings don't name a Redis and a PostgreSQL.
     """
     check_cluster(settings)
+    use_zone(settings.timezone)
     if settings.log_format == "json":
         warnings_as_json()
     # A worker that loses its broker while it holds an unacknowledged message must not die of trying to put it back:

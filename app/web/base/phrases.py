@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 import yaml
 
+from app.views.moments import clock_text
 from app.views.words import LANGUAGES, find_language, translate
 
 _LONGEST = 500
@@ -87,5 +88,5 @@ def length(language: str, seconds: float | None) -> str:
 
 
 def moment(when: datetime | None) -> str:
-    """A moment in UTC; a dash where there is none."""
-    return "–" if when is None else when.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    """Return the clock time of a moment; a dash if there is none."""
+    return "–" if when is None else clock_text(when)

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from app.files.harmless import shown
 from app.run.version import VERSION
 from app.views.fields import STYLE_OF, list_columns
+from app.views.moments import written_text, zone_name
 from app.views.words import LANGUAGES, describe, translate
 from app.web.base import phrases
 
@@ -36,11 +37,13 @@ def _environment(language: str) -> Environment:
         "list_columns": list_columns,
         "lang": language,
         "version": VERSION,
+        "zone": zone_name,
         "languages": LANGUAGES,
     }
     made.filters |= {
         "length": partial(phrases.length, language),
         "moment": phrases.moment,
+        "written": written_text,
         "describe": describe,
         "highlight": highlight,
         "mark": mark,
