@@ -7,7 +7,7 @@ from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -23,6 +23,7 @@ from app.web.api import acting, reading
 from app.web.base.context import Context, Page
 from app.web.base.forms import describe_errors, find_page, keep_typed
 from app.web.base.guard import Guard
+from app.web.base.query import check_filters
 from app.web.pages import (
     drafts,
     failed,
@@ -73,9 +74,9 @@ def make_application(context: Context, names: Collection[str] | None) -> ASGIApp
     )
     app.state.context = context
     for page in _PAGES:
-        app.include_router(page.router, include_in_schema=False)
+        app.include_router(page.router, include_in_schema=False, dependencies=[Depends(check_filters)])
     for part in (reading, acting):
-        app.include_router(part.router)
+        app.include_router(part.router, dependencies=[Depends(check_filters)])
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.add_api_route("/healthz", _alive, include_in_schema=False)
     app.add_exception_handler(HTTPException, _http_error)
@@ -127,9 +128,8 @@ async def _refuse_form(request: Request, status: int, why: str) -> Response:
         return _failure(request, status, why)
     page = Page(request)
     keep_typed(page, await request.form(), why)
-    place = {name: int(text) if text.isdecimal() else text for name, text in request.path_params.items()}
     try:
-        answer = await run_in_threadpool(partial(show, page, **place))
+        answer = await run_in_threadpool(partial(show, page, **request.path_params))
     except (HTTPException, InputError, TaskError):
         return _failure(request, status, why)
     answer.status_code = status

@@ -76,21 +76,21 @@ READ_ONLY = {
 PAGES = (
     ("POST", "/products", {}, ["add products"]),
     ("POST", "/imports/{number}/undo", {"number": 1, "sure": "yes"}, ["undo import", "import undone"]),
-    ("POST", "/products/{number}/edit", {"number": 1, "priority": "3"}, ["edit product"]),
+    ("POST", "/products/{product}/edit", {"product": 1, "priority": "3"}, ["edit product"]),
     ("POST", "/products/edit", {"product": 2, "to_priority": "6"}, ["edit product"]),
-    ("POST", "/products/{number}/remove", {"number": 2, "sure": "yes"}, ["remove product"]),
+    ("POST", "/products/{product}/remove", {"product": 2, "sure": "yes"}, ["remove product"]),
     ("POST", "/nodes", {"node": "node1", "action": "drain"}, ["drain"]),
     ("POST", "/failed", {"action": "retry", "subtask": "3"}, ["retry"]),
     ("POST", "/failed/{subtask}/edit", {"subtask": 4, "quota": "7"}, ["edit"]),
     ("POST", "/schedules", {"number": 1, "action": "pause"}, ["pause schedule"]),
     ("POST", "/api/products", {"names": ["伊利纯牛奶"]}, ["add products"]),
     ("POST", "/api/imports/{number}/undo", {"number": 2}, ["undo import", "import undone"]),
-    ("PATCH", "/api/products/{number}", {"number": 1, "priority": 4}, ["edit product"]),
+    ("PATCH", "/api/products/{product}", {"product": 1, "priority": 4}, ["edit product"]),
     ("POST", "/api/nodes", {"node": "node1", "action": "resume"}, ["resume"]),
     ("POST", "/api/schedules", {"number": 1, "action": "resume"}, ["resume schedule"]),
     ("POST", "/api/failed", {"action": "abandon", "subtasks": [5]}, ["abandon"]),
     ("POST", "/api/failed/{subtask}/edit", {"subtask": 2, "quota": 7}, ["edit"]),
-    ("DELETE", "/api/products/{number}", {"number": 1}, ["remove product"]),
+    ("DELETE", "/api/products/{product}", {"product": 1}, ["remove product"]),
 )
 """Pages and calls in an order in which each can be sent, with the actions that it records."""
 

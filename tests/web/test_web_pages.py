@@ -210,7 +210,6 @@ def test_reviews_are_searched_and_filtered(sample: Served) -> None:
     assert _numbers(sample.get("/reviews?first=2026-03-06&last=2026-03-07").text) == [6, 5]
     assert _numbers(sample.get(f"/reviews?site={SITE}&product=2").text) == []
     assert _numbers(sample.get("/reviews?voice=praise").text) == [5]
-    assert _numbers(sample.get("/reviews?voice=nobody").text) == [8, 7, 6, 5, 4, 3, 2, 1]
     assert "<mark>变质</mark>" in sample.get("/reviews?q=变质").text
 
 

@@ -140,7 +140,8 @@ def _ask(products: Sequence[Product], yes: bool) -> None:
     "conditions",
     metavar="FIELD=VALUE",
     multiple=True,
-    help=f"Change all products that have this, instead of NAME. Repeatable: all must hold. Fields: {', '.join(CHOICE_FIELDS)}.",
+    help=f"Change all products that have this, instead of NAME. Repeatable: all must hold. Fields: "
+    f"{', '.join(CHOICE_FIELDS)}.",
 )
 @click.option(
     "--name", "new_name", metavar="NAME", help="New name; everything collected stays with the product."

@@ -14,7 +14,8 @@ from app.actions.product_actions import period_or_never
 from app.actions.products import named_products
 from app.web.api.reading import PROBLEMS, Id
 from app.web.base.context import Here
-from app.web.pages.failed import MOST_AT_ONCE, MOST_ID, MOST_QUOTA, action_of
+from app.web.base.query import MOST_ID, ProductId
+from app.web.pages.failed import MOST_AT_ONCE, MOST_QUOTA, action_of
 from app.web.pages.imports import import_of
 from app.web.pages.products import name_of
 from splitter.catalog.names import Category
@@ -199,8 +200,8 @@ class ProductChanged(BaseModel):
     looked_for: bool
 
 
-@router.patch("/products/{number}", responses=PROBLEMS, dependencies=_CHANGE)
-def edit(page: Here, number: Id, wanted: ProductChange) -> ProductChanged:
+@router.patch("/products/{product}", responses=PROBLEMS, dependencies=_CHANGE)
+def edit(page: Here, number: ProductId, wanted: ProductChange) -> ProductChanged:
     """Change a product."""
     other = ProductEdit(
         name=wanted.name,
@@ -217,8 +218,8 @@ def edit(page: Here, number: Id, wanted: ProductChange) -> ProductChanged:
     )
 
 
-@router.delete("/products/{number}", responses=PROBLEMS, dependencies=_CHANGE)
-def remove(page: Here, number: Id) -> ProductChanged:
+@router.delete("/products/{product}", responses=PROBLEMS, dependencies=_CHANGE)
+def remove(page: Here, number: ProductId) -> ProductChanged:
     """Look for a product no more; what was collected of it stays."""
     [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     page.context.cached.clear()

@@ -15,12 +15,12 @@ from app.views.nodes import NodesView
 from app.views.pairs import PairsView, get_pairs_view
 from app.views.status import StatusView, get_status_view
 from app.web.base.context import Here
-from app.web.pages.failed import MOST_ID
+from app.web.base.query import MOST_ID, Cursor, ProductId, Text, check_site, find_product
 from app.web.pages.nodes import read_nodes
 from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import ListedSite, read_sites
-from tasks.domain.failures import SUGGESTIONS
+from tasks.domain.failures import SUGGESTIONS, FailureReason
 from tasks.domain.voices import Voice
 from tasks.store.content import numbered_imports
 from tasks.store.content.numbered_imports import NumberedImport
@@ -59,8 +59,6 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
-Text = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
-Number = Annotated[int, Query(ge=0, le=MOST_ID)]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Id = Annotated[int, Path(ge=1, le=MOST_ID)]
 
@@ -101,25 +99,23 @@ def schedules(page: Here) -> list[ScheduleView]:
 
 
 @router.get("/products", responses=PROBLEMS)
-def products(page: Here, after: Number = 0, limit: Limit = _ROWS, contains: Text = "") -> list[ProductRow]:
+def products(page: Here, after: Cursor = 0, limit: Limit = _ROWS, contains: Text = "") -> list[ProductRow]:
     """Products by number; go on with `after` = the last one's id."""
     with page.context.store.read() as tx:
         return product_queries.list_products(tx, after=after, most=limit, contains=contains)
 
 
 @router.get("/imports", responses=PROBLEMS)
-def imports(page: Here, before: Number = 0, limit: Limit = _ROWS) -> list[NumberedImport]:
+def imports(page: Here, before: Cursor = 0, limit: Limit = _ROWS) -> list[NumberedImport]:
     """Imports, the newest first; go on with `before` = the last one's id."""
     with page.context.store.read() as tx:
         return numbered_imports.list_imports(tx, before=before or None, most=limit)
 
 
-@router.get("/products/{number}", responses=PROBLEMS)
-def progress(page: Here, number: Id) -> list[SiteProgress]:
+@router.get("/products/{product}", responses=PROBLEMS)
+def progress(page: Here, number: ProductId) -> list[SiteProgress]:
     """How far a product is at each site."""
     with page.context.store.read() as tx:
-        if not product_queries.list_numbered(tx, (number,)):
-            raise HTTPException(404, f"there is no product {number}")
         return product_queries.list_progress(tx, number)
 
 
@@ -142,7 +138,7 @@ def causes(page: Here) -> list[CauseOfMany]:
 
 @router.get("/failed", responses=PROBLEMS)
 def failed(
-    page: Here, after: Number = 0, limit: Limit = _ROWS, reason: Text = "", site: Text = ""
+    page: Here, after: Cursor = 0, limit: Limit = _ROWS, reason: FailureReason | None = None, site: Text = ""
 ) -> list[ManualRow]:
     """Subtasks that wait for a person; go on with `after` = the last one's subtask_id."""
     with page.context.store.read() as tx:
@@ -150,7 +146,7 @@ def failed(
 
 
 @router.get("/audit", responses=PROBLEMS)
-def audit_log(page: Here, before: Number = 0, limit: Limit = _ROWS) -> list[AuditRow]:
+def audit_log(page: Here, before: Cursor = 0, limit: Limit = _ROWS) -> list[AuditRow]:
     """Entries of the audit log, the newest first; go on with `before` = the last one's id."""
     with page.context.store.read() as tx:
         return list(notices.list_audit_rows(tx, before=before or None, most=limit))
@@ -185,16 +181,21 @@ def reviews(
     page: Here,
     q: Text = "",
     site: Text = "",
-    product: Number = 0,
+    product: Text = "",
     first: date | None = None,
     last: date | None = None,
     voice: Voice | None = None,
-    before: Number = 0,
+    before: Cursor = 0,
     limit: Limit = _ROWS,
 ) -> Reviews:
-    """Reviews, the newest first: words of `q` must be in title or text; written from the day `first` to `last`."""
-    wanted = search_filter(tuple(q.split())[:8], site, product or None, first, last, voice)
+    """Reviews, the newest first: words of `q` must be in title or text; written from the day `first` to `last`.
+
+    `product` is a name or a number.
+    """
+    number = find_product(page, product) if product else None
+    wanted = search_filter(tuple(q.split())[:8], site, number, first, last, voice)
     with page.context.store.read() as tx:
+        check_site(tx, page.context.catalog, site)
         found = search(tx, wanted, before=before or None, most=limit)
     rows = [FoundReview(**asdict(row), id=row.review, original=row.original) for row in found.rows]
     return Reviews(reviews=rows, before=found.before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form
 from fastapi import Path as InPath
@@ -15,9 +15,10 @@ from app.actions.manual_actions import Action
 from app.views.words import translate
 from app.web.base.context import Change, Here, Notice
 from app.web.base.forms import shown_on
+from app.web.base.query import MOST_ID, Cursor, Text, check_site
 from splitter.errors import InputError
 from tasks.domain.errors import UnknownSubtask
-from tasks.domain.failures import SUGGESTIONS
+from tasks.domain.failures import SUGGESTIONS, FailureReason
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queries.subtask import AttemptRow
 from tasks.store.queue import manual, nodes, notices
@@ -25,8 +26,6 @@ from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
-MOST_ID = 2**53 - 1
-"""The greatest whole number that JSON keeps everywhere."""
 MOST_AT_ONCE = 1000
 MOST_QUOTA = 1_000_000
 _ROWS = 50
@@ -36,15 +35,18 @@ SubtaskId = Annotated[int, InPath(ge=1, le=MOST_ID)]
 
 
 @router.get("/failed")
-def failed(page: Here, reason: str = "", site: str = "", after: int = 0) -> Response:
+def failed(
+    page: Here, reason: FailureReason | Literal[""] = "", site: Text = "", after: Cursor = 0
+) -> Response:
     """The causes, and the subtasks of all or of one of them."""
     context = page.context
     causes = context.read("causes", lambda tx: manual.list_causes(tx))
     names = context.read("node names", lambda tx: [row.name for row in nodes.list_nodes(tx)])
     with context.store.read() as tx:
+        check_site(tx, context.catalog, site)
         rows = manual.list_manual(
             tx,
-            after=min(max(after, 0), MOST_ID),
+            after=after,
             most=_ROWS + 1,
             reason=reason or None,
             site=site or None,
@@ -185,8 +187,8 @@ def _back(path: str) -> str:
 
 
 @router.get("/audit")
-def audit_log(page: Here, before: int = 0) -> Response:
+def audit_log(page: Here, before: Cursor = 0) -> Response:
     """The audit log."""
     with page.context.store.read() as tx:
-        rows = notices.list_audit_rows(tx, before=before if 0 < before <= MOST_ID else None, most=_ROWS + 1)
+        rows = notices.list_audit_rows(tx, before=before or None, most=_ROWS + 1)
     return page.html("audit.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)

@@ -14,7 +14,7 @@ from app.actions.import_actions import ImportUndo
 from app.views.words import translate
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.base.forms import shown_on
-from app.web.pages.failed import MOST_ID
+from app.web.base.query import MOST_ID, Cursor
 from splitter.errors import InputError
 from tasks.store.content import numbered_imports
 from tasks.store.content.imported_products import Fate
@@ -28,11 +28,10 @@ ImportNumber = Annotated[int, InPath(ge=1, le=MOST_ID)]
 
 
 @router.get("/imports")
-def list_imports(page: Here, before: int = 0) -> Response:
+def list_imports(page: Here, before: Cursor = 0) -> Response:
     """Show a page of imports, the newest first."""
-    limit = before if 0 < before <= MOST_ID else None
     with page.context.store.read() as tx:
-        rows = numbered_imports.list_imports(tx, before=limit, most=_ROWS + 1)
+        rows = numbered_imports.list_imports(tx, before=before or None, most=_ROWS + 1)
     return page.html("imports.html", rows=rows[:_ROWS], more=rows[_ROWS - 1].id if len(rows) > _ROWS else 0)
 
 

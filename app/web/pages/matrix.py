@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter
 from markupsafe import Markup
@@ -15,6 +15,7 @@ from app.reports import charts
 from app.views.words import translate
 from app.web.base.context import Context, Here, Page
 from app.web.base.phrases import length
+from app.web.base.query import Text
 from app.web.base.rendering import number, percent
 from app.web.pages.node_ratings import FEW, Verdict, verdicts
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
@@ -29,6 +30,7 @@ _SITES_A_PAGE = 40
 _ATTEMPTS = 300
 _ATTEMPTS_LISTED = 30
 _STEPS = 10
+Measure = Literal["completion", "efficiency", "requests"]
 MEASURES = {
     "completion": "Completion rate",
     "efficiency": "Efficiency (seconds a page)",
@@ -77,9 +79,8 @@ class Cell:
 
 
 @router.get("/matrix")
-def matrix(page: Here, measure: str = "completion", after: str = "", q: str = "") -> Response:
+def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Text = "") -> Response:
     """Completion rate, efficiency or requests of each pair as a heat map, with what it says in words."""
-    measure = measure if measure in MEASURES else "completion"
     told = read_matrix(page.context)
     named = sorted({site for site, _ in told.sums if q.lower() in site})
     sites = [site for site in named if site > after][:_SITES_A_PAGE]

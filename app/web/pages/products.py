@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query
-from fastapi import Path as InPath
 from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -19,7 +18,7 @@ from app.views.doubts import Doubt, describe_doubt
 from app.views.words import translate
 from app.web.base.context import Change, Here, Notice, Page
 from app.web.base.forms import shown_on
-from app.web.pages.failed import MOST_ID
+from app.web.base.query import MOST_ID, ProductId, find_product
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Category, Group
 from splitter.errors import InputError
@@ -33,7 +32,6 @@ router = APIRouter()
 
 _ROWS = 50
 _REFUSED = 20
-ProductId = Annotated[int, InPath(ge=1, le=MOST_ID)]
 
 
 class ProductFilter(BaseModel):
@@ -164,8 +162,8 @@ def edit_many(page: Change, sent: Annotated[BulkForm, Form()]) -> Response:
     return page.redirect_with(f"/products?{sent.query}", Notice(said, refused))
 
 
-@router.get("/products/{number}")
-def product(page: Here, number: ProductId) -> Response:
+@router.get("/products/{product}")
+def show_product(page: Here, number: ProductId) -> Response:
     """One product: where it is searched, how far that is."""
 
     def read(tx: Transaction) -> Any:
@@ -187,8 +185,13 @@ def product(page: Here, number: ProductId) -> Response:
     )
 
 
-@router.post("/products/{number}/edit")
-@shown_on(product)
+def show_again(page: Page, product: str) -> Response:
+    """Show the page of a product that a refused form was sent from."""
+    return show_product(page, find_product(page, product))
+
+
+@router.post("/products/{product}/edit")
+@shown_on(show_again)
 def edit(
     page: Change,
     number: ProductId,
@@ -222,8 +225,8 @@ def edit(
     return page.redirect_with(path, Notice(said))
 
 
-@router.post("/products/{number}/remove")
-@shown_on(product)
+@router.post("/products/{product}/remove")
+@shown_on(show_again)
 def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
     """Look for a product no more; a person has to say that they are sure."""
     [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)

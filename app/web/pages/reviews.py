@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi import Path as InPath
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.reports import charts
 from app.views.words import translate
 from app.web.base.context import Context, Here
-from app.web.pages.failed import MOST_ID
+from app.web.base.query import MOST_ID, check_site, find_product
 from splitter.errors import InputError
 from splitter.keywords import product_query
 from tasks.domain.voices import Voice
-from tasks.store.queries.products import list_names
+from tasks.store.queries.products import get_name, list_names
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.queries.reviews import ReviewCounts, ReviewFilter, count_reviews, get_origin, search
 
@@ -46,7 +47,13 @@ def search_filter(
     last: date | None,
     voice: Voice | None,
 ) -> ReviewFilter:
-    """Return the filter of a search between two days. A day leaves out reviews without a readable date."""
+    """Return the filter of a search between two days. A day leaves out reviews without a readable date.
+
+    Raises:
+        InputError: the days are in the wrong order.
+    """
+    if first and last and last < first:
+        raise InputError("The last day, {last}, is before the first, {first}.", first=first, last=last)
     return ReviewFilter(
         words=words,
         product=product,
@@ -57,31 +64,37 @@ def search_filter(
     )
 
 
+class ReviewQuery(BaseModel):
+    """A search for reviews, and where it goes on.
+
+    Attributes:
+        q: words in title or text; `split`: they are cut as the splitter cuts them.
+        product: a name or a number.
+        first, last: days.
+    """
+
+    q: Annotated[str, Field(max_length=200)] = ""
+    site: Annotated[str, Field(max_length=255)] = ""
+    product: Annotated[str, Field(max_length=200)] = ""
+    first: date | Literal[""] = ""
+    last: date | Literal[""] = ""
+    voice: Voice | Literal[""] = ""
+    split: bool = False
+    before: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
+
+
 @router.get("/reviews")
-def reviews(
-    page: Here,
-    q: str = "",
-    site: str = "",
-    product: str = "",
-    first: str = "",
-    last: str = "",
-    voice: str = "",
-    split: bool = False,
-    before: int = 0,
-) -> Response:
+def reviews(page: Here, sent: Annotated[ReviewQuery, Query()]) -> Response:
     """A page of a search; without one, the newest reviews."""
     context = page.context
+    q, site, split = sent.q, sent.site, sent.split
     words = words_of(q, split=split)
-    wanted = search_filter(
-        words,
-        site,
-        int(product) if product.isascii() and product.isdigit() and len(product) < 19 else None,
-        day_of(first),
-        day_of(last),
-        Voice(voice) if voice in tuple(Voice) else None,
-    )
+    number = find_product(page, sent.product) if sent.product else None
+    wanted = search_filter(words, site, number, sent.first or None, sent.last or None, sent.voice or None)
     with context.store.read() as tx:
-        found = search(tx, wanted, before=before if 0 < before <= MOST_ID else None, most=_ROWS)
+        check_site(tx, context.catalog, site)
+        found = search(tx, wanted, before=sent.before or None, most=_ROWS)
+        chosen = [(number, get_name(tx, number))] if number else []
     names = context.read("product names", lambda tx: list_names(tx, _NAMES))
     counted = read_counts(context)
     by_day = Counter[date]()
@@ -94,16 +107,16 @@ def reviews(
         words=words,
         q=q,
         site=site,
-        product=product,
-        first=first,
-        last=last,
-        voice=voice,
+        product=number,
+        first=sent.first,
+        last=sent.last,
+        voice=sent.voice,
         voices=tuple(Voice),
         split=split,
         may_split=bool(q) and not split and words_of(q, split=True) != words if not found.rows else False,
-        names=names,
+        names=[*(one for one in chosen if one not in names), *names],
         sites=sorted(counted.by_site),
-        searched=bool(words or site or product or first or last or voice),
+        searched=wanted != ReviewFilter(),
         newest=NEWEST,
         more=str(page.request.url.include_query_params(before=found.before).query) if found.before else "",
         charts=[
@@ -139,14 +152,6 @@ def words_of(text: str, *, split: bool) -> tuple[str, ...]:
     except InputError:
         return written
     return tuple(dict.fromkeys(cut))[:_MOST_WORDS]
-
-
-def day_of(text: str) -> date | None:
-    """A day as YYYY-MM-DD; None where it is none."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 @router.get("/reviews/{number}")

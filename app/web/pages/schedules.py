@@ -13,7 +13,7 @@ from app.actions.schedule_actions import ScheduleAction, name_of, rule_text, sta
 from app.sending.delivery import shown_destination
 from app.views.words import translate
 from app.web.base.context import Change, Context, Here, Notice
-from app.web.pages.failed import MOST_ID
+from app.web.base.query import MOST_ID
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import MOST_TRIES, Schedule
 from tasks.store.sql.transaction import Transaction

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from app.views.words import translate
 from app.web.base.context import Change, Context, Here
 from app.web.base.forms import shown_on
+from app.web.base.query import Text
 from app.web.pages.matrix import read_matrix, words
 from app.web.pages.node_ratings import verdicts
 from splitter.catalog.model import Catalog
@@ -82,7 +83,7 @@ def read_sites(context: Context) -> list[ListedSite]:
 
 
 @router.get("/sites")
-def listed(page: Here, q: str = "", after: str = "") -> Response:
+def listed(page: Here, q: Text = "", after: Text = "") -> Response:
     """Every site, some at a time."""
     rows = [one for one in read_sites(page.context) if q.lower() in one.name and one.name > after]
     return page.html(

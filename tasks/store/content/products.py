@@ -175,6 +175,11 @@ def find(tx: Transaction, name: str) -> Product:
     return product
 
 
+def has_number(tx: Transaction, number: int) -> bool:
+    """Return True if a product has this number."""
+    return tx.value("SELECT id FROM products WHERE id = :id", id=number) is not None
+
+
 _OPEN = (
     "FROM subtasks WHERE task_id IN (SELECT id FROM tasks WHERE product_id = {}) AND state NOT IN :settled"
 )

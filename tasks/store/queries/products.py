@@ -52,6 +52,11 @@ def list_names(tx: Transaction, most: int) -> list[tuple[int, str]]:
     return tx.rows("SELECT id, name FROM products ORDER BY name LIMIT :most", most=most)
 
 
+def get_name(tx: Transaction, number: int) -> str:
+    """Return the name of a product that is there."""
+    return str(tx.value("SELECT name FROM products WHERE id = :id", id=number))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductSettings:
     """A product as a person chooses it among many.

@@ -222,6 +222,16 @@ class Search(NamedTuple):
     looked_at: int
 
 
+def has_site(tx: Transaction, site: str) -> bool:
+    """Return True if pages or tasks of a site are stored."""
+    return tx.value(_HAS_SITE, site=site) is not None
+
+
+_HAS_SITE = """
+    SELECT 1 WHERE EXISTS (SELECT 1 FROM pages WHERE site = :site) OR EXISTS (SELECT 1 FROM tasks WHERE site = :site)
+"""
+
+
 def search(tx: Transaction, wanted: ReviewFilter, *, before: int | None = None, most: int) -> Search:
     """Return the newest reviews that are wanted, at most `most`, among the next 50,000 before a number.
 

@@ -1,0 +1,80 @@
+"""Filters in addresses: unknown ones and wrong values are refused in words; a product is named or numbered."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+from dashboard import Served
+from sample_store import OTHER, PRODUCT, SHOP, SITE
+
+WRONG = [
+    (
+        "/reviews?prodct=1",
+        "There is no filter 'prodct' here; there are q, site, product",
+        "没有筛选条件“prodct”",
+    ),
+    ("/reviews?voice=loud", "Voice: there is no loud; choose one of 'complaint'", "“评论类型”不能是 loud"),
+    ("/reviews?first=yesterday", "From day: yesterday is no day", "不是日期"),
+    ("/reviews?first=2026-03-02&last=2026-03-01", "is before the first", "早于开始日期"),
+    ("/reviews?product=光明高钙牛乃", f"did you mean {PRODUCT!r}", PRODUCT),
+    ("/reviews?product=999", "there is no product '999'", "999"),
+    ("/reviews?site=12315.cn", f"did you mean '{SITE}'", SITE),
+    ("/reviews?before=-1", "before: -1 is too small", "最小 0"),
+    ("/reviews?split=maybe", "there is no maybe", "maybe"),
+    ("/products?category=fish", "Category: there is no fish", "“类别”不能是 fish"),
+    ("/products?doubt=x", "there is no x", "不能是 x"),
+    ("/products?colour=red", "no filter 'colour'", "没有筛选条件"),
+    ("/failed?reason=tired", "Reason: there is no tired", "“原因”不能是 tired"),
+    ("/failed?site=nowhere.example", "there is no site 'nowhere.example'", "nowhere.example"),
+    ("/matrix?measure=beauty", "there is no beauty; choose one of 'completion'", "beauty"),
+    ("/imports?after=3", "no filter 'after' here; there are before", "没有筛选条件“after”"),
+    ("/audit?before=x", "before: x is no whole number", "不是|应为整数"),
+    ("/nodes?name=node1", "this page has none", "本页没有筛选条件"),
+    ("/api/reviews?prodct=1", "There is no filter 'prodct' here", ""),
+    ("/api/products?offset=1", "no filter 'offset' here; there are after, limit, contains", ""),
+    ("/api/nodes?lng=zh", "this page has none", ""),
+]
+
+
+@pytest.mark.parametrize(("path", "english", "chinese"), WRONG)
+def test_a_wrong_filter_is_refused_in_words(sample: Served, path: str, english: str, chinese: str) -> None:
+    refused = sample.get(path)
+    assert refused.status_code in (400, 422)
+    assert english in html.unescape(refused.text)
+    in_chinese = html.unescape(sample.get(path, headers={"Accept-Language": "zh"}).text)
+    assert any(one in in_chinese for one in chinese.split("|"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/reviews?q=&site=&product=&first=&last=&voice=",
+        f"/reviews?product={PRODUCT}&voice=complaint&first=2026-03-01&split=1",
+        f"/reviews?site={SHOP}",
+        "/products?q=&category=unknown&group=&doubt=one_keyword&lang=en",
+        f"/failed?reason=blocked&site={SITE}&said=gone",
+        "/matrix?measure=requests&q=x",
+        f"/api/reviews?product={PRODUCT}&limit=2",
+    ],
+)
+def test_a_right_filter_is_taken(sample: Served, path: str) -> None:
+    assert sample.get(path).status_code == 200
+
+
+def test_a_product_is_named_wherever_it_is_numbered(served: Served) -> None:
+    by_number = served.get("/api/reviews?product=1").json()
+    assert served.get(f"/api/reviews?product={PRODUCT}").json() == by_number
+    assert served.get(f"/api/products/{PRODUCT}").json() == served.get("/api/products/1").json()
+    assert "Progress by site" in served.get(f"/products/{OTHER}").text
+    said = served.post(f"/products/{OTHER}/edit", data={"csrf": served.csrf(), "priority": "9"})
+    assert (said.status_code, "is changed" in said.text) == (200, True)
+    unknown = served.get("/products/特仑", headers={"Accept-Language": "zh"})
+    assert (unknown.status_code, OTHER in unknown.text) == (404, True)
+    assert served.get("/api/products/9").status_code == 404
+
+
+def test_a_product_beyond_the_list_is_still_chosen(sample: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.web.pages.reviews._NAMES", 0)
+    page = sample.get(f"/reviews?product={OTHER}").text
+    assert f'<option value="2" selected>{OTHER}</option>' in page
