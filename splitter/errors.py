@@ -13,9 +13,12 @@ any language (`describe` of `app.views.words`); `str` gives it in English.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 
 class Message:
@@ -26,7 +29,7 @@ class Message:
         parameters: values of the names. Messages among them are made in the same language.
     """
 
-    def __init__(self, template: str = "", **parameters: object) -> None:
+    def __init__(self, template: str = "", /, **parameters: object) -> None:
         self.template = template
         self.parameters = parameters
 
@@ -44,15 +47,18 @@ class Message:
         """Return a hash that equal messages share."""
         return hash(self.template)
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> CoreSchema:
+        """Return the schema of a field with a message: its JSON is the English text."""
+        from pydantic_core import core_schema  # only the API needs it
 
-class Lines(tuple[object, ...]):
-    """Messages as the value of one parameter of another message: one a line."""
+        return core_schema.is_instance_schema(cls, serialization=core_schema.to_string_ser_schema())
 
-    __slots__ = ()
 
-    def __str__(self) -> str:
-        """Return the messages in English."""
-        return "\n".join(map(str, self))
+def join_messages(messages: Iterable[Message], between: str = "\n") -> Message:
+    """Return messages as one."""
+    parameters = {f"message{n}": message for n, message in enumerate(messages, 1)}
+    return Message(between.join(f"{{{name}}}" for name in parameters), **parameters)
 
 
 def system_reason(error: OSError) -> Message:
@@ -62,6 +68,11 @@ def system_reason(error: OSError) -> Message:
 
 class ReviewloopError(Message, Exception):
     """Root of everything reviewloop raises on purpose."""
+
+    @property
+    def message(self) -> Message:
+        """What it says, to be kept without the frames of the error."""
+        return Message(self.template, **self.parameters)
 
 
 class InputError(ReviewloopError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from string import Formatter
 
@@ -20,6 +21,7 @@ from app.views.words import (
 )
 from research.tools.catalogs import format_mo, format_po, list_untranslated, read_catalog, read_templates
 from splitter.errors import InputError
+from tasks.domain.errors import UnknownNode
 from tasks.domain.reasons import Reason, because
 
 
@@ -63,11 +65,22 @@ def test_values_are_translated_if_they_are_reasons_or_errors() -> None:
     assert describe(error) == str(error) == "There is no site b.cn."
 
 
-def test_a_value_may_have_any_name() -> None:
-    names = ("text", "one", "many", "subject")
-    for name in names:
-        assert describe(InputError("{" + name + "} is wrong", **{name: "x"})) == "x is wrong"
-        assert plural("{n} {" + name + "}", "{n} {" + name + "}", 2, **{name: "x"}) == "2 x"
+@pytest.mark.parametrize("name", ["text", "template", "self", "one", "subject"])
+def test_a_value_may_have_any_name(name) -> None:
+    """Among them the names of parameters of our own functions."""
+    error = InputError("there is no {" + name + "!r}", **{name: "a"})
+    with in_language("zh"):
+        assert describe(error) == str(error) == "there is no 'a'"
+        assert plural("{n} {" + name + "}", "{n} {" + name + "}", 2, **{name: "a"}) == "2 a"
+
+
+def test_an_error_keeps_its_message_in_another_process() -> None:
+    inner = UnknownNode("there is no node {name!r}", name="n1")
+    error = InputError("{problem}; see {see}", problem=inner, see="nodes list")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again, str(again)) == (InputError, error, str(error))
+    assert again != InputError("{problem}; see {see}", problem="another", see="nodes list")
+    assert again.message == error.message != error
 
 
 def test_a_text_without_a_translation_is_english() -> None:

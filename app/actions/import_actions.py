@@ -123,9 +123,18 @@ def _find(tx: Transaction, number: int, kind: ImportKind | None) -> NumberedImpo
     found = numbered_imports.find(tx, number)
     if kind is not None and found.kind != kind:
         command = "product import" if found.kind is ImportKind.PRODUCTS else "review import"
-        raise InputError(f"import {number} is one of {found.kind}: reviewloop {command} --undo {number}")
+        raise InputError(
+            "import {number} is one of {kind}: reviewloop {command} --undo {number}",
+            number=number,
+            kind=found.kind,
+            command=command,
+        )
     if found.undone_at is not None:
-        raise InputError(f"import {number} is undone already, since {found.undone_at:%Y-%m-%d %H:%M} UTC")
+        raise InputError(
+            "import {number} is undone already, since {undone_at:%Y-%m-%d %H:%M} UTC",
+            number=number,
+            undone_at=found.undone_at,
+        )
     return found
 
 

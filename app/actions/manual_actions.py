@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.domain.errors import TaskError
 from tasks.domain.reasons import Reason, because
 from tasks.store.queue import attempts, manual, nodes, notices
@@ -60,7 +60,7 @@ class Refusal:
     """A subtask that an action could not be done to, with the reason."""
 
     subtask: int
-    why: str
+    why: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def act_on_each(
                 action.act(tx, number)
                 outcome.done.append(number)
             except (TaskError, InputError) as error:
-                outcome.refused.append(Refusal(number, str(error)))
+                outcome.refused.append(Refusal(number, error.message))
         if dry_run:
             raise _TakeBack
         if outcome.done:

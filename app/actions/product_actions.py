@@ -191,7 +191,7 @@ def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, P
 def _edit(tx: Transaction, row: Product, wanted: ProductEdit, who: str) -> tuple[int, Product]:
     if wanted.recrawl_every and not row.is_crawled and wanted.sites is None and not wanted.all_sites:
         raise InputError(
-            "{name} is looked for no more, or came by an import: add it again",
+            "{name} is no longer collected, or came by an import: add it again",
             name=row.name,
         )
     again = None

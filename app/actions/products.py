@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from splitter.keywords import product_query
 from tasks.store.content.products import NewProduct
 
@@ -18,9 +18,9 @@ MOST_PRIORITY = 1_000_000
 _SHORTEST_RECRAWL = timedelta(minutes=1)
 _PERIOD = re.compile(r"(\d{1,5})\s*([mhdw])", re.IGNORECASE)
 _NO_NAMES = {
-    "a number or a price": re.compile(r"(?:[¥￥$]\s*+)?[\d.,]++\s*+(?:元|%|rmb)?", re.IGNORECASE),
-    "an address": re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE),
-    "a day or a time": re.compile(
+    Message("a number or a price"): re.compile(r"(?:[¥￥$]\s*+)?[\d.,]++\s*+(?:元|%|rmb)?", re.IGNORECASE),
+    Message("an address"): re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE),
+    Message("a day or a time"): re.compile(
         r"\d{2,4}[-/.年]\d{1,2}(?:[-/.月]\d{1,2}日?)?(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?"
     ),
 }
@@ -38,7 +38,7 @@ class RefusedProduct:
     """
 
     name: str
-    why: str
+    why: Message
     line: int | None = None
 
 
@@ -55,7 +55,9 @@ def new_product(
     """Split a name into its keywords. Raises InputError for a name or alias that gives no query."""
     for text in (name, *aliases, *keywords):
         if any(unicodedata.category(char) in ("Cc", "Cs") for char in text.strip()):
-            raise InputError(f"{text[:40]!r} holds a control character or a broken one; write plain text")
+            raise InputError(
+                "{text!r} holds a control character or a broken one; write plain text", text=text[:40]
+            )
     query = product_query(name, keywords=keywords, aliases=aliases)
     return NewProduct(
         name=query.product,
@@ -78,7 +80,7 @@ def named_products(names: Iterable[str], **options: Any) -> list[NewProduct | Re
         try:
             products.append(new_product(name, **options))
         except InputError as error:
-            products.append(RefusedProduct(name, str(error)))
+            products.append(RefusedProduct(name, error.message))
     return products
 
 
@@ -86,19 +88,19 @@ def period(text: str) -> timedelta:
     """Read 7d, 12h, 30m or 2w. Raises InputError."""
     match = _PERIOD.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"{text!r} is no period; write a number and m, h, d or w: 12h, 7d")
+        raise InputError("{text!r} is no period; write a number and m, h, d or w: 12h, 7d", text=text)
     value = timedelta(seconds=UNITS[match[2].lower()] * int(match[1]))
     if value < _SHORTEST_RECRAWL:
-        raise InputError(f"{text!r} is too short a period; the shortest is 1m")
+        raise InputError("{text!r} is too short a period; the shortest is 1m", text=text)
     return value
 
 
-def not_a_name(name: str) -> str:
-    """The kind of a cell that is no product's name; empty where it may be one."""
+def not_a_name(name: str) -> Message | None:
+    """Return the kind of a cell that is no product's name; None if it may be one."""
     for said, pattern in _NO_NAMES.items():
         if pattern.fullmatch(name):
             return said
-    return ""
+    return None
 
 
 def whole_number(text: str, column: str, lowest: int, highest: int) -> int | None:
@@ -108,7 +110,13 @@ def whole_number(text: str, column: str, lowest: int, highest: int) -> int | Non
     try:
         value = int(text)
     except ValueError:
-        raise InputError(f"{column} {text[:40]!r} is no whole number") from None
+        raise InputError("{column} {text!r} is no whole number", column=column, text=text[:40]) from None
     if not lowest <= value <= highest:
-        raise InputError(f"{column} {value} is not between {lowest} and {highest}")
+        raise InputError(
+            "{column} {value} is not between {lowest} and {highest}",
+            column=column,
+            value=value,
+            lowest=lowest,
+            highest=highest,
+        )
     return value

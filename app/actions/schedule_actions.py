@@ -64,12 +64,17 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
     given = {name: value for name, value in options.items() if value}
     if kind == ScheduleKind.RECRAWL:
         if given:
-            raise InputError(f"a recrawl has no {', '.join(given)}: it goes for all products")
+            raise InputError("a recrawl has no {given}: it goes for all products", given=", ".join(given))
     else:
         given["to"] = checked_destination(given.get("to", ""), bool(given.get("private")))
         form = given.setdefault("format", FORMATS_OF[kind][0])
         if form not in FORMATS_OF[kind]:
-            raise InputError(f"a {kind} can't be written as {form}: there is {', '.join(FORMATS_OF[kind])}")
+            raise InputError(
+                "a {kind} can't be written as {form}: there is {formats}",
+                kind=kind,
+                form=form,
+                formats=", ".join(FORMATS_OF[kind]),
+            )
         check_format(form)
         if kind == ScheduleKind.FAILED_REPORT and given.get("products"):
             raise InputError("a failed-report goes for all products")
@@ -90,7 +95,9 @@ def set_rule(store: Store, names: Sequence[str], rule: Recurrence, who: str) -> 
         for one in names:
             product = products.find(tx, one)
             if not product.is_crawled:
-                raise InputError(f"{one} is looked for no more, or came by an import: add it again")
+                raise InputError(
+                    "{name} is no longer collected, or came by an import: add it again", name=one
+                )
             schedules.recrawl(tx, product.id, rule, rule.after(tx.now))
         done = [row for row in schedules.list_schedules(tx) if row.product in names]
         for row in done:

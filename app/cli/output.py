@@ -25,6 +25,7 @@ from app.files.harmless import HarmlessFormatter, shown
 from app.run.process import JsonFormatter
 from app.views.durations import seconds
 from app.views.moments import clock_text
+from splitter.errors import Message
 
 _WIDTH_OF_FILES = 160
 """Columns of a table that goes to a file or a pipe, where COLUMNS does not say otherwise."""
@@ -85,6 +86,8 @@ def plain(value: Any) -> Any:
     """A value JSON has no type for, as one it has. Raises TypeError."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
+    if isinstance(value, Message):
+        return str(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, timedelta):

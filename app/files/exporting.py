@@ -19,7 +19,7 @@ from types import MappingProxyType, NoneType
 from typing import IO, Any, get_args, get_type_hints
 
 from app.files.xlsx import write_workbook
-from splitter.errors import InputError
+from splitter.errors import InputError, system_reason
 from tasks.store.queries.reviews import ReviewRow
 from tasks.worker.pseudonyms import Pseudonyms
 
@@ -61,8 +61,17 @@ def format_of(name: str, endings: Mapping[str, str] = ENDINGS) -> str:
     """The format of a file by its name. Raises InputError, which says what would be right."""
     ending = Path(name).suffix.lower()
     if ending not in endings:
-        what = f"its ending {ending} is none of" if ending else "its name has no ending of"
-        raise InputError(f"{name}: {what} {', '.join(endings)}: name it so, or give --format")
+        known = ", ".join(endings)
+        if not ending:
+            raise InputError(
+                "{name} has no ending of {known}: name it so, or give --format", name=name, known=known
+            )
+        raise InputError(
+            "{name}: its ending {ending} is none of {known}: name it so, or give --format",
+            name=name,
+            ending=ending,
+            known=known,
+        )
     return endings[ending]
 
 
@@ -119,7 +128,9 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         draft = path.with_name(f".{path.name}.{os.getpid()}.new")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+        raise InputError(
+            "{path} cannot be written: {reason}", path=path, reason=system_reason(error)
+        ) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

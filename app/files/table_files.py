@@ -15,7 +15,7 @@ from typing import BinaryIO, TextIO
 from app.files.text_files import LONGEST_LINE, opened_text, read_lines
 from app.files.visible_text import strip_unseen
 from app.files.xlsx_reader import MOST_COLUMNS, MOST_UNPACKED, Sheet, Workbook
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.reading.file_encoding import Encoding, encoding_of, head_of
 
 _DELIMITERS = ",;\t，；"
@@ -51,7 +51,7 @@ class BadRow:
     """A row that can't be read, and why."""
 
     line: int
-    why: str
+    why: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Table:
     rows: Callable[[], Iterator[TableRow | BadRow]]
     sheet: str = ""
     is_hidden: bool = False
-    notes: list[str] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
 
 
 def open_tables(file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED) -> list[Table]:
@@ -86,7 +86,8 @@ def open_tables(file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED)
     head = head_of(file)
     if head.startswith(_OLD_EXCEL):
         raise InputError(
-            f"{origin}: is a workbook of an old Excel (xls), or has a password; save it as xlsx or CSV"
+            "{origin}: is a workbook of an old Excel (xls), or has a password; save it as xlsx or CSV",
+            origin=origin,
         )
     if not is_workbook(head):
         encoding = encoding_of(file, origin)
@@ -96,7 +97,7 @@ def open_tables(file: BinaryIO, origin: str, most_unpacked: int = MOST_UNPACKED)
 
 
 def _sheet(book: Workbook, sheet: Sheet) -> Table:
-    notes: list[str] = []
+    notes: list[Message] = []
     return Table(lambda: _strip_rows(book.rows(sheet, notes)), sheet.name, sheet.is_hidden, notes)
 
 
@@ -145,16 +146,16 @@ def _lines(file: BinaryIO, encoding: Encoding) -> Iterator[tuple[int, list[str]]
             try:
                 row = next(reader, None)
             except csv.Error as error:
-                yield feed.refuse(str(error))
+                yield feed.refuse(feed.fault or Message("{text}", text=str(error)))
                 continue
             if row is None:
                 return
             if feed.is_ended:
-                yield feed.refuse("unexpected end of data")
+                yield feed.refuse(Message("unexpected end of data"))
                 continue
             why = encoding.find_fault("".join(row))
             if len(row) > MOST_COLUMNS:
-                why = f"has more than {MOST_COLUMNS:,} cells"
+                why = Message("has more than {n:,} cells", n=MOST_COLUMNS)
             yield BadRow(feed.line, why) if why else (feed.line, row)
 
 
@@ -164,16 +165,18 @@ class _Feed:
     Attributes:
         line: number of the last line.
         is_ended: the text ended within the record.
+        fault: of the last line; None if the csv reader found it.
     """
 
     def __init__(self, text: TextIO) -> None:
         self._lines = read_lines(text)
-        self._again: deque[tuple[int, str, str]] = deque()
-        self._record: list[tuple[int, str, str]] = []
+        self._again: deque[tuple[int, str, Message | None]] = deque()
+        self._record: list[tuple[int, str, Message | None]] = []
         self._length = 0
         self._left = _MOST_READ_AGAIN
         self.line = 0
         self.is_ended = False
+        self.fault: Message | None = None
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -186,10 +189,11 @@ class _Feed:
         self._record.append(entry)
         self.line, line, why = entry
         self._length += len(line)
-        if why:
-            raise csv.Error(why)
-        if self._length > LONGEST_LINE:
-            raise csv.Error(f"has more than {LONGEST_LINE:,} characters")
+        if why is None and self._length > LONGEST_LINE:
+            why = Message("has more than {n:,} characters", n=LONGEST_LINE)
+        if why is not None:
+            self.fault = why
+            raise csv.Error
         return line
 
     def begin_record(self) -> None:
@@ -197,15 +201,16 @@ class _Feed:
         self._record.clear()
         self._length = 0
         self.is_ended = False
+        self.fault = None
 
-    def refuse(self, why: str) -> BadRow:
+    def refuse(self, why: Message) -> BadRow:
         """Refuse the line that the record begins with, and give the lines below it again."""
         [(first, _, _), *others] = self._record
         if others or self.is_ended:
-            why = f"{why}: a quote is opened and never closed"
+            why = Message("{why}: a quote is opened and never closed", why=why)
         if self._length <= self._left:
             self._left -= self._length
             self._again.extendleft(reversed(others))
         elif others:
-            why = f"{why}; the rows to line {self.line} are lost"
-        return BadRow(first, f"is no CSV ({why})")
+            why = Message("{why}; the rows to line {line} are lost", why=why, line=self.line)
+        return BadRow(first, Message("is no CSV ({why})", why=why))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, TextIO
 
+from splitter.errors import Message
 from tasks.reading.file_encoding import Encoding
 
 LONGEST_LINE = 10_000_000
@@ -25,14 +26,14 @@ def opened_text(file: BinaryIO, encoding: Encoding) -> Iterator[TextIO]:
             text.detach()
 
 
-def read_lines(text: TextIO) -> Iterator[tuple[int, str, str]]:
+def read_lines(text: TextIO) -> Iterator[tuple[int, str, Message | None]]:
     """Yield the number of each line from 1, the line, and why it can't be taken; then the line is empty."""
     number = 0
     while line := text.readline(LONGEST_LINE):
         number += 1
         if len(line) < LONGEST_LINE or line.endswith(("\n", "\r")):
-            yield number, line, ""
+            yield number, line, None
             continue
         while line and not line.endswith(("\n", "\r")):
             line = text.readline(LONGEST_LINE)
-        yield number, "", f"is longer than {LONGEST_LINE:,} characters"
+        yield number, "", Message("is longer than {n:,} characters", n=LONGEST_LINE)

@@ -24,7 +24,7 @@ from xml.parsers import expat
 
 from app.files.harmless import one_line
 from app.files.number_formats import BUILT_IN, LONGEST_FORMAT, sections, show_number
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 
 MOST_UNPACKED = 500_000_000
 """Maximum number of bytes that a workbook may unpack to, and of characters that the rows of a sheet may hold."""
@@ -68,6 +68,14 @@ _PICTURE = "=DISPIMG("
 _FIRST_DAY, _FIRST_DAY_1904 = datetime(1899, 12, 31), datetime(1904, 1, 1)  # noqa: DTZ001 - a sheet's times have no zone
 _DAY_THAT_NEVER_WAS = 60
 """Excel counts a 29 February 1900."""
+_COSTS = {
+    "bytes unpacked": Message("bytes unpacked in the workbook"),
+    "characters": Message("characters in the workbook"),
+    "cells": Message("cells in the workbook"),
+    "cells (with empty ones between)": Message("cells (with empty ones between) in the workbook"),
+    "elements": Message("elements in the workbook"),
+}
+"""What a limit of a workbook counts."""
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, expat.ExpatError),
     *(ArithmeticError, EOFError, LookupError, OSError, RuntimeError, ValueError),
@@ -108,7 +116,7 @@ class Workbook:
         with self._readable():
             self._archive = zipfile.ZipFile(file)
             parts = self._archive.namelist()
-            _check(len(parts), MOST_PARTS, "parts")
+            _check(len(parts), MOST_PARTS, Message("parts"))
             self._parts = {_key(part): part for part in parts}
             self._read_book()
 
@@ -138,10 +146,12 @@ class Workbook:
     def _add_sheet(self, given: Mapping[str, str], kind: str, path: str) -> None:
         if kind != "worksheet":  # a chart's sheet has no rows
             return
-        _check(len(self.sheets) + 1, MOST_SHEETS, "sheets")
+        _check(len(self.sheets) + 1, MOST_SHEETS, Message("sheets"))
         name = one_line(given["name"])
         if any(_key(sheet.path) == _key(path) for sheet in self.sheets):
-            raise InputError(f"has two sheets in one part, {path}; the second is {name[:_NOTED]}")
+            raise InputError(
+                "has two sheets in one part, {part}; the second is {name}", part=path, name=name[:_NOTED]
+            )
         self.sheets.append(Sheet(name, path, given.get("state", "visible") != "visible"))
 
     def _relations(self, part: str) -> dict[str, tuple[str, str]]:
@@ -153,7 +163,7 @@ class Workbook:
                 target = given["Target"].replace("\\", "/")
                 path = posixpath.normpath(posixpath.join("/", folder, target))[1:]
                 found[given["Id"]] = (given["Type"].rpartition("/")[2], path)
-        _check(len(found), MOST_PARTS, "relationships")
+        _check(len(found), MOST_PARTS, Message("relationships"))
         return found
 
     def _read_styles(self, path: str) -> None:
@@ -163,7 +173,7 @@ class Workbook:
             if name == "numFmt":
                 if given["formatCode"]:
                     codes[int(given["numFmtId"])] = given["formatCode"][:LONGEST_FORMAT]
-                _check(len(codes), MOST_STYLES, "formats")
+                _check(len(codes), MOST_STYLES, Message("formats"))
             elif name == "cellXfs":  # the ones before are no styles of cells
                 styles = 0
                 self._formats.clear()
@@ -172,7 +182,7 @@ class Workbook:
                 if code:
                     self._formats[str(styles)] = code
                 styles += 1
-                _check(styles, MOST_STYLES, "styles")
+                _check(styles, MOST_STYLES, Message("styles"))
 
     def _read_shared(self, path: str) -> None:
         """Store the shared texts in one piece: each takes its bytes and 8 more."""
@@ -180,14 +190,14 @@ class Workbook:
             if name == "si":
                 self._texts += (text or "").encode()
                 self._ends.append(len(self._texts))
-                _check(len(self._texts) + 8 * len(self._ends), MOST_SHARED, "bytes of shared texts")
+                _check(len(self._texts) + 8 * len(self._ends), MOST_SHARED, Message("bytes of shared texts"))
 
     def _elements(self, path: str) -> Iterator[tuple[str, Mapping[str, str]]]:
         """Yield the elements of a small part at their beginning."""
         events = self._events(path, _MOST_OF_A_PART)
         return ((name, given) for name, given, _ in events if given is not None)
 
-    def rows(self, sheet: Sheet, notes: list[str]) -> Iterator[tuple[int, list[str]]]:
+    def rows(self, sheet: Sheet, notes: list[Message]) -> Iterator[tuple[int, list[str]]]:
         """Yield the number and the cells of each row that is not empty.
 
         Args:
@@ -207,18 +217,24 @@ class Workbook:
                     before = number
                     number = int(given.get("r", number + 1))
                     self._place = (sheet.name, number)
-                    _check(number, MOST_ROWS, "rows")
+                    _check(number, MOST_ROWS, Message("rows"))
                     if number <= before:
-                        raise InputError(f"comes after row {before:,}")
+                        raise InputError("comes after row {before:,}", before=before)
                     if number - last > MOST_EMPTY_ROWS:
-                        notes.append(f"{MOST_EMPTY_ROWS:,} rows below row {last:,} are empty: it ends there")
+                        notes.append(
+                            Message(
+                                "{n:,} rows below row {row:,} are empty: it ends there",
+                                n=MOST_EMPTY_ROWS,
+                                row=last,
+                            )
+                        )
                         break
                     row = []
                     column = count = 0
                 elif name == "c":
                     count += 1
                     column = COLUMNS[given["r"].rstrip("0123456789")] if "r" in given else column + 1
-                    _check(column, MOST_COLUMNS if text else _MOST_EMPTY_COLUMNS, "columns")
+                    _check(column, MOST_COLUMNS if text else _MOST_EMPTY_COLUMNS, Message("columns"))
                     if text is None:
                         unread.setdefault(_FORMULAS, {})[number] = None
                     elif text and given.get("t") == "e":
@@ -259,7 +275,7 @@ class Workbook:
             if characters:
                 if is_text:
                     length += len(characters)
-                    _check(length // _LONGEST_ESCAPE, MOST_CHARACTERS, "characters in a cell")
+                    _check(length // _LONGEST_ESCAPE, MOST_CHARACTERS, Message("characters in a cell"))
                     part.append(characters)
                 continue
             part = values if name == "v" else texts
@@ -272,7 +288,7 @@ class Workbook:
                 if attributes is None:
                     found = texts if given.get("t") == "inlineStr" else values  # some programs store both
                     whole = _unescape("".join(found or values or texts))
-                    _check(len(whole), MOST_CHARACTERS, "characters in a cell")
+                    _check(len(whole), MOST_CHARACTERS, Message("characters in a cell"))
                     is_unknown = is_formula and not whole and given.get("t", "n") == "n"
                     yield name, given, None if is_unknown else whole
                 else:
@@ -307,7 +323,7 @@ class Workbook:
                 events.append((name, given, ""))
 
         def refuse(*_: object) -> None:
-            raise InputError(f"{path} declares a document type (DTD), which no workbook needs")
+            raise InputError("{part} declares a document type (DTD), which no workbook needs", part=path)
 
         parser = expat.ParserCreate()
         parser.buffer_text = True
@@ -320,13 +336,13 @@ class Workbook:
             while chunk:
                 chunk = part.read(_CHUNK)
                 done += len(chunk)
-                _check(done, most, f"bytes unpacked in {path}")
+                _check(done, most, Message("bytes unpacked in {part}", part=path))
                 parser.Parse(chunk, not chunk)
                 self._meter.spend(path, {"bytes unpacked": len(chunk), "elements": elements})
                 elements = 0
-                _check(done - parser.CurrentByteIndex, _LONGEST_TAG, "bytes in a tag or comment")
-                _check(len(parser.intern), _MOST_NAMES, "names of elements")
-                _check(depth, _DEEPEST, "elements in each other")
+                _check(done - parser.CurrentByteIndex, _LONGEST_TAG, Message("bytes in a tag or comment"))
+                _check(len(parser.intern), _MOST_NAMES, Message("names of elements"))
+                _check(depth, _DEEPEST, Message("elements in each other"))
                 yield from events
                 events.clear()
 
@@ -369,14 +385,19 @@ class Workbook:
             yield
         except (InputError, *_DAMAGED) as error:
             sheet, row = self._place
-            where = f"sheet {sheet}, row {row:,}: " if row else f"sheet {sheet}: " if sheet else ""
-            why = str(error) if isinstance(error, InputError) else f"is no xlsx that can be read: {error}"
-            raise InputError(f"{self._origin}: {where}{one_line(why[:300])}") from None
+            why: Message = Message("is no xlsx that can be read: {error}", error=one_line(str(error)[:300]))
+            if isinstance(error, InputError):
+                why = error.message
+            if row:
+                why = Message("sheet {sheet}, row {row:,}: {why}", sheet=sheet, row=row, why=why)
+            elif sheet:
+                why = Message("sheet {sheet}: {why}", sheet=sheet, why=why)
+            raise InputError("{origin}: {why}", origin=self._origin, why=why) from None
 
 
-def _check(number: int, most: int, what: str) -> None:
+def _check(number: int, most: int, what: Message) -> None:
     if number > most:
-        raise InputError(f"has more than {most:,} {what}")
+        raise InputError("has more than {n:,} {what}", n=most, what=what)
 
 
 class _Meter:
@@ -408,7 +429,7 @@ class _Meter:
         for what, number in costs.items():
             part[what] += number
             self._total[what] += number
-            _check(self._total[what], self._limits[what], f"{what} in the workbook")
+            _check(self._total[what], self._limits[what], _COSTS[what])
 
 
 def _key(path: str) -> str:
@@ -424,9 +445,14 @@ def _unescape(text: str) -> str:
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _note(what: str, rows: list[int]) -> str:
-    shown = ", ".join(map(str, rows[:_NOTED]))
-    more = f" and {len(rows) - _NOTED} more" if len(rows) > _NOTED else ""
+def _note(what: str, rows: list[int]) -> Message:
+    shown: str | Message = ", ".join(map(str, rows[:_NOTED]))
+    if len(rows) > _NOTED:
+        shown = Message("{names} and {n} more", names=shown, n=len(rows) - _NOTED)
     if what == _FORMULAS:
-        return f"formulas without a stored value in rows {shown}{more}: open the file in Excel and save it"
-    return f"cells with the error {one_line(what)} in rows {shown}{more}: they count as empty"
+        return Message(
+            "formulas without a stored value in rows {rows}: open the file in Excel and save it", rows=shown
+        )
+    return Message(
+        "cells with the error {error} in rows {rows}: they count as empty", error=one_line(what), rows=shown
+    )

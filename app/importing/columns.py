@@ -13,7 +13,7 @@ import yaml
 
 from app.files.visible_text import visible
 from app.files.xlsx_reader import COLUMNS
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 
 _NAMED = 30
 _REMARK = re.compile(r"[(\[【〔<][^()\[\]【】〔〕<>]*+[)\]】〕>]$")
@@ -63,13 +63,24 @@ class ColumnChoice:
 
     def check(self, names: Sequence[str], origin: str) -> None:
         """Raise InputError if a column is not there."""
-        there = list_names([*filter(None, names)]) or "no columns"
+        there = list_names([*filter(None, names)]) or Message("no columns")
         for name, column in self.mapping.items():
             if column and find_column(names, column) is None:
-                raise InputError(f"{origin}: there is no column {column!r} for {name}; it has {there}")
+                raise InputError(
+                    "{origin}: there is no column {column!r} for {name}; it has {there}",
+                    origin=origin,
+                    column=column,
+                    name=name,
+                    there=there,
+                )
         for column in self.ignored:
             if find_column(names, column) is None:
-                raise InputError(f"{origin}: there is no column {column!r} to ignore; it has {there}")
+                raise InputError(
+                    "{origin}: there is no column {column!r} to ignore; it has {there}",
+                    origin=origin,
+                    column=column,
+                    there=there,
+                )
 
 
 def find_column(names: Sequence[str], column: str) -> int | None:
@@ -147,9 +158,12 @@ def unused_columns(names: Sequence[str], fields: FieldPlaces, choice: ColumnChoi
     return list(dict.fromkeys(name for place, name in enumerate(names) if name and place not in used))
 
 
-def unused_note(columns: Sequence[str]) -> str:
+def unused_note(columns: Sequence[str]) -> Message:
     """Return a sentence on columns that no field is read from."""
-    return f"not used: {list_names(columns)}; a column that holds a field is named with --map FIELD=COLUMN"
+    return Message(
+        "not used: {columns}; a column that holds a field is named with --map FIELD=COLUMN",
+        columns=list_names(columns),
+    )
 
 
 def parse_mapping(given: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
@@ -160,7 +174,9 @@ def parse_mapping(given: Sequence[str], fields: Sequence[str]) -> dict[str, str]
         name = name.strip().casefold()
         if not equals or name not in fields:
             raise InputError(
-                f"--map {text!r}: write FIELD=COLUMN, FIELD one of {', '.join(fields)}; FIELD= leaves the field out"
+                "--map {text!r}: write FIELD=COLUMN, FIELD one of {fields}; FIELD= leaves the field out",
+                text=text,
+                fields=", ".join(fields),
             )
         said[name] = column.strip()
     return said
@@ -181,7 +197,9 @@ def _plain_parts(name: str) -> list[str]:
     return [plain_name(name), *map(plain_name, parts)]
 
 
-def list_names(columns: Sequence[str], most: int = _NAMED) -> str:
-    """Return names for a message."""
+def list_names(columns: Sequence[str], most: int = _NAMED) -> Message | str:
+    """Return names for a message; empty if there are none."""
     shown = ", ".join(columns[:most])
-    return f"{shown} and {len(columns) - most} more" if len(columns) > most else shown
+    if len(columns) <= most:
+        return shown
+    return Message("{names} and {n} more", names=shown, n=len(columns) - most)

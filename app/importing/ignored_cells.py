@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from app.files.harmless import one_line
 from app.importing.columns import list_names
+from splitter.errors import Message
 
 _EXAMPLES = 3
 _ROWS_NAMED = 10
@@ -24,15 +25,20 @@ class IgnoredColumn:
     """
 
     column: str
-    meaning: str
+    meaning: Message
     values: list[str] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        rows = list_names([*map(str, self.rows)], _ROWS_NAMED)
-        return (
-            f"{self.column}: not understood in {len(self.rows)} rows ({rows}), "
-            f"for example {', '.join(self.values)}; {self.meaning}"
+    @property
+    def note(self) -> Message:
+        """A sentence on them."""
+        return Message(
+            "{column}: not understood in {n} rows ({rows}), for example {values}; {meaning}",
+            column=self.column,
+            n=len(self.rows),
+            rows=list_names([*map(str, self.rows)], _ROWS_NAMED),
+            values=", ".join(self.values),
+            meaning=self.meaning,
         )
 
 
@@ -42,7 +48,7 @@ class IgnoredCells:
     def __init__(self) -> None:
         self._columns: dict[str, IgnoredColumn] = {}
 
-    def add(self, column: str, text: str, line: int, meaning: str) -> None:
+    def add(self, column: str, text: str, line: int, meaning: Message) -> None:
         """Count a cell; of one row and column only once."""
         counted = self._columns.setdefault(column, IgnoredColumn(column, meaning))
         if not counted.rows or counted.rows[-1] != line:

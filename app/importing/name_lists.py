@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from splitter.errors import InputError
+from splitter.errors import InputError, Message, join_messages
 from splitter.lexicon import is_brand
 
 _LIMIT = 0.3
@@ -25,7 +25,7 @@ _SHOWN = 3
 _SHOWN_LENGTH = 60
 _PROSE = "prose"
 
-Lines = Iterable[tuple[int, str]]
+NumberedLines = Iterable[tuple[int, str]]
 """Lines of a text with their numbers, without blank ones and comments."""
 
 
@@ -95,6 +95,17 @@ _SIGNS = {
     ),
 }
 """Beginnings of lines of other texts, by the kind of text. The first kind that is found counts."""
+_KINDS = {
+    "settings": Message("settings"),
+    "data": Message("data"),
+    "figures": Message("figures"),
+    "code": Message("code"),
+    "markup": Message("markup"),
+    "log": Message("log"),
+    "prose": Message("prose"),
+    "addresses": Message("addresses"),
+    "file names": Message("file names"),
+}
 _STARTS = {kind: re.compile(f"^(?:{'|'.join(signs)})") for kind, signs in _SIGNS.items()}
 
 _KEY = re.compile(r"([A-Za-z_][\w.\-/]*+):(?:\s++(.*))?$")
@@ -177,7 +188,7 @@ def _prose_weight(line: str) -> float:
     return 0.5 if is_spoken or len(words) > 25 else 0.0
 
 
-def refuse_other_text(lines: Lines, origin: str, instead: str, *, prose: bool = True) -> None:
+def refuse_other_text(lines: NumberedLines, origin: str, instead: Message, *, prose: bool = True) -> None:
     """Refuse a text that is no list.
 
     Args:
@@ -203,9 +214,17 @@ def refuse_other_text(lines: Lines, origin: str, instead: str, *, prose: bool = 
         return
     kind = max(weights, key=lambda one: weights[one])
     shown = sorted(doubtful, key=lambda one: one[1] != kind)[:_SHOWN]
-    seen = "; ".join(f"line {number}: {_short(line)}" for number, _, line in sorted(shown))
+    lines_shown = (
+        Message("line {n}: {text}", n=number, text=_short(line)) for number, _, line in sorted(shown)
+    )
     raise InputError(
-        f"{origin}: is no list, but looks like {kind} in {n_doubtful:,} of {n:,} lines. {seen}. {instead}"
+        "{origin}: is no list, but looks like {kind} in {doubtful:,} of {n:,} lines. {seen}. {instead}",
+        origin=origin,
+        kind=_KINDS[kind],
+        doubtful=n_doubtful,
+        n=n,
+        seen=join_messages(lines_shown, "; "),
+        instead=instead,
     )
 
 
@@ -251,7 +270,7 @@ def _follows(number: int | None, last: int) -> bool:
     return number is not None and (number == 1 or last < number <= last + _MOST_LEFT_OUT)
 
 
-def read_names(lines: Lines, *, numbered: bool) -> Iterator[tuple[int, str]]:
+def read_names(lines: NumberedLines, *, numbered: bool) -> Iterator[tuple[int, str]]:
     """Yield the names of a list with the numbers of their lines.
 
     Args:

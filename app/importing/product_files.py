@@ -20,21 +20,21 @@ from app.importing.columns import (
 )
 from app.importing.name_lists import LOOKED_AT, are_numbered, read_names, refuse_other_text
 from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table, is_foot
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.reading.file_encoding import encoding_of
 
 FIELDS = ("name", "keywords", "aliases", "priority", "pages", "recrawl", "category", "sites")
 
 _WORDS = column_words("products")
 
-_NAME_TABLE = "Name sheet, header row (0: none) and column: --sheet, --header-row, --column"
+_NAME_TABLE = Message("Name sheet, header row (0: none) and column: --sheet, --header-row, --column")
 _NUMBER_AND_NAME = 2
 """Number of cells in a line of a numbered list that has a delimiter behind the number."""
-_RIGHT = (
+_RIGHT = Message(
     "Give one name a line, or a table with a column 商品名称 or name. "
     "--as-list, or its box in the browser, takes each line as a name"
 )
-Line = tuple[int, Mapping[str, str], str]
+Line = tuple[int, Mapping[str, str], Message | None]
 """A line of a file of products: its number, its cells by field, and why it can't be read if it can't."""
 
 
@@ -77,7 +77,7 @@ def open_product_file(
         found = replace(found, names=(), fields={}, header_row=0, last_row=0)
     is_text = not found.table.sheet
     if as_list and not is_text:
-        raise InputError(f"{origin}: is a workbook, no text. {_NAME_TABLE}")
+        raise InputError("{origin}: is a workbook, no text. {instead}", origin=origin, instead=_NAME_TABLE)
     if as_list or (is_text and not is_chosen and _is_list(found, file, origin)):
         columns.check((), origin)
         return replace(found, names=(), fields={}, header_row=0), _read_list(file, origin)
@@ -98,10 +98,16 @@ def open_product_file(
 def _no_names(found: FoundTable, origin: str, column: str | None) -> InputError:
     """Return the error of a table without a known column of names. It names the cells of the widest row."""
     row = max(found.sample, key=lambda row: len(row.places()))
-    sheet = f"sheet {found.table.sheet}, " if found.table.sheet else ""
+    table: Message = Message("row {line}", line=row.line)
+    if found.table.sheet:
+        table = Message("sheet {sheet}, row {line}", sheet=found.table.sheet, line=row.line)
     return InputError(
-        f"{origin}: no column {column or '商品名称, 产品名称, 品名, name'} is found; {sheet}row {row.line} holds "
-        f"{list_names([*filter(None, row.cells)])}. {_NAME_TABLE}"
+        "{origin}: no column {column} is found; {table} holds {cells}. {instead}",
+        origin=origin,
+        column=column or "商品名称, 产品名称, 品名, name",
+        table=table,
+        cells=list_names([*filter(None, row.cells)]),
+        instead=_NAME_TABLE,
     )
 
 
@@ -113,7 +119,7 @@ def _rows(found: FoundTable) -> Iterator[Line]:
         elif is_foot(row.cell(entry)):
             found.passed.append(row.line)
         else:
-            yield row.line, {field: row.cell(place) for field, place in found.fields.items()}, ""
+            yield row.line, {field: row.cell(place) for field, place in found.fields.items()}, None
 
 
 def _is_list(found: FoundTable, file: BinaryIO, origin: str) -> bool:
@@ -176,7 +182,7 @@ def _lines(file: BinaryIO, origin: str) -> Iterator[tuple[int, str]]:
 def _short_lines(text: TextIO, origin: str) -> Iterator[str]:
     for number, line, too_long in read_lines(text):
         if too_long:
-            raise InputError(f"{origin}, line {number}: {too_long}")
+            raise InputError("{origin}, line {n}: {why}", origin=origin, n=number, why=too_long)
         yield line
 
 

@@ -18,19 +18,19 @@ from app.importing.product_values import (
     read_sites,
 )
 from splitter.catalog.model import Site
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from splitter.normalize import split_list, split_words
 from tasks.store.content.products import NewProduct
 
 _LONGEST_NAME = 200
 _MEANINGS = {
-    "keywords": "the words of the name are used",
-    "aliases": "there is no such other name",
-    "priority": "the priority is 0",
-    "pages": "each site's own number of pages is used",
-    "recrawl": "it is crawled once",
-    "category": "the category is found by the name",
-    "sites": "only the known sites count",
+    "keywords": Message("the words of the name are used"),
+    "aliases": Message("there is no such other name"),
+    "priority": Message("the priority is 0"),
+    "pages": Message("each site's own number of pages is used"),
+    "recrawl": Message("it is crawled once"),
+    "category": Message("the category is found by the name"),
+    "sites": Message("only the known sites count"),
 }
 """The meaning of an empty cell, by field; for people."""
 _REMEMBERED = 1_000
@@ -68,24 +68,26 @@ class ProductRows:
         self.ignored = IgnoredCells()
 
     def read(
-        self, line: int, cells: Mapping[str, str], why: str = "", *, is_typed: bool = False
+        self, line: int, cells: Mapping[str, str], why: Message | None = None, *, is_typed: bool = False
     ) -> NewProduct | RefusedProduct:
         """Return the product of a line, or why it has none.
 
         Args:
             cells: by field.
-            why: the line can't be read; empty if it can.
+            why: the line can't be read; None if it can.
             is_typed: a person wrote the name as a name, even if it looks like a number or an address.
         """
         name = " ".join(cells.get("name", "").split())
+        if why is not None:
+            return RefusedProduct(name[:_LONGEST_NAME], why, line)
         try:
-            if why:
-                raise InputError(why)
             if not is_typed and (looks := not_a_name(name)):
-                raise InputError(f"{name[:40]!r} looks like {looks}, not like a product's name")
+                raise InputError(
+                    "{name!r} looks like {looks}, not like a product's name", name=name[:40], looks=looks
+                )
             return self._product(name, line, cells)
         except InputError as error:
-            return RefusedProduct(name[:_LONGEST_NAME], str(error), line)
+            return RefusedProduct(name[:_LONGEST_NAME], error.message, line)
 
     def _product(self, name: str, line: int, cells: Mapping[str, str]) -> NewProduct:
         made = self._make(name, line, cells)

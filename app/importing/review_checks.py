@@ -18,7 +18,7 @@ from app.importing.review_columns import FieldColumns
 from app.importing.review_files import Record
 from app.importing.review_values import read_day, read_rating
 from splitter.catalog.model import Site
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from splitter.normalize import normalize
 from splitter.spans import CHINA
 from tasks.domain.failures import FetchError
@@ -39,7 +39,7 @@ _LONGEST = {"body": 100_000, "title": 2_000, "author": 500, "date": 100, "site":
 _REMEMBERED = 20_000
 """Names of products that are remembered with what they lead to."""
 _LEAST_WORDS = 2
-_MEANING = "left empty"
+_MEANING = Message("left empty")
 _BROKEN = re.compile("[\ud800-\udfff]")
 _AHEAD = timedelta(days=2)
 """How far ahead of the clock a date may be: zones differ."""
@@ -55,7 +55,7 @@ class RefusedReview:
 
     line: int
     field: str
-    why: str
+    why: Message
 
 
 T = TypeVar("T")
@@ -104,7 +104,9 @@ class ProductNames:
         if (name := self._by_name.get(plain)) is not None:
             return name
         if looks := not_a_name(written):
-            raise InputError(f"{written[:40]!r} looks like {looks}, not like a product's name")
+            raise InputError(
+                "{name!r} looks like {looks}, not like a product's name", name=written[:40], looks=looks
+            )
         if (name := self._matching(written)) is not None:
             self.taken_as[written] = name
             return name
@@ -177,11 +179,11 @@ class ReviewChecks:
         cells = _Cells(self._columns, record, self.ignored)
         body = cells.needed("body")
         if not body:
-            raise _Refused("body", "is empty")
+            raise _Refused("body", Message("is empty"))
         try:
             product, written = self._names.of(cells.needed("product"))
         except InputError as error:
-            raise _Refused("product", str(error)) from None
+            raise _Refused("product", error.message) from None
         url, site_of_url = cells.value("url", self._address, ("", ""))
         site = cells.value("site", _site, "") or site_of_url or NO_SITE
         date = cells.value("date", self._date, None)
@@ -203,7 +205,7 @@ class ReviewChecks:
             variant=cells.value("variant", str, ""),
         )
         if reason := reject_reason(review, main_text=False):
-            raise _Refused("body", f"is no review: {reason}")
+            raise _Refused("body", Message("is no review: {reason}", reason=Message(reason)))
         group = self._sites[site].group if site in self._sites else None
         review = review._replace(voice=judgement(review._replace(author=by), group))
         page = self._page_of(site, url, written)
@@ -247,7 +249,7 @@ class _Cells:
         try:
             return self._text(name)
         except InputError as error:
-            raise _Refused(name, str(error)) from None
+            raise _Refused(name, error.message) from None
 
     def value(self, name: str, reader: Callable[[str], T], empty: T) -> T:
         """Return a field that may be empty; a cell that is not understood is counted, and empty."""
@@ -271,5 +273,5 @@ class _Cells:
             raise InputError("ends in the middle of a character")
         most = _LONGEST.get(name)
         if most is not None and len(text) > most:
-            raise InputError(f"has {len(text):,} characters, {most:,} are allowed")
+            raise InputError("has {n:,} characters, {most:,} are allowed", n=len(text), most=most)
         return text

@@ -135,8 +135,10 @@ def field_columns(columns: Sequence[str], choice: ColumnChoice, origin: str) -> 
     if "body" not in found:
         named = list_names([*filter(None, columns)])
         raise InputError(
-            f"{origin}: none of the columns {named} is known to hold the texts of reviews; "
-            "name it: --map body=COLUMN, and its row if it is another one: --header-row N"
+            "{origin}: none of the columns {named} is known to hold the texts of reviews; name it: --map "
+            "body=COLUMN, and its row if it is another one: --header-row N",
+            origin=origin,
+            named=named,
         )
     return FieldColumns({name: found[name] for name in FIELDS if name in found}, collector)
 

@@ -15,7 +15,7 @@ from app.importing.columns import ColumnChoice, column_key
 from app.importing.name_lists import refuse_other_text
 from app.importing.review_columns import NEEDED, review_fields
 from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.reading.file_encoding import encoding_of, head_of
 
 _DEEPEST = 3
@@ -23,7 +23,9 @@ _DEEPEST = 3
 _LOOKED_AT = 100
 """Lines at the beginning of a file of JSON whose keys are its columns."""
 
-_RIGHT = "Give a table whose columns have names, 评论内容 or body for the texts, or its header's row with --header-row"
+_RIGHT = Message(
+    "Give a table whose columns have names, 评论内容 or body for the texts, or its header's row with --header-row"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ def open_review_file(
         begin = text.read(1000).lstrip()[:1]
     if begin == "[":
         raise InputError(
-            f"{origin}: is one JSON list; write one object a line: jq -c '.[]' {origin} > reviews.jsonl"
+            "{origin}: is one JSON list; write one object a line: jq -c '.[]' {origin} > reviews.jsonl",
+            origin=origin,
         )
     if begin != "{":
         return _table(file, origin, choice, columns)
@@ -81,7 +84,7 @@ def open_review_file(
         if isinstance(one, Record):
             keys |= dict.fromkeys(one.cells)
     if not keys:
-        raise InputError(f"{origin}: no line of it is a JSON object with a value")
+        raise InputError("{origin}: no line of it is a JSON object with a value", origin=origin)
     return ReviewFile(tuple(keys), _objects(file, origin))
 
 
@@ -91,7 +94,7 @@ def _table(file: BinaryIO, origin: str, choice: TableChoice, columns: ColumnChoi
     )
     found = find_table(file, origin, choice, wanted)
     if not found.sample:
-        raise InputError(f"{origin}: is empty; it begins with a line that names its columns")
+        raise InputError("{origin}: is empty; it begins with a line that names its columns", origin=origin)
     if choice is None or choice == TableChoice():
         _check_texts(found, origin)
     if not found.header_row:  # unknown names may have got a meaning by an earlier import
@@ -132,10 +135,12 @@ def _record(number: int, line: str) -> Record | BadRow:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        told = error.msg if isinstance(error, json.JSONDecodeError) else "it can't be read"
-        return BadRow(number, f"is no JSON object: {told}")
+        problem: Message | str = Message("it can't be read")
+        if isinstance(error, json.JSONDecodeError):
+            problem = error.msg
+        return BadRow(number, Message("is no JSON object: {problem}", problem=problem))
     if not isinstance(value, dict):
-        return BadRow(number, "is no JSON object")
+        return BadRow(number, Message("is no JSON object"))
     return Record(number, dict(_flat(value, "", _DEEPEST)))
 
 

@@ -13,7 +13,7 @@ from app.files.table_files import BadRow, Table, TableRow, open_tables
 from app.files.visible_text import visible
 from app.files.xlsx_reader import MOST_UNPACKED
 from app.importing.columns import FieldPlaces, list_names, unused_note
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 
 _LOOKED_AT = 30
 """Number of rows at the beginning of a table among which its header is."""
@@ -108,8 +108,12 @@ class FoundTable:
                     self.passed.append(row.line)
                     continue
                 if self.names and not self.table.sheet and any(row.cells[len(self.names) :]):
-                    why = f"has {len(row.cells)} cells, the header {len(self.names)}"
-                    yield BadRow(row.line, f"{why}; put a cell that holds a delimiter in quotes")
+                    why = Message(
+                        "has {n} cells, the header {of}; put a cell that holds a delimiter in quotes",
+                        n=len(row.cells),
+                        of=len(self.names),
+                    )
+                    yield BadRow(row.line, why)
                     continue
             yield row
 
@@ -134,21 +138,26 @@ class FoundTable:
         return {field: self.names[place] for field, place in self.fields.items() if self.header_row}
 
     @property
-    def where(self) -> str:
+    def where(self) -> Message:
         """The sheet and the row of the header, for messages."""
-        sheet = f"sheet {self.table.sheet}, " if self.table.sheet else ""
-        return sheet + (f"header in row {self.header_row}" if self.header_row else "no header")
+        header = Message("no header")
+        if self.header_row:
+            header = Message("header in row {row}", row=self.header_row)
+        if not self.table.sheet:
+            return header
+        return Message("sheet {sheet}, {header}", sheet=self.table.sheet, header=header)
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Message]:
         """Sentences on what is not read; complete when `rows` has ended."""
         notes = list(self.table.notes)
         if self.others:
-            notes.append(f"not read, choose it with --sheet: {list_names(self.others)}")
-        if self.passed:
             notes.append(
-                f"no entries, but totals, signatures or headings: rows {list_names([*map(str, self.passed)])}"
+                Message("not read, choose it with --sheet: {sheets}", sheets=list_names(self.others))
             )
+        if self.passed:
+            rows = list_names([*map(str, self.passed)])
+            notes.append(Message("no entries, but totals, signatures or headings: rows {rows}", rows=rows))
         if self.unused:
             notes.append(unused_note(self.unused))
         return notes
@@ -179,7 +188,7 @@ def find_table(
 
     best = max(found, key=rank)
     if choice.header_row and not best.header_row:
-        raise InputError(f"{origin}: row {choice.header_row} is empty")
+        raise InputError("{origin}: row {row} is empty", origin=origin, row=choice.header_row)
     return replace(best, others=[one.table.sheet for one in found if one.sample and one is not best])
 
 
@@ -189,8 +198,10 @@ def _chosen(tables: Sequence[Table], sheet: str | None, origin: str) -> Sequence
     numbered = [table for number, table in enumerate(tables, 1) if str(number) == sheet]
     chosen = [table for table in tables if table.sheet == sheet] or numbered
     if not chosen or not tables[0].sheet:
-        has = list_names([one.sheet for one in tables if one.sheet]) or "none"
-        raise InputError(f"{origin}: there is no sheet {sheet}; it has {has}")
+        has = list_names([one.sheet for one in tables if one.sheet]) or Message("none")
+        raise InputError(
+            "{origin}: there is no sheet {sheet}; it has {has}", origin=origin, sheet=sheet, has=has
+        )
     return chosen
 
 

@@ -9,11 +9,12 @@ import resource
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from app.files.harmless import one_line
 from app.importing.columns import ColumnChoice
 from app.importing.product_files import Line, open_product_file
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 
 MOST_UNPACKED = 50_000_000
 _MOST_S = 60
@@ -23,9 +24,11 @@ _MOST_ANSWER = 20_000_000
 """Maximum number of bytes of the lines of a file."""
 _AT_ONCE = 2
 _LONGEST_ORIGIN = 100
+_TEMPLATE = "\0template"
+"""Key of a message in JSON; no text of a file has this character."""
 
 
-Upload = tuple[Sequence[Line], Mapping[str, str], Sequence[str]]
+Upload = tuple[Sequence[Line], Mapping[str, str], Sequence[Message]]
 """The lines of a file, its columns by field, and notes on how it was read."""
 
 
@@ -67,11 +70,14 @@ class Uploads:
                 answer, _ = await work
         if process.returncode:
             raise InputError(
-                f"{origin}: can't be read within {_MOST_S} s and {_MOST_MEMORY >> 20} MB; split it"
+                "{origin}: can't be read within {s} s and {n} MB; split it",
+                origin=origin,
+                s=_MOST_S,
+                n=_MOST_MEMORY >> 20,
             )
-        lines, columns, notes, error = json.loads(answer)
+        lines, columns, notes, error = json.loads(answer, object_hook=_as_message)
         if error:
-            raise InputError(error)
+            raise InputError(error.template, **error.parameters)
         return lines, columns, notes
 
 
@@ -88,9 +94,29 @@ def read_upload(data: bytes, origin: str, ignored: Sequence[str] = (), *, as_lis
     for line in read:
         lines.append(line)
         if len(lines) > _MOST_LINES:
-            raise InputError(f"{origin}: has more than {_MOST_LINES:,} products")
-    taken = [f"{found.where}, columns {', '.join(found.columns.values())}"] if found.columns else []
-    return lines, found.columns, [*taken, *found.notes]
+            raise InputError(
+                "{origin}: has more than {n:,} {what}", origin=origin, n=_MOST_LINES, what=Message("products")
+            )
+    if not found.columns:
+        return lines, {}, found.notes
+    taken = Message(
+        "{where}, columns {columns}", where=found.where, columns=", ".join(found.columns.values())
+    )
+    return lines, found.columns, [taken, *found.notes]
+
+
+def _as_document(value: object) -> object:
+    """Return a message as JSON."""
+    if isinstance(value, Message):
+        return {_TEMPLATE: value.template, "parameters": value.parameters}
+    return str(value)
+
+
+def _as_message(document: dict[str, Any]) -> object:
+    """Return the message of a JSON object that is one."""
+    if _TEMPLATE in document:
+        return Message(document[_TEMPLATE], **document["parameters"])
+    return document
 
 
 def main() -> None:
@@ -100,11 +126,11 @@ def main() -> None:
     data = sys.stdin.buffer.read()
     origin, options = sys.argv[1:]
     try:
-        answer = json.dumps((*read_upload(data, origin, **json.loads(options)), ""))
+        answer = json.dumps((*read_upload(data, origin, **json.loads(options)), None), default=_as_document)
         if len(answer) > _MOST_ANSWER:
-            raise InputError(f"{origin}: holds too much text for one upload; split it")
+            raise InputError("{origin}: holds too much text for one upload; split it", origin=origin)
     except InputError as error:
-        answer = json.dumps(((), {}, (), str(error)))
+        answer = json.dumps(((), {}, (), error), default=_as_document)
     except MemoryError:
         sys.exit(1)
     print(answer)

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from splitter.errors import InputError, Lines, Message
+from splitter.errors import InputError, Message
 from tasks.domain.reasons import Explanation
 
 DOMAIN = "reviewloop"
@@ -53,8 +53,6 @@ def describe(subject: object) -> str:
         return translate(subject.reason.sentence, **{**subject.parameters, **words})
     if isinstance(subject, Message):
         return translate(subject.template, **subject.parameters)
-    if isinstance(subject, Lines):
-        return "\n".join(map(describe, subject))
     return str(subject)
 
 
@@ -116,4 +114,4 @@ def _translate_values(values: Mapping[str, object]) -> dict[str, Any]:
 def _translate_value(value: object) -> object:
     if isinstance(value, StrEnum):
         return translate(str(value))
-    return describe(value) if isinstance(value, Explanation | Message | Lines) else value
+    return describe(value) if isinstance(value, Explanation | Message) else value

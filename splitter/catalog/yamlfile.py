@@ -17,7 +17,7 @@ from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-from splitter.errors import CatalogError, Lines, Message
+from splitter.errors import CatalogError, Message, join_messages
 
 Place = tuple[str | int, ...]
 """A place in the file: keys of mappings and indexes of lists, from the top."""
@@ -54,7 +54,7 @@ def raise_problems(problems: Iterable[Problem], origin: str) -> None:
     lines = [_locate(problem, origin) for problem in found]
     if len(lines) > 1:
         lines.insert(0, Message("{origin}: {n} problems", origin=origin, n=len(lines)))
-    raise CatalogError("{problems}", problems=Lines(lines))
+    raise CatalogError("{problems}", problems=join_messages(lines))
 
 
 def _locate(problem: Problem, origin: str) -> Message:

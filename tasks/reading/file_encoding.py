@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 
 from tasks.reading.charsets import (
     ESCAPED,
@@ -40,13 +40,13 @@ class Encoding:
     is_broken: bool = False
     mark: int = 0
 
-    def find_fault(self, text: str) -> str:
-        """Return why a line that was read by `opened_text` can't be taken; empty if it can."""
+    def find_fault(self, text: str) -> Message | None:
+        """Return why a line that was read by `opened_text` can't be taken; None if it can."""
         if self.is_broken and "\ufffd" in text:
-            return f"holds bytes that are no {self.name.upper()}"
+            return Message("holds bytes that are no {encoding}", encoding=self.name.upper())
         if self.name not in _UNICODE and _is_utf8(text.encode(self.name, "replace")):
-            return f"is in UTF-8, and other lines are in {self.name.upper()}"
-        return ""
+            return Message("is in UTF-8, and other lines are in {encoding}", encoding=self.name.upper())
+        return None
 
 
 def _is_utf8(line: bytes) -> bool:

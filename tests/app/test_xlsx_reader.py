@@ -31,7 +31,7 @@ LARGE = 20_000_000
 def rows(data, **options):
     book = Workbook(io.BytesIO(data), "x.xlsx", **options)
     notes = []
-    return [row for sheet in book.sheets for row in book.rows(sheet, notes)], notes
+    return [row for sheet in book.sheets for row in book.rows(sheet, notes)], list(map(str, notes))
 
 
 def many_sheets(number: int, lines: str) -> bytes:

@@ -18,11 +18,11 @@ from app.importing.product_rows import ProductRows
 from app.run.setting_fields import Settings
 from app.sites.rule_preview import read_by_rules
 from app.views.host_waits import wait_text
-from app.views.words import in_language
+from app.views.words import describe, in_language
 from app.web.base import phrases
 from splitter.catalog.model import Bounds
 from splitter.catalog.rules import PageRules, ResultRules
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.domain.facts import NodeFacts, SubtaskFacts
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
@@ -74,11 +74,11 @@ def _made() -> Iterator[str]:
                 yield wait_text(queue, catalog, now)
 
 
-def _refused() -> Iterator[str]:
+def _refused() -> Iterator[Message]:
     """What is said of products that are refused, and of files that hold none."""
     long = "长" * 300
 
-    def read(text: str | bytes) -> list[str]:
+    def read(text: str | bytes) -> list[Message]:
         data = text if isinstance(text, bytes) else text.encode()
         _, lines = open_product_file(BytesIO(data), "f")
         return [
@@ -108,7 +108,7 @@ def _refused() -> Iterator[str]:
     ):
         with pytest.raises(InputError) as refused:
             read(data)
-        yield str(refused.value)
+        yield refused.value.message
 
 
 def _tried() -> Iterator[str]:
@@ -128,8 +128,8 @@ def _tried() -> Iterator[str]:
 
 
 _NAMES = (
-    r"a\.cn|https?|CSV|xlsx?|Excel|File is .* zip file|UTF-?\d+|GB\w+|ASCII|JSON-LD|CSS"
-    r"|HTML|Markdown|rules|main_text|true|sites|\b(?:hit|link|review|body|meta|empty|priority|name|by|utf-8|gb\w+)\b"
+    r"--[a-z-]+|a\.cn|https?|CSV|xlsx?|Excel|File is .* zip file|UTF-?\d+|GB\w+|ASCII|JSON-LD|CSS"
+    r"|HTML|Markdown|rules|main_text|true|sites|\b(?:hit|link|review|body|meta|empty|priority|name|keywords|as-list|by|utf-8|gb\w+)\b"
 )
 
 
@@ -138,7 +138,7 @@ def test_what_a_person_is_told_of_a_trial_is_told_in_chinese(made) -> None:
     """Of files of products that are refused, and of pages that rules are tried on."""
     for english in made():
         with in_language("zh"):
-            chinese = phrases.translated("zh", english)
+            chinese = phrases.translated("zh", describe(english))
         left = re.sub(_NAMES, "", chinese)
         assert re.search(r"[\u4e00-\u9fff]", chinese), english
         assert not re.search(r"[A-Za-z]{2,}", left), (english, chinese)

@@ -18,6 +18,7 @@ from app.importing.columns import ColumnChoice, parse_mapping, unused_note
 from app.importing.ignored_cells import IgnoredColumn
 from app.importing.sheets import FoundTable, TableChoice
 from app.run.setting_values import sqlite_file
+from app.views.words import describe
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -89,14 +90,14 @@ def store_or_none(settings: Settings, *, dry_run: bool) -> Iterator[Store | None
 
 def say_columns(origin: str, found: FoundTable | None, columns: Mapping[str, str]) -> None:
     """Print the table of a file that is read, and its columns."""
-    where = f"{found.where}: " if found is not None else ""
+    where = f"{describe(found.where)}: " if found is not None else ""
     say(f"{origin}: {where}{', '.join(f'{field} from {column}' for field, column in columns.items())}", "dim")
 
 
 def print_ignored(ignored: Sequence[IgnoredColumn]) -> list[dict[str, object]]:
     """Print a line for each column with cells that were not understood, and return the columns as JSON."""
     for one in ignored:
-        say(str(one), "yellow")
+        say(describe(one.note), "yellow")
     return [{"column": one.column, "values": one.values, "rows": one.rows} for one in ignored]
 
 
@@ -109,9 +110,14 @@ def table_document(found: FoundTable | None, unused: Sequence[str]) -> dict[str,
     """
     if found is None:
         if unused:
-            say(unused_note(unused), "yellow")
+            say(describe(unused_note(unused)), "yellow")
         return {"unused": unused}
     notes = replace(found, unused=unused).notes
     for note in notes:
-        say(note, "yellow")
-    return {"sheet": found.table.sheet, "header_row": found.header_row, "notes": notes, "unused": unused}
+        say(describe(note), "yellow")
+    return {
+        "sheet": found.table.sheet,
+        "header_row": found.header_row,
+        "notes": list(map(str, notes)),
+        "unused": unused,
+    }

@@ -48,7 +48,7 @@ from app.importing.product_rows import ProductRows
 from app.importing.sheets import TableChoice
 from app.views.doubts import describe_doubt, list_doubts
 from app.views.durations import seconds
-from app.views.words import translate
+from app.views.words import describe, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
@@ -295,7 +295,7 @@ def say_notes(result: Added) -> None:
     """Say on standard error which products were refused and why, and what should be known of others."""
     for one in result.refused:
         place = f"line {one.line}: " if one.line else ""
-        say(f"refused: {place}{one.why}", "red")
+        say(f"refused: {place}{describe(one.why)}", "red")
     for name in result.kept_out[:_NAMED]:
         say(f"{name} is there already, and looked for at the sites it was first given only.", "yellow")
         say("For more: reviewloop product edit NAME --all-sites (or --group, --site)", "yellow")

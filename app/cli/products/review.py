@@ -35,6 +35,7 @@ from app.importing.review_columns import FIELDS, FieldColumns, field_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
 from app.importing.sheets import TableChoice
+from app.views.words import describe
 from splitter.errors import InputError
 from tasks.store.content import products
 from tasks.store.content.imports import digest_of
@@ -181,7 +182,7 @@ def _finish(
 ) -> None:
     refused = sum(done.refused_by.values())
     for one in done.refused[:_MOST_LINES]:
-        say(f"refused: line {one.line}: {one.field + ': ' if one.field else ''}{one.why}", "red")
+        say(f"refused: line {one.line}: {one.field + ': ' if one.field else ''}{describe(one.why)}", "red")
     if refused > _MOST_LINES:
         by = ", ".join(f"{name} {n:,}" for name, n in done.refused_by.most_common())
         say(

@@ -169,7 +169,7 @@ def add(page: Here, wanted: NewProducts) -> ProductsAdded:
     read = named_products(wanted.names, priority=wanted.priority)
     done = product_actions.add(page.context.store, read, page.who)
     page.context.cached.clear()
-    refused = [RefusedName(name=one.name, why=one.why) for one in done.refused]
+    refused = [RefusedName(name=one.name, why=str(one.why)) for one in done.refused]
     return ProductsAdded(
         added=[one.name for one in done.added], known=[one.name for one in done.known], refused=refused
     )

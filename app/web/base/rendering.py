@@ -51,7 +51,7 @@ def _environment(language: str) -> Environment:
         "number": number,
         "percent": percent,
         "short": short,
-        "told": partial(phrases.translated, language),
+        "told": lambda one: phrases.translated(language, one) if isinstance(one, str) else describe(one),
         "web_link": web_link,
         "quoted": lambda text: quote(str(text), safe=""),
     }

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from app.actions import product_actions
 from app.actions.products import MOST_PAGES, RefusedProduct, period, whole_number
-from app.importing.product_files import read_typed_names
+from app.importing.product_files import Line, read_typed_names
 from app.importing.product_rows import ProductRows
 from app.views.doubts import Doubt, describe_doubt, list_doubts
 from app.views.words import translate
@@ -23,7 +23,7 @@ from app.web.base.context import Change, Here, Notice, Page
 from app.web.base.forms import shown_on
 from app.web.pages.products import ListQuery, listed
 from splitter.catalog.names import Category
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from splitter.keywords import product_query
 from splitter.normalize import split_list, split_words
 from splitter.split import SearchScope, urls_of
@@ -55,9 +55,9 @@ class DraftRow:
     was_changed: bool = False
 
     @property
-    def refusal(self) -> str:
-        """Why it is refused; empty if it is not."""
-        return self.read.why if isinstance(self.read, RefusedProduct) else ""
+    def refusal(self) -> Message | None:
+        """Why it is refused; None if it is not."""
+        return self.read.why if isinstance(self.read, RefusedProduct) else None
 
     @property
     def doubts(self) -> list[Doubt]:
@@ -94,7 +94,7 @@ class Draft:
 
     rows: Sequence[DraftRow]
     reader: ProductRows
-    notes: Sequence[str] = ()
+    notes: Sequence[Message] = ()
     file: str = ""
 
     @property
@@ -120,7 +120,7 @@ class Draft:
         return replace(row, cells=cells, read=read, was_changed=True)
 
 
-def make_draft(reader: ProductRows, lines: Sequence[tuple[int, Mapping[str, str], str]]) -> Draft:
+def make_draft(reader: ProductRows, lines: Sequence[Line]) -> Draft:
     """Read lines as products, and put those that are refused first, then the doubtful ones."""
     rows = [
         DraftRow(line=line, cells=cells, read=reader.read(line, cells, why)) for line, cells, why in lines
@@ -170,7 +170,7 @@ async def preview(
             "recrawl": recrawl,
         }
         reader = ProductRows({}, page.context.catalog.sites, category or None)
-        return make_draft(reader, [(line, {**cells, "name": name}, "") for line, name in lines])
+        return make_draft(reader, [(line, {**cells, "name": name}, None) for line, name in lines])
 
     draft = (
         await _read_upload(page, file, category or None, split_list(ignore), as_list=bool(as_list))
@@ -197,7 +197,7 @@ async def _read_upload(
         leaving.cancel()
     reader = ProductRows(columns, page.context.catalog.sites, category)
     draft = await run_in_threadpool(make_draft, reader, lines)
-    return replace(draft, notes=[*notes, *map(str, reader.ignored.list_columns())], file=name)
+    return replace(draft, notes=[*notes, *(one.note for one in reader.ignored.list_columns())], file=name)
 
 
 _Cell = Annotated[str, Field(max_length=_LONGEST)]

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.actions import manual_actions
 from app.actions.manual_actions import Action
-from app.views.words import translate
+from app.views.words import describe, translate
 from app.web.base.context import Change, Here, Notice
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, Cursor, Text, check_site
@@ -111,7 +111,7 @@ def action_of(name: str, node: str, why: str) -> Action:
         return manual_actions.assign(node)
     if name == "abandon":
         return manual_actions.abandon(why.strip() or "abandoned by a person")
-    raise InputError(f"there is no action {name[:40]!r}: retry, assign or abandon")
+    raise InputError("there is no action {name!r}: retry, assign or abandon", name=name[:40])
 
 
 @router.post("/failed")
@@ -158,7 +158,7 @@ def _number(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:10]) <= MOST_QUOTA):
-        raise InputError(f"{text[:20]!r} is no whole number from 1 to {MOST_QUOTA:,}")
+        raise InputError("{text!r} is no whole number from 1 to {most:,}", text=text[:20], most=MOST_QUOTA)
     return int(text)
 
 
@@ -178,7 +178,7 @@ def _notice(action: str, outcome: manual_actions.Outcome, left_out: int) -> Noti
     done = translate(_SAID[action], n=len(outcome.done)) if outcome.done else ""
     if left_out > 0:
         done += " " + translate("{n} more are left: do it again.", n=left_out)
-    return Notice(done, tuple(one.why for one in outcome.refused[:20]))
+    return Notice(done, tuple(describe(one.why) for one in outcome.refused[:20]))
 
 
 def _back(path: str) -> str:

@@ -178,7 +178,7 @@ def _with_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
     if not rules:
         return catalog
     if rules not in catalog.rules:
-        raise InputError(f"there are no rules {rules[:60]!r} in {catalog.name}")
+        raise InputError("there are no rules {rules!r} in {name}", rules=rules[:60], name=catalog.name)
     changed = catalog.sites[name].model_copy(update={"rules": rules})
     return catalog.model_copy(update={"sites": {**catalog.sites, name: changed}})
 
