@@ -9,6 +9,9 @@ STAMP  := $(VENV)/.installed
 LOCKED := --require-hashes --no-deps --no-build-isolation
 INDEX   = $$($(BIN)/python -m pip config list 2>/dev/null | sed -n "s/.*[.]index-url='\(.*\)'$$/\1/p" | tail -n 1)
 
+# Packages that most commands import, compiled for users who may not write into the environment.
+STARTED := click jieba pydantic rich sqlalchemy yaml
+
 .PHONY: setup demo test test-all fast lint style types reference locale image-check lock research guard clean
 
 setup: $(STAMP)
@@ -21,6 +24,7 @@ $(STAMP): requirements.lock requirements-build.lock pyproject.toml research/pypr
 	@UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip install --quiet --python $(BIN)/python $(LOCKED) -r requirements.lock \
 	  || { echo "uv could not; pip does it, which takes a few minutes"; $(BIN)/python -m pip install --quiet $(LOCKED) -r requirements.lock; }
 	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable . --editable ./research
+	@$(BIN)/python -m compileall -q $(addprefix $(VENV)/lib/python3*/site-packages/,$(STARTED))
 	@touch $(STAMP)
 	@echo "Ready. In each terminal: source $(BIN)/activate    Then: reviewloop --help"
 

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from shutil import get_terminal_size
@@ -85,7 +85,7 @@ def answer(document: Any, text: str, as_json: bool) -> None:
 def plain(value: Any) -> Any:
     """A value JSON has no type for, as one it has. Raises TypeError."""
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Message):
         return str(value)
     if isinstance(value, date):

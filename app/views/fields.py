@@ -25,7 +25,12 @@ T = TypeVar("T", bound="DataclassInstance")
 
 SHARES = frozenset({"completion", "coverage"})
 """Shares in [0, 1] whose names don't end in `_share`."""
-CODES = frozenset({"cause", "does", "end", "kind", "outcome", "reason", "state", "transition", "voice"})
+CODES = frozenset(
+    {
+        *("cause", "does", "end", "group", "http", "kind", "outcome", "reason", "robots", "state"),
+        *("transition", "verdict", "voice"),
+    }
+)
 """Fields of texts that the catalogs translate: stored names (`bad_rule`, `DONE`), and what a sweep does."""
 
 _AGO_WITHIN = timedelta(days=2)
@@ -56,6 +61,10 @@ STYLE_OF: Mapping[str, str] = {
     NodeState.STOPPED: "dim",
     BreakerState.OPEN: "red",
     BreakerState.HALF_OPEN: "yellow",
+    "permitted": "green",
+    "not permitted": "red",
+    "answers": "green",
+    "rules find nothing": "bold red",
 }
 """Style of a value in the terminal; its color gives the mark on a page."""
 

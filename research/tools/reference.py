@@ -123,7 +123,7 @@ def sites_yaml_text() -> str:
         "# Keys of sites.yaml\n",
         "Every key of a catalog. How they work with each other, with examples of whole entries: "
         "[catalog.md](catalog.md). "
-        "`reviewloop sites check --offline` names what is wrong in a file, by line and key; a key that is not here is "
+        "`reviewloop sites check` names what is wrong in a file, by line and key; a key that is not here is "
         "refused.\n",
     ]
     for ref, at in places.items():

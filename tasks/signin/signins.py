@@ -183,16 +183,6 @@ class SignIns:
         account.take(granted)
         return granted.expires_at
 
-    def forget(self, name: str) -> bool:
-        """Forget what is kept of a sign-in; True where there was something. Blocks.
-
-        Raises:
-            InputError: the catalog does not say how to sign in there.
-            SignInError: the file cannot be read.
-        """
-        self._account(name).take(None)
-        return self._sign_in_file().forget(name)
-
     def _idle(self, account: _Account) -> bool:
         now = self._clock()
         fresh = account.granted is not None and account.fresh(account.granted, now)

@@ -14,7 +14,7 @@ MOST_TIMED = 50
 """Response times an attempt keeps."""
 
 FEWEST_TIMED = 3
-"""Response times below which noise can't be told from distance (`sites ping` goes by it, too)."""
+"""Response times below which noise can't be told from distance."""
 
 
 class Timing:

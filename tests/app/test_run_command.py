@@ -239,4 +239,4 @@ def test_sites_that_robots_refuses_get_no_task(crawled, reviewloop):
     assert sites[DEAD]["robots"] == "unknown"
     assert sites[DEAD]["manual"] == crawled.printed["manual"]
     shown = reviewloop("sites", "list", "--db", crawled.url).stdout
-    assert f"{REFUSED}: not permitted: robots.txt of {REFUSED} refuses /" in shown
+    assert f"{REFUSED} is not permitted: robots.txt of {REFUSED} refuses /" in shown

@@ -1,4 +1,4 @@
-"""Rules against saved pages: the shipped ones, the real ones where they are there, and one's own."""
+"""Rules against saved pages: small ones of our own, and real ones if they are there."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 import yaml
+from saved_pages import SAMPLES, check_saved, saved_pages
 from tiny_world import ROOT
 
-from app.sites.saved_pages import SAMPLES, check_saved, saved_pages
 from splitter.catalog.load import load_catalog
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -61,69 +61,14 @@ def broken_catalog(tmp_path):
     return path
 
 
-def test_rules_that_broke_are_told_and_the_exit_status_is_1(reviewloop, tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    sites = broken_catalog(tmp_path)
-    result = reviewloop("sites", "check", "--offline", "--pages", empty, "--sites", sites, "--json")
-    assert result.exit_code == 1
-    told = json.loads(result.stdout)
-    broken = {one["file"]: one["why"] for one in told["pages"] if one["verdict"] == "does not fit"}
+def test_rules_that_broke_do_not_fit(tmp_path):
+    checked = check_saved(load_catalog(broken_catalog(tmp_path)), saved_pages(None), NOW)
+    broken = {one.file: one.why for one in checked if one.verdict == "does not fit"}
     assert set(broken) == {"sogou.html", "bing.html", "weibo-desktop-none.html", "tieba-thread.html"}
     assert "read as broken, but it is records" in broken["sogou.html"]
     assert "reports 1,020 hits, read as none" in broken["bing.html"]
     assert "but it is empty" in broken["weibo-desktop-none.html"]
     assert broken["tieba-thread.html"] == "1 of 2 records"
-    shown = reviewloop("sites", "check", "--offline", "--pages", empty, "--sites", sites)
-    assert shown.exit_code == 1
-    assert "bing.html: reports 1,020 hits" in shown.stdout
-
-
-def test_todays_catalog_is_right(reviewloop, today, tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    result = reviewloop("sites", "check", "--offline", "--pages", empty, *today)
-    assert result.exit_code == 0, result.stdout
-    assert "today is right" in result.stdout
-    assert "no saved page: rules weibo-comments" in result.stdout
-    told = json.loads(reviewloop("sites", "check", "--offline", "--pages", empty, *today, "--json").stdout)
-    assert set(told["by_group"]) == {"regulator", "complaints", "forum", "microblog", "shop", "news"}
-
-
-@pytest.mark.slow
-def test_a_page_of_ones_own(reviewloop, today, tmp_path):
-    page = tmp_path / "mine.html"
-    page.write_bytes((SAMPLES / "tieba-thread.html").read_bytes())
-    own = ("--page", f"tieba.baidu.com={page}")
-    told = json.loads(reviewloop("sites", "check", "--offline", *own, *today, "--json").stdout)
-    (mine,) = [one for one in told["pages"] if one["source"] == "yours"]
-    assert (mine["name"], mine["site"], mine["took"], mine["verdict"]) == (
-        "tieba-thread",
-        "tieba.baidu.com",
-        2,
-        "fits",
-    )
-    page.write_text("<p>something else", "utf-8")
-    assert reviewloop("sites", "check", "--offline", *own, *today).exit_code == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--offline", "--page", "tieba"), "write ENGINE=FILE or SITE=FILE"),
-        (
-            ("--offline", "--page", f"nobody.cn={SAMPLES / 'tieba.html'}"),
-            "no engine, site or rules 'nobody.cn'",
-        ),
-        (("--offline", "--pages", "nowhere"), "no such folder"),
-        (("--pages", "nowhere"), "need --offline"),
-    ],
-)
-def test_wrong_input(reviewloop, arguments, said):
-    result = reviewloop("sites", "check", *arguments)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert not result.stdout
 
 
 def test_groups_choose_sites(reviewloop, today):

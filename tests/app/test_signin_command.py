@@ -42,15 +42,9 @@ def test_it_tells_until_when_and_never_what(sign_in, tmp_path):
     left = datetime.fromisoformat(document["until"]) - datetime.now(UTC)
     assert timedelta(0) < left <= timedelta(seconds=600)
     plain = sign_in("bbs.example.com")
-    assert plain.stdout.startswith("signed in to bbs.example.com until 20")
+    assert plain.stdout.startswith("Signed in to bbs.example.com until 20")
     assert "sid-" not in told.output + plain.output
     assert (tmp_path / "reviewloop.sign-ins").stat().st_mode & 0o777 == 0o600
-
-
-def test_it_forgets(sign_in):
-    sign_in("bbs.example.com")
-    assert json.loads(sign_in("bbs.example.com", "--forget", "--json").stdout)["forgotten"] is True
-    assert "nothing to forget" in sign_in("bbs.example.com", "--forget").stdout
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_against_the_lab(reviewloop, lab):
     assert (seen["315chn.com"]["verdict"], seen["12315.com"]["verdict"]) == ("no answer", "answers")
     assert result.exit_code == 0
     shown = reviewloop("sites", "check", "--lab", f"{lab.host}:{lab.port}").stdout
-    for said in ("engine's verdict", "robots.txt refuses it", "no connection"):
+    for said in ("Engines: ", "robots.txt refuses it", "no connection"):
         assert said in shown
 
 

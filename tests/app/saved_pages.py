@@ -1,7 +1,7 @@
-"""A catalog's rules against saved pages: which of them still read what is there, for `sites check --offline`.
+"""A catalog's rules against saved pages: which of them still read what is there, for tests.
 
-Data say which page is read by which rules: ``app/sites/samples/index.yaml``. Its `shipped` pages are small ones of our
-own in the known formats; its `saved` pages are real ones in a folder beside the project, where it is there.
+`samples/index.yaml` says which page is read by which rules. Its `shipped` pages are small ones of our own in the known
+formats; its `saved` pages are real ones in a folder beside the project, if it is there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from selectolax.lexbor import LexborHTMLParser
 
 from app.sites.rule_preview import RuleReading, read_by_rules
 from splitter.catalog.model import Catalog
-from splitter.errors import InputError
 from tasks.domain.pages import Review
 from tasks.reading.links import Links
 
@@ -30,7 +29,7 @@ SAMPLES = Path(__file__).with_name("samples")
 _ENOUGH = 0.8
 """Share of the expected records, or of a text, that must be right for rules to fit (of a text's fragments: most)."""
 
-Source = Literal["shipped", "saved", "yours"]
+Source = Literal["shipped", "saved"]
 
 
 class Sample(BaseModel):
@@ -114,18 +113,6 @@ def saved_pages(folder: Path | None) -> list[SavedPage]:
         if folder is not None and (path := folder / one.file).is_file():
             pages.append(SavedPage(one, path, "saved", _truth(path)))
     return pages
-
-
-def your_page(catalog: Catalog, text: str) -> SavedPage:
-    """A page named on the command line, as ``ENGINE_OR_SITE=FILE``. Raises InputError."""
-    name, _, file = text.partition("=")
-    path = Path(file)
-    if not file or not path.is_file():
-        raise InputError(f"--page {text!r}: write ENGINE=FILE or SITE=FILE; {file or 'no file'!r} is no file")
-    kind = next((k for k in ("engine", "site", "rules") if name in getattr(catalog, _TABLES[k])), "")
-    if not kind:
-        raise InputError(f"--page {text!r}: {catalog.name} has no engine, site or rules {name!r}")
-    return SavedPage(Sample.model_validate({"file": path.name, kind: name}), path, "yours", _truth(path))
 
 
 _TABLES = {"engine": "engines", "site": "sites", "rules": "rules"}
