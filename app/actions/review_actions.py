@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from splitter.catalog.model import Catalog
-from tasks.store.content import numbered_imports, reposts
+from tasks.store.content import counted_reviews, numbered_imports, reposts
 from tasks.store.content.numbered_imports import ImportKind
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store
@@ -50,6 +50,13 @@ def link_reposts(store: Store, progress: Callable[[float], None]) -> int:
         compared += n
         with store.read() as tx:
             progress(reposts.get_compared_share(tx))
+
+
+def count_older(store: Store, progress: Callable[[float], None]) -> None:
+    """Count the reviews that the sweep `counts` has not counted yet after an upgrade; see `link_reposts`."""
+    while store.write(counted_reviews.fill):
+        with store.read() as tx:
+            progress(counted_reviews.get_filled_share(tx))
 
 
 def record_judging(store: Store, product: str | None, again: bool, who: str) -> None:

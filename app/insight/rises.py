@@ -112,10 +112,13 @@ _INFORMATION = 2 * np.log(2) - 1
 """Kullback-Leibler divergence of a doubled Poisson rate, for one complaint expected."""
 
 
-def cutoff(p: Counts) -> float:
-    """Return the p value up to which series of one week rise (Benjamini and Hochberg); 0 if none does."""
-    if not p.size:
-        return 0.0
-    allowed = FALSE_DISCOVERIES * np.arange(1, p.size + 1) / max(p.size, LEAST_SERIES)
+def cutoff(p: Counts, series: int) -> float:
+    """Return the p value up to which series of one week rise (Benjamini and Hochberg); 0 if none does.
+
+    Args:
+        p: at least those that are not above `FALSE_DISCOVERIES`.
+        series: number of series that are watched in the week.
+    """
+    allowed = FALSE_DISCOVERIES * np.arange(1, p.size + 1) / max(series, LEAST_SERIES)
     passed = np.flatnonzero(np.sort(p) <= allowed)
     return float(allowed[passed[-1]]) if passed.size else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from app.insight.rises import (
     BASELINE_WEEKS,
+    FALSE_DISCOVERIES,
     LEAST_MEAN,
     NEWEST_WEEKS,
     RISES,
     Counts,
+    Expectation,
     cutoff,
     log_likelihood_ratio,
     measure_baseline,
@@ -51,6 +53,8 @@ NEW_COMPLAINTS = 3
 NEW_PAGES = 2
 QUIET_WEEKS = 8
 BACK_WEEKS = 8
+USUAL_WEEKS = 4
+"""Weeks with a usual number of complaints after which a rise has ended."""
 _CHANCE_1_PERCENT = 4.6
 """-ln(0.01): so many expected complaints, and none came, has a chance of 1 %."""
 
@@ -73,72 +77,118 @@ class ThemeSeries:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for a rise of each series in each week, before the correction for many series.
+
+    Attributes:
+        baseline: what each week could expect.
+        ratios: for each of `RISES`, the logarithm of how much likelier the week's count is after it.
+        is_watched: whether the product is watched in the week.
+        four_weeks: complaints of the last 4 weeks.
+    """
+
+    baseline: Expectation
+    ratios: Sequence[Counts]
+    is_watched: Flags
+    four_weeks: Counts
+
+    def p_values_of(self, sums: Counts, week: int) -> Counts:
+        """Return the p values of a week, 1 for series that can't rise in it.
+
+        Args:
+            sums: logarithm of the sum for each of `RISES` and each series.
+        """
+        weights = np.log([weight for _, weight in RISES])[:, None]
+        evidence = np.logaddexp.reduce(sums + weights, axis=0)
+        p = p_values(evidence, self.baseline.mean[:, week], self.baseline.dispersion[:, week])
+        can_rise = self.is_watched[:, week] & (self.four_weeks[:, week] >= LEAST_RISE)
+        return np.where(can_rise, p, 1.0)
+
+    def add_week(self, sums: Counts, week: int) -> Counts:
+        """Return the sums with another week; those of products that are not watched begin anew."""
+        ratios = np.stack([ratio[:, week] for ratio in self.ratios])
+        return np.where(self.is_watched[:, week], np.logaddexp(0.0, sums) + ratios, -np.inf)
+
+
+def gather_evidence(series: ThemeSeries) -> Evidence:
+    """Return what speaks for rises of series."""
+    since_first = _weeks_since_first(series.has_reviews)
+    baseline = measure_baseline(series.counts, series.others, since_first > 0)
+    return Evidence(
+        baseline=baseline,
+        ratios=[log_likelihood_ratio(series.counts, baseline, factor) for factor, _ in RISES],
+        is_watched=(since_first >= WATCHED_WEEKS) & (_sum_last(series.has_reviews, 52) >= 26),
+        four_weeks=_sum_last(series.counts, 4),
+    )
+
+
+def find_cutoffs(parts: Iterable[ThemeSeries]) -> list[float]:
+    """Return for each week the p value up to which series rise, given all that are watched, part by part."""
+    small: list[list[Counts]] = []
+    watched: list[int] = []
+    for part in parts:
+        evidence = gather_evidence(part)
+        sums = np.full((len(RISES), len(part.counts)), -np.inf)
+        for week in range(part.counts.shape[1]):
+            if week == len(small):
+                small.append([])
+                watched.append(0)
+            sums = evidence.add_week(sums, week)
+            p = evidence.p_values_of(sums, week)
+            small[week].append(p[p <= FALSE_DISCOVERIES])
+            watched[week] += int(evidence.is_watched[:, week].sum())
+    return [cutoff(np.concatenate(found), n) for found, n in zip(small, watched, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """States of themes at the end of each week, and the evidence for rises.
 
     Attributes:
         states: index of a `ThemeState` for each series and week.
-        p: p value of a rise; 1 before the product is watched.
-        mean: complaints expected in the week.
-        weekly: complaints a week in the baseline.
-        cutoffs: for each week, the p value up to which series rise.
+        p: p value of a rise; 1 in weeks in which it can't rise.
+        evidence: behind the p values.
     """
 
     states: NDArray[np.int8]
     p: Counts
-    mean: Counts
-    weekly: Counts
-    cutoffs: Sequence[float]
+    evidence: Evidence
 
     def state_of(self, series: int, week: int = -1) -> ThemeState:
         """Return the state of a series in a week, the last one by default."""
         return _STATES[int(self.states[series, week])]
 
 
-def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float] | None = None) -> Judgement:
+def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
     """Judge each series in each week, in turn.
 
     Args:
-        cutoffs: for each week; `None`: they follow from these series, which are then all that are watched.
+        cutoffs: for each week the p value up to which series rise (`find_cutoffs`).
     """
-    counts = series.counts
-    since_first = np.cumsum(np.maximum.accumulate(series.has_reviews, axis=1), axis=1)
-    is_watched = (since_first >= WATCHED_WEEKS) & (_sum_last(series.has_reviews, 52) >= 26)
-    baseline = measure_baseline(counts, series.others, since_first > 0)
-    ratios = [log_likelihood_ratio(counts, baseline, factor) for factor, _ in RISES]
-    four_weeks = _sum_last(counts, 4)
-    is_usual = four_weeks <= 5 * baseline.weekly + 1
-    quiet_after = _weeks_until_quiet(baseline.weekly, baseline.dispersion)
-    silent_weeks = _weeks_since(counts > 0)
+    evidence = gather_evidence(series)
+    is_usual = evidence.four_weeks <= 5 * evidence.baseline.weekly + 1
+    silent_weeks = _weeks_since(series.counts > 0)
+    quiet_after = _weeks_until_quiet(evidence.baseline)
     is_quiet = (silent_weeks >= quiet_after) & np.isfinite(silent_weeks)
-    is_new = _find_new(series, since_first)
-    shape = counts.shape
-    states = np.zeros(shape, np.int8)
-    p = np.ones(shape)
-    found: list[float] = []
-    sums = np.full((len(RISES), len(counts)), -np.inf)
-    weights = np.log([weight for _, weight in RISES])[:, None]
-    is_rising = np.zeros(len(counts), bool)
-    usual_weeks = np.zeros(len(counts))
-    was_quiet = np.zeros(len(counts), bool)
-    weeks_back = np.zeros(len(counts))
-    for week in range(shape[1]):
-        watched = is_watched[:, week]
-        for n, ratio in enumerate(ratios):
-            sums[n] = np.where(watched, np.logaddexp(0.0, sums[n]) + ratio[:, week], -np.inf)
-        evidence = np.logaddexp.reduce(sums + weights, axis=0)
-        p[:, week] = p_values(evidence, baseline.mean[:, week], baseline.dispersion[:, week])
-        p[~watched, week] = 1.0
-        limit = cutoffs[week] if cutoffs is not None else cutoff(p[watched, week])
-        found.append(limit)
-
-        rises = (p[:, week] <= limit) & (four_weeks[:, week] >= LEAST_RISE)
+    is_new = _find_new(series)
+    n = len(series.counts)
+    states = np.zeros(series.counts.shape, np.int8)
+    p = np.ones(series.counts.shape)
+    sums = np.full((len(RISES), n), -np.inf)
+    is_rising = np.zeros(n, bool)
+    usual_weeks = np.zeros(n)
+    was_quiet = np.zeros(n, bool)
+    weeks_back = np.zeros(n)
+    for week, limit in enumerate(cutoffs):
+        watched = evidence.is_watched[:, week]
+        sums = evidence.add_week(sums, week)
+        p[:, week] = evidence.p_values_of(sums, week)
         usual_weeks = np.where(is_usual[:, week], usual_weeks + 1, 0)
-        ends = is_rising & (usual_weeks >= 4)
-        is_rising = (is_rising | rises) & ~ends & watched
+        ends = is_rising & (usual_weeks >= USUAL_WEEKS)
+        is_rising = (is_rising | (p[:, week] <= limit)) & ~ends & watched
         sums[:, ends] = -np.inf
 
-        returns = was_quiet & (four_weeks[:, week] >= 2)
+        returns = was_quiet & (evidence.four_weeks[:, week] >= 2)
         weeks_back = np.where(returns, BACK_WEEKS, np.maximum(weeks_back - 1, 0))
         was_quiet = (was_quiet | is_quiet[:, week]) & ~returns
         states[:, week] = np.select(
@@ -146,7 +196,13 @@ def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float] | None = None) -> 
             range(len(_STATES) - 1),
             len(_STATES) - 1,
         )
-    return Judgement(states, p, baseline.mean, baseline.weekly, found)
+    return Judgement(states, p, evidence)
+
+
+def _weeks_since_first(has_reviews: Flags) -> NDArray[np.int_]:
+    """Return for each week its number since the first review; 0 before."""
+    since: NDArray[np.int_] = np.cumsum(np.maximum.accumulate(has_reviews, axis=1), axis=1)
+    return since
 
 
 def _sum_last(values: Counts | Flags, weeks: int) -> Counts:
@@ -163,14 +219,15 @@ def _weeks_since(holds: Flags) -> Counts:
     return week - last
 
 
-def _weeks_until_quiet(weekly: Counts, dispersion: Counts) -> Counts:
+def _weeks_until_quiet(baseline: Expectation) -> Counts:
     """Return after how many weeks without a complaint a theme is quiet."""
-    improbable = _CHANCE_1_PERCENT * dispersion / np.maximum(weekly, LEAST_MEAN)
+    improbable = _CHANCE_1_PERCENT * baseline.dispersion / np.maximum(baseline.weekly, LEAST_MEAN)
     return np.clip(improbable, QUIET_WEEKS, BASELINE_WEEKS)
 
 
-def _find_new(series: ThemeSeries, since_first: NDArray[np.int_]) -> Flags:
+def _find_new(series: ThemeSeries) -> Flags:
     """Return where a theme was first seen lately, in a product that was watched before."""
+    since_first = _weeks_since_first(series.has_reviews)
     seen = np.cumsum(series.counts, axis=1)
     weeks_seen = np.cumsum(seen > 0, axis=1)
     is_recent = (weeks_seen > 0) & (weeks_seen <= NEWEST_WEEKS)

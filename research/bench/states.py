@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.insight.rises import Counts
-from app.insight.states import Judgement, ThemeSeries, ThemeState, judge_weeks
+from app.insight.states import Judgement, ThemeSeries, ThemeState, find_cutoffs, judge_weeks
 
 _RATES = np.geomspace(0.05, 10, 18)
 _OTHERS = (5.0, 30.0, 200.0)
@@ -92,7 +92,8 @@ def run(_shared: object, smallest: bool) -> dict[str, Any]:
 def _judge(rng: np.random.Generator, world: _World, times: int) -> Iterator[Judgement]:
     """Draw a world several times, and judge it each time."""
     for _ in range(times):
-        yield judge_weeks(_draw(rng, world))
+        drawn = _draw(rng, world)
+        yield judge_weeks(drawn, find_cutoffs([drawn]))
 
 
 def _draw(rng: np.random.Generator, world: _World) -> ThemeSeries:

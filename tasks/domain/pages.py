@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from tasks.domain.themes import Theme
 from tasks.domain.voices import VoiceJudgement
 
 
@@ -91,6 +92,7 @@ class Review(NamedTuple):
         variant: which one of the product it is of, as written: an app's version, a car's model, a colour; empty where
             it does not say.
         voice: whose it is, as a model judged it; None: not judged.
+        themes: what it is about; only judged Chinese texts are read for themes.
     """
 
     key: str
@@ -102,6 +104,7 @@ class Review(NamedTuple):
     rating: float | None
     variant: str = ""
     voice: VoiceJudgement | None = None
+    themes: tuple[Theme, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

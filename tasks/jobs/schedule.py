@@ -21,6 +21,14 @@ def _link_reposts(control: Control) -> None:
     link_reposts(control.store, control.write, time.thread_time, SHARE_S)
 
 
+def _count_older(control: Control) -> None:
+    from tasks.store.content.counted_reviews import STEPS_AT_ONCE, fill
+
+    for _ in range(STEPS_AT_ONCE):
+        if not control.goes_on() or not control.write(fill):
+            return
+
+
 def _judge_voice(review: Review, group: Group | None) -> VoiceJudgement:
     """Judge a record that an older version stored without its voice."""
     from tasks.reading.voice import judgement  # brings numpy
@@ -80,6 +88,7 @@ SWEEPS: tuple[Sweep, ...] = (
         _judge_links,
     ),
     Sweep("reposts", 2.0, "link reviews whose text is nearly an earlier one's", _link_reposts),
+    Sweep("counts", 2.0, "count older reviews by day and theme, after an upgrade", _count_older),
     Sweep("train", 60.0, "train the run times that balance decides by, every 10 minutes", _train),
     Sweep("seen", 60.0, "fill the shared set of stored pages (clusters only)", lambda c: c.fill_seen()),
     Sweep("retention", 3600.0, "drop details of old decisions, answers, refusals and event logs", _drop_old),

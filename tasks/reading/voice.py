@@ -199,7 +199,7 @@ def add_voices(reviews: Iterable[Review], group: Group | None = None) -> tuple[R
     """Return reviews of a page, each with its voice; arguments as of `judgement`."""
     there = tuple(reviews)
     found = voices_of(there, group)
-    return tuple(Review(*review[:-1], voice) for review, voice in zip(there, found, strict=True))
+    return tuple(Review(*review[:-2], voice) for review, voice in zip(there, found, strict=True))
 
 
 def voices_of(reviews: Sequence[Review], group: Group | None = None) -> list[VoiceJudgement]:

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from app.insight import rises
 from app.insight.rises import cutoff, log_likelihood_ratio, measure_baseline
-from app.insight.states import ThemeSeries, ThemeState, judge_weeks
+from app.insight.states import Judgement, ThemeSeries, ThemeState, find_cutoffs, judge_weeks
 
 WEEKS = 200
 
@@ -29,8 +29,13 @@ def regular(every: int, weeks: int = WEEKS) -> np.ndarray:
     return (np.arange(weeks) % every == 0).astype(float)
 
 
+def judge(whole: ThemeSeries) -> Judgement:
+    """Judge series that are all there are."""
+    return judge_weeks(whole, find_cutoffs([whole]))
+
+
 def states(counts: np.ndarray, **options: float) -> list[ThemeState]:
-    judged = judge_weeks(series(counts, **options))
+    judged = judge(series(counts, **options))
     return [judged.state_of(0, week) for week in range(counts.size)]
 
 
@@ -43,9 +48,9 @@ def test_a_product_is_watched_before_its_themes_are_judged() -> None:
 def test_a_product_without_reviews_in_most_of_the_last_weeks_is_watched_only() -> None:
     one = series(regular(4))
     has_reviews = np.arange(WEEKS)[None, :] % 3 == 0
-    judged = judge_weeks(ThemeSeries(one.counts, one.others, has_reviews | (one.counts > 0), one.pages))
+    judged = judge(ThemeSeries(one.counts, one.others, has_reviews | (one.counts > 0), one.pages))
     assert judged.state_of(0) is ThemeState.ONGOING
-    sparse = judge_weeks(ThemeSeries(one.counts, one.others, np.arange(WEEKS)[None, :] % 4 == 0, one.pages))
+    sparse = judge(ThemeSeries(one.counts, one.others, np.arange(WEEKS)[None, :] % 4 == 0, one.pages))
     assert sparse.state_of(0) is ThemeState.WATCHING
 
 
@@ -75,8 +80,8 @@ def test_a_doubled_crawl_is_no_rise() -> None:
     pages = np.full(1, 2.0)
     others_too = others.copy()
     others_too[:, 150:] *= 2
-    assert judge_weeks(ThemeSeries(counts, others_too, has_reviews, pages)).state_of(0) is ThemeState.ONGOING
-    assert judge_weeks(ThemeSeries(counts, others, has_reviews, pages)).state_of(0) is ThemeState.RISING
+    assert judge(ThemeSeries(counts, others_too, has_reviews, pages)).state_of(0) is ThemeState.ONGOING
+    assert judge(ThemeSeries(counts, others, has_reviews, pages)).state_of(0) is ThemeState.RISING
 
 
 @pytest.mark.parametrize(("pages", "expected"), [(2.0, ThemeState.NEW), (1.0, ThemeState.ONGOING)])
@@ -116,9 +121,10 @@ def test_given_cutoffs_judge_as_the_whole_did() -> None:
     counts = rng.poisson(2.0, (40, WEEKS)).astype(float)
     counts[3, -6:] *= 4
     whole = ThemeSeries(counts, np.full_like(counts, 50.0), np.ones(counts.shape, bool), np.full(40, 2.0))
-    judged = judge_weeks(whole)
+    cutoffs = find_cutoffs([whole])
+    judged = judge_weeks(whole, cutoffs)
     one = ThemeSeries(counts[3:4], whole.others[3:4], whole.has_reviews[3:4], whole.pages[3:4])
-    alone = judge_weeks(one, judged.cutoffs)
+    alone = judge_weeks(one, cutoffs)
     assert judged.state_of(3) is ThemeState.RISING
     assert np.array_equal(alone.states[0], judged.states[3])
 
@@ -139,9 +145,23 @@ def test_the_newest_weeks_are_no_part_of_the_baseline() -> None:
     assert baseline.weeks[0, -1] == rises.BASELINE_WEEKS - rises.NEWEST_WEEKS
 
 
+def test_cutoffs_are_the_same_in_parts() -> None:
+    rng = np.random.default_rng(9)
+    counts = rng.poisson(1.0, (400, WEEKS)).astype(float)
+    counts[::9, -20:] *= 3
+
+    def part(rows: slice) -> ThemeSeries:
+        some = counts[rows]
+        return ThemeSeries(some, np.full_like(some, 30.0), np.ones(some.shape, bool), np.full(len(some), 2.0))
+
+    whole = find_cutoffs([part(slice(None))])
+    assert max(whole[-10:]) > 0
+    assert find_cutoffs([part(slice(0, 150)), part(slice(150, 151)), part(slice(151, None))]) == whole
+
+
 @given(arrays.arrays(float, st.integers(0, 500), elements=st.floats(0, 1)))
 def test_the_cutoff_is_the_one_of_benjamini_and_hochberg(p: np.ndarray) -> None:
-    limit = cutoff(p)
+    limit = cutoff(p[p <= rises.FALSE_DISCOVERIES], p.size)
     tested = max(p.size, rises.LEAST_SERIES)
     passed = [k for k, value in enumerate(sorted(p), 1) if value <= rises.FALSE_DISCOVERIES * k / tested]
     assert limit == pytest.approx(rises.FALSE_DISCOVERIES * max(passed, default=0) / tested)

@@ -82,8 +82,8 @@ def test_equal_texts_are_left_to_same_as_and_shown_with_their_original(world):
 def test_a_step_is_made_anew_if_a_review_is_deleted_meanwhile(world):
     crawl(world, FIRST, EDITED)
     found = world.look(repost_linking.find, 100)
-    for statement in ("DELETE FROM reviews WHERE id = 1", "UPDATE pages SET reviews = 0 WHERE id = 1"):
-        world.do(Transaction.run, statement)
+    world.do(review_removal.delete_reviews, [1])
+    world.do(Transaction.run, "UPDATE pages SET reviews = 0 WHERE id = 1")
     assert not world.do(reposts.save, found)
     assert step(world, 100) == 1
     assert {row.review_id for row in world.rows(review_bands)} == {2}

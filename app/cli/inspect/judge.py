@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.actions.review_actions import judge_links, link_reposts, record_dates, record_judging
+from app.actions.review_actions import count_older, judge_links, link_reposts, record_dates, record_judging
 from app.cli.options import db_option, json_option, person, settings_of, sites_option, store_there
 from app.cli.output import clock, labelled, print_json, printed, say, short, table
 from app.files.harmless import shown
@@ -92,6 +92,9 @@ def _judge(settings: Settings, product: str | None, *, again: bool, dry_run: boo
     def report_share(share: float) -> None:
         say(f"{math.floor(share * 100)} % of the reviews compared with earlier ones", "dim")
 
+    def report_counted(share: float) -> None:
+        say(f"{math.floor(share * 100)} % of the older reviews counted by day and theme", "dim")
+
     compared = 0
     with store_there(settings) as store:
         number = _product_id(store, product)
@@ -103,6 +106,7 @@ def _judge(settings: Settings, product: str | None, *, again: bool, dry_run: boo
             if not dry_run:
                 judge_links(store, catalog)
                 compared = link_reposts(store, report_share)
+                count_older(store, report_counted)
             ended = True
         except KeyboardInterrupt:
             if not told:

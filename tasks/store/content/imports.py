@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from tasks.domain.pages import Review
-from tasks.store.content import links, numbered_imports, reviews
+from tasks.store.content import counted_reviews, links, numbered_imports, reviews
 from tasks.store.content.links import Link
 from tasks.store.content.review_removal import delete_reviews
 from tasks.store.content.reviews import PageOrigin, record_of
@@ -114,7 +114,9 @@ def save(
         [record_of(origin, one.review, copy_key=one.copy_key)]
         for origin, (_, one) in zip(origins, fresh, strict=True)
     ]
+    newest = tx.value("SELECT coalesce(max(id), 0) FROM reviews")
     reviews.insert(tx, zip([page.id for page, _ in fresh], records, strict=True), at=at)
+    counted_reviews.add_pages(tx, {page.id for page, _ in fresh}, after=newest)
     more = Counter(page for page, _ in fresh)
     counts = [{"id": page.id, "reviews": page.reviews + n, "checked_at": at} for page, n in more.items()]
     tx.update("pages", ("id",), counts)

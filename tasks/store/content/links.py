@@ -13,13 +13,22 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from tasks.domain.pages import Review
+from tasks.domain.themes import Theme
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
-from tasks.store.content import numbered_imports, reviews
-from tasks.store.content.reviews import VOICE, Dating, PageOrigin, date_columns, record_of
+from tasks.store.content import counted_reviews, numbered_imports, reviews
+from tasks.store.content.reviews import (
+    VOICE,
+    Dating,
+    PageOrigin,
+    date_columns,
+    read_themes,
+    record_of,
+    theme_column,
+)
 from tasks.store.queue.leases import LEAST_WORDS, KeywordSets
 from tasks.store.sql.rows import utc_text
 from tasks.store.sql.transaction import Transaction
@@ -148,13 +157,14 @@ class StoredRecord(NamedTuple):
     buyer: float | None
     sentiment: float | None
     voice_model: str | None
+    themes: Annotated[tuple[Theme, ...] | None, read_themes]
 
     @property
     def review(self) -> Review:
         """Return the record as it was read."""
         values: tuple[Any, ...] = self
-        voice = VoiceJudgement(*values[-len(VOICE) :]) if self.voice_model is not None else None
-        return Review._make([*values[_FIRST_READ : -len(VOICE)], voice])
+        voice = VoiceJudgement(*values[_VOICE_AT]) if self.voice_model is not None else None
+        return Review._make([*values[_FIRST_READ : _VOICE_AT.start], voice, self.themes or ()])
 
     @property
     def dating(self) -> Dating:
@@ -164,6 +174,7 @@ class StoredRecord(NamedTuple):
 
 
 _FIRST_READ = StoredRecord._fields.index("key")
+_VOICE_AT = slice(StoredRecord._fields.index("voice"), StoredRecord._fields.index("voice_model") + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +191,7 @@ class JudgedPage:
     """The new judgement of a page, to be stored.
 
     Attributes:
-        voices: of reviews, by number.
+        voices, themes: of reviews, by number.
         links: that changed.
         taken_in: refused records that are reviews now, with their numbers.
         of_others: numbers of records that are reviews, but of another product.
@@ -190,11 +201,17 @@ class JudgedPage:
 
     page: StoredPage
     voices: Sequence[tuple[int, VoiceJudgement]] = ()
+    themes: Sequence[tuple[int, Sequence[Theme]]] = ()
     days: Sequence[tuple[int, datetime | None]] = ()
     links: Sequence[Link] = ()
     taken_in: Sequence[tuple[int, Review]] = ()
     of_others: Sequence[int] = ()
     site_known: bool = True
+
+    @property
+    def is_change(self) -> bool:
+        """Return True if there is anything to store."""
+        return bool(self.voices or self.themes or self.days or self.links or self.taken_in or self.of_others)
 
 
 def count_after(tx: Transaction, after: int, product_id: int | None) -> int:
@@ -301,10 +318,17 @@ def save(tx: Transaction, judged: Sequence[JudgedPage]) -> None:
     """Store judgements. A page that has changed since it was read is left as it is; its links are judged later."""
     stored = {row.id: row for row in tx.records(PageRow, _LOCKED, pages=[one.page.row.id for one in judged])}
     same = [one for one in judged if stored.get(one.page.row.id) == one.page.row]
+    with counted_reviews.recount(tx, pages={one.page.row.id for one in same if one.is_change}):
+        _save_changes(tx, same)
+
+
+def _save_changes(tx: Transaction, same: Sequence[JudgedPage]) -> None:
     voices = [
         {"id": number, **dict(zip(VOICE, voice, strict=True))} for one in same for number, voice in one.voices
     ]
     tx.update("reviews", ("id",), voices)
+    themes = [{"id": number, "themes": theme_column(found)} for one in same for number, found in one.themes]
+    tx.update("reviews", ("id",), themes)
     days = [{"id": number, **date_columns(day)._asdict()} for one in same for number, day in one.days]
     tx.update("reviews", ("id",), days)
     set_verdicts(tx, [link for one in same for link in one.links])

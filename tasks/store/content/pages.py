@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from tasks.domain.verdicts import Verdict
-from tasks.store.content import links, reviews
+from tasks.store.content import counted_reviews, links, reviews
 from tasks.store.content.links import Link
 from tasks.store.content.reviews import Record
 from tasks.store.queue import result_pages, transitions
@@ -76,6 +76,7 @@ def save_pages(tx: Transaction, items: Sequence[NewPage]) -> list[bool]:
     fresh = [(number, page) for number, page in zip(numbers, items, strict=True) if number is not None]
     links.add(tx, [_link(number, page, product_of) for number, page in fresh])
     reviews.insert(tx, [(number, page.records) for number, page in fresh])
+    counted_reviews.add_pages(tx, [number for number, _ in fresh])
     if again := [page for number, page in zip(numbers, items, strict=True) if number is None]:
         _save_again(tx, again, product_of)
     for _, page in fresh:
@@ -150,10 +151,14 @@ def _save_again(tx: Transaction, items: Sequence[NewPage], product_of: Mapping[i
     known = reviews.list_texts(tx, times)
     again = [_link(stored[page.key].id, page, product_of) for page in items]
     links.add(tx, [link._replace(verdict=Verdict.UNJUDGED, missing="") for link in again], times)
+    changed: set[int] = set()
     for page, link in zip(items, again, strict=True):
         one = stored[page.key]
         if one.content_hash != page.content_hash:
-            links.judge_again(tx, link)
+            changed.add(one.id)
+            wrong = {one.id} if link.verdict is Verdict.WRONG_PRODUCT else ()
+            with counted_reviews.recount(tx, pages=wrong):
+                links.judge_again(tx, link)
             of_product = one.reviews > 0 or page.verdict is Verdict.REVIEW
             records = reviews.judge_again(page.records, of_product=of_product)
             n = reviews.save_again(tx, times[one.id], one.id, records, known[one.id])
@@ -161,6 +166,7 @@ def _save_again(tx: Transaction, items: Sequence[NewPage], product_of: Mapping[i
             stored[page.key] = one._replace(content_hash=page.content_hash, reviews=one.reviews + n)
         validators = {"etag": page.etag, "modified": page.last_modified}
         tx.later(_ASK, id=one.id, confidence=page.confidence, at=times[one.id], **validators)
+    counted_reviews.add_pages(tx, changed)
 
 
 _LOCK_STORED = """

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
 
+from tasks.store.content import counted_reviews
 from tasks.store.queue.upkeep import get_mark, set_mark
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
@@ -88,17 +89,27 @@ def save(tx: Transaction, step: Step) -> bool:
         after=step.after,
         last=last_id,
     )
-    for change in step.copies:
-        if change.was_original:
-            _replace_original(tx, change.id, change.same_as)
-    keys = [
-        {"id": change.id, "copy_key": change.copy_key, "same_as": change.same_as} for change in step.copies
-    ]
-    tx.update("reviews", ("id",), keys)
+    _save_copies(tx, step)
     for link in step.links:
         tx.later(_REPLACE_LINKED, old=link.review_id, new=link.original_id)
     add(tx, step.links, step.bands)
     return True
+
+
+def _save_copies(tx: Transaction, step: Step) -> None:
+    """Store the changed copies, and count the equal texts of the step once: two nodes may have stored them at once."""
+    equal = {number for number, same_as in step.reviews.items() if same_as is not None}
+    equal |= {change.id for change in step.copies}
+    equal |= {change.same_as for change in step.copies if change.same_as is not None}
+    with counted_reviews.recount(tx, reviews=equal):
+        for change in step.copies:
+            if change.was_original:
+                _replace_original(tx, change.id, change.same_as)
+        keys = [
+            {"id": change.id, "copy_key": change.copy_key, "same_as": change.same_as}
+            for change in step.copies
+        ]
+        tx.update("reviews", ("id",), keys)
 
 
 def _replace_original(tx: Transaction, old: int, new: int | None) -> None:

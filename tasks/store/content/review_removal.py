@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from tasks.domain.verdicts import Verdict
-from tasks.store.content import reposts
+from tasks.store.content import counted_reviews, reposts
 from tasks.store.content.links import next_serial
 from tasks.store.sql.transaction import Transaction
 
@@ -34,11 +34,12 @@ class Removed(NamedTuple):
 def remove_reviews(tx: Transaction, product_id: int) -> Removed:
     """Delete what was collected of a product, after its work was cancelled."""
     deleted, kept = tx.rows(_COUNT, product=product_id)[0]
-    for statement in _detach(_DOOMED):
-        tx.later(statement, product=product_id)
-    alone = [one for (one,) in tx.rows(_alone(_DOOMED), product=product_id)]
-    for statement in (*_delete(_DOOMED), *_REMOVE):
-        tx.later(statement, product=product_id)
+    with counted_reviews.recount_product(tx, product_id):
+        for statement in _detach(_DOOMED):
+            tx.later(statement, product=product_id)
+        alone = [one for (one,) in tx.rows(_alone(_DOOMED), product=product_id)]
+        for statement in (*_delete(_DOOMED), *_REMOVE):
+            tx.later(statement, product=product_id)
     reposts.pull_back(tx)
     return Removed(deleted, kept, alone)
 
@@ -124,18 +125,20 @@ _REMOVE = (
 
 def delete_reviews(tx: Transaction, review_ids: Collection[int]) -> list[int]:
     """Delete reviews, and return the numbers of those whose original is gone, as of `Removed.alone`."""
-    for statement in _detach(":ids"):
-        tx.later(statement, ids=review_ids)
-    alone = [one for (one,) in tx.rows(_alone(":ids"), ids=review_ids)]
-    for statement in _delete(":ids"):
-        tx.later(statement, ids=review_ids)
+    with counted_reviews.recount(tx, reviews=review_ids):
+        for statement in _detach(":ids"):
+            tx.later(statement, ids=review_ids)
+        alone = [one for (one,) in tx.rows(_alone(":ids"), ids=review_ids)]
+        for statement in _delete(":ids"):
+            tx.later(statement, ids=review_ids)
     reposts.pull_back(tx)
     return alone
 
 
 def restore_links(tx: Transaction, product_id: int) -> None:
     """Give a product that is crawled again the pages that others kept. Emptied ones are read when they are found."""
-    tx.later(_RESTORE_LINKS, product=product_id, serial=next_serial(tx))
+    with counted_reviews.recount_product(tx, product_id):
+        tx.later(_RESTORE_LINKS, product=product_id, serial=next_serial(tx))
 
 
 _RESTORE_LINKS = f"""

@@ -18,6 +18,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from tasks.domain.pages import Review
+from tasks.domain.themes import Theme
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
 from tasks.store.sql.rows import storable, utc_text
@@ -64,6 +65,7 @@ class Record(NamedTuple):
         published_at, day, has_clock: a `Dating`.
         voice, voice_probability, buyer, sentiment, voice_model: a `tasks.domain.voices.VoiceJudgement`; null: not
             judged.
+        themes: of each `tasks.domain.themes.Theme` the values, in their order; null: none.
         copy_key: equal for copies (`tasks.reading.copies.copy_key`); null: a copy of no other review.
     """
 
@@ -82,6 +84,7 @@ class Record(NamedTuple):
     buyer: float | None
     sentiment: float | None
     voice_model: str | None
+    themes: Sequence[Sequence[str | int]] | None
     url: str
     site: str
     node: str
@@ -108,13 +111,24 @@ def record_of(
     origin: PageOrigin, review: Review, refused: str | None = None, copy_key: bytes | None = None
 ) -> Record:
     """Return the row of a record as it was read, with the reason if it is refused."""
-    *texts, date, rating, variant, voice = review
+    *texts, date, rating, variant, voice, themes = review
     if (joined := "".join((*texts, variant))) != storable(joined):
         *texts, variant = map(storable, (*texts, variant))
     if rating is not None and not isfinite(rating):
         rating = None
     read = (*texts, *date_columns(date), rating, variant)
-    return Record._make((*read, *(voice or _NOT_JUDGED), *origin, text_hash(texts[_BODY]), copy_key, refused))
+    judged = (*(voice or _NOT_JUDGED), theme_column(themes))
+    return Record._make((*read, *judged, *origin, text_hash(texts[_BODY]), copy_key, refused))
+
+
+def theme_column(themes: Iterable[Theme]) -> list[tuple[str, int, int, int]] | None:
+    """Return the value of the column `themes`; `None` if there are none."""
+    return [(one.id, one.sentiment, one.quote_from, one.quote_to) for one in themes] or None
+
+
+def read_themes(values: Iterable[tuple[str, int, int, int]]) -> tuple[Theme, ...]:
+    """Return the themes in a value of the column `themes`."""
+    return tuple(Theme(*one) for one in values)
 
 
 def records_of(

@@ -17,7 +17,7 @@ from tasks.domain.breaker import Breaker
 from tasks.domain.host_wait import UNREACHABLE
 from tasks.domain.states import State, Transition
 from tasks.domain.voices import Voice
-from tasks.store.content import reposts
+from tasks.store.content import counted_reviews, reposts
 from tasks.store.queue import nodes, snapshot, transitions
 from tasks.store.queue.hosts import list_rests
 from tasks.store.sql.transaction import Transaction
@@ -317,6 +317,7 @@ class Totals:
         recalls: all; of subtasks whose event log was dropped, those of their last round.
         reposts: reviews whose text is nearly an earlier one's, among those compared so far.
         compared: share of the reviews that the sweep for reposts has compared with earlier ones, 0 to 1.
+        counted: share of the reviews of before an upgrade that are counted by day and theme, 0 to 1.
         voices: reviews by voice or `NOT_JUDGED`, in the order of `Voice`.
     """
 
@@ -328,6 +329,7 @@ class Totals:
     targets: Mapping[str, int] = field(default_factory=dict)
     reposts: int
     compared: float = 1.0
+    counted: float = 1.0
     voices: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -338,7 +340,8 @@ def get_totals(tx: Transaction) -> Totals:
     n = dict(tx.rows("SELECT voice, count(*) FROM reviews WHERE refused IS NULL GROUP BY voice"))
     voices = {voice or NOT_JUDGED: n[voice] for voice in (*Voice, None) if voice in n}
     compared = reposts.get_compared_share(tx)
-    return replace(found, targets=dict(targets), voices=voices, compared=compared)
+    counted = counted_reviews.get_filled_share(tx)
+    return replace(found, targets=dict(targets), voices=voices, compared=compared, counted=counted)
 
 
 _TOTALS = f"""

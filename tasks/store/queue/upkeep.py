@@ -116,7 +116,7 @@ REFUSED = Aging(
         """
         UPDATE reviews SET title = '', body = '', author = '', date_text = '', variant = '', text_hash = :no_hash,
             copy_key = NULL, published_at = NULL, day = NULL, has_clock = false, rating = NULL, voice = NULL,
-            voice_probability = NULL, buyer = NULL, sentiment = NULL, voice_model = NULL
+            voice_probability = NULL, buyer = NULL, sentiment = NULL, voice_model = NULL, themes = NULL
         WHERE id IN :ids
         """,
     ),

@@ -125,16 +125,17 @@ def sqlite_rows(
     conversions = [
         (place, convert)
         for place, convert in _conversions(table, columns)
-        if convert is not utc_text or not _is_text(place, rows)
+        if _is_needed(convert, place, rows)
     ]
     if not conversions:
         return [row + of_all for row in rows] if of_all else rows
     return [_convert(conversions, row) + of_all for row in rows]
 
 
-def _is_text(place: int, rows: Sequence[tuple[Any, ...]]) -> bool:
-    """Return True if a column of times holds texts (`utc_text`): then it does in every row."""
-    return isinstance(next((row[place] for row in rows if row[place] is not None), None), str)
+def _is_needed(convert: Callable[[Any], Any], place: int, rows: Sequence[tuple[Any, ...]]) -> bool:
+    """Return False if a column is null in every row, or is one of times that holds texts (`utc_text`)."""
+    first = next((row[place] for row in rows if row[place] is not None), None)
+    return first is not None and not (convert is utc_text and isinstance(first, str))
 
 
 def _convert(conversions: Sequence[_Conversion], row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -491,6 +491,7 @@ reviews = _table(
     Column("buyer", Float),
     Column("sentiment", Float),
     Column("voice_model", String(20)),
+    Column("themes", _Json),  # [theme, sentiment, quote from, to] of each; null: none
     # null: a review; else wrong_product, or a tasks.reading.relevance.RejectReason
     Column("refused", String(20)),
     UniqueConstraint("page_id", "key"),
@@ -523,6 +524,39 @@ review_bands = _table(
     "review_bands",
     Column("band", BigInteger, primary_key=True, autoincrement=False),
     Column("review_id", _Id, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+
+def _number(name: str, *, key: bool = True) -> Column[int]:
+    return Column(name, _Id, primary_key=key, nullable=False, autoincrement=False)
+
+
+def _name(name: str, length: int) -> Column[str]:
+    return Column(name, String(length), primary_key=True)
+
+
+# What people count, clustered by its first columns (tasks.store.content.counted_reviews).
+review_days = _table(
+    "review_days",
+    _number("product_id"),
+    _number("day"),  # from 1970-01-01 on; -1: its date could not be read
+    _name("site", 255),
+    _name("voice", 10),  # empty: not judged
+    _number("review_id"),
+    sqlite_with_rowid=False,
+)
+
+review_themes = _table(
+    "review_themes",
+    _number("product_id"),
+    _name("theme", 40),
+    _number("day"),
+    _name("site", 255),
+    _number("review_id"),
+    _number("quote_from", key=False),  # where in its text the clause begins that shows the theme
+    _number("quote_to", key=False),
+    _number("sentiment", key=False),  # -1: a complaint
     sqlite_with_rowid=False,
 )
 

@@ -264,7 +264,7 @@ class Violation:
 
     Attributes:
         kind: queue, chain, transition, order, event, recalls, lease, left, wait, time, attempt, counters, statistics,
-            copy, links, lost, partitions, overdue or value (docs/verify.md).
+            copy, links, lost, partitions, counted, overdue or value (docs/verify.md).
         subtask_id: the subtask it belongs to; None if it belongs to no single one.
         message: which rows, their values, and what would be right.
     """

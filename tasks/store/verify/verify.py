@@ -24,6 +24,7 @@ from splitter.normalize import name_key
 from tasks.store.queue.upkeep import SetClock, get_mark, get_steady_since
 from tasks.store.sql.transaction import Transaction
 from tasks.store.verify.clocks import Clock, as_time
+from tasks.store.verify.counted import counted_violations
 from tasks.store.verify.invariants import INVARIANTS, Violation, row_violations
 from tasks.store.verify.replay import replay
 from tasks.store.verify.search_parts import plan_violations
@@ -127,6 +128,7 @@ def _check(tx: Transaction, counts: Mapping[str, int], bounds: Mapping[str, time
         *replay(tx, clock),
         *row_violations(tx, INVARIANTS, clock, ahead=ahead, compared=get_mark(tx, "reposts")),
         *plan_violations(tx, clock),
+        *counted_violations(tx),
         *_name_violations(tx),
         *_mark_violations(tx),
         *_overdue_violations(as_of, overdue, bounds),

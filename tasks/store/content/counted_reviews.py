@@ -1,0 +1,193 @@
+"""Rows of `review_days` and `review_themes`: reviews by product and day, as they are counted.
+
+Both tables follow from `reviews` and `page_products`, and change with them in the same transaction. They are narrow and
+clustered by product, so that a query that counts reads no text. Of equal texts (`reviews.same_as`), a product has
+only the first one. Themes are those of buyers.
+
+After an upgrade, the sweep `counts` adds the rows of older reviews (`fill`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from tasks.domain.verdicts import Verdict
+from tasks.domain.voices import Voice
+from tasks.store.queue.upkeep import load_value, store_value
+from tasks.store.sql.database import try_lock
+from tasks.store.sql.transaction import Transaction
+
+NO_DAY = -1
+"""The day of a review whose date could not be read. Days are numbered from 1970-01-01 on."""
+FILLED_AT_ONCE = 1_000
+"""Reviews of a step of `fill`: some 10 ms, which SQLite's other writers wait for."""
+STEPS_AT_ONCE = 5
+"""Steps of a sweep: a million reviews take 7 minutes."""
+_FILLING = "counted_reviews"
+_LOCK_S = 2.0
+_AT_ONCE = 5_000
+"""Numbers of reviews in one statement."""
+
+
+class _Dialect(NamedTuple):
+    """Expressions that SQLite and PostgreSQL write in different ways.
+
+    Attributes:
+        day: number of a review's day.
+        expand: function that makes a row of each theme.
+    """
+
+    day: str
+    expand: str
+
+
+_DIALECTS = {
+    True: _Dialect(f"coalesce(CAST(julianday(r.day) - 2440587.5 AS integer), {NO_DAY})", "json_each"),
+    False: _Dialect(f"coalesce(r.day - DATE '1970-01-01', {NO_DAY})", "jsonb_array_elements"),
+}
+
+DAY_COLUMNS = ("product_id", "day", "site", "voice", "review_id")
+THEME_COLUMNS = ("product_id", "theme", "day", "site", "review_id")
+QUOTE_COLUMNS = ("quote_from", "quote_to", "sentiment")
+
+# `+` keeps SQLite from walking through all earlier reviews.
+COUNTS = f"""
+    l.verdict = '{Verdict.REVIEW}' AND r.refused IS NULL AND (r.same_as IS NULL OR NOT EXISTS (
+        SELECT 1 FROM reviews e JOIN page_products k ON k.page_id = e.page_id AND k.verdict = '{Verdict.REVIEW}'
+        WHERE k.product_id = l.product_id AND e.refused IS NULL AND +e.id < r.id
+            AND (e.id = r.same_as OR e.same_as = r.same_as)
+    ))
+"""
+COUNTS_THEMES = f"coalesce(r.voice, '') IN ('{Voice.COMPLAINT}', '{Voice.PRAISE}') AND {COUNTS}"
+
+
+def select_days(*, sqlite: bool) -> str:
+    """Return the query for the rows that `review_days` may have, of each review and each product of its page.
+
+    A condition may follow. `counts` says whether the row is there.
+    """
+    day = _DIALECTS[sqlite].day
+    return f"""
+        SELECT l.product_id, {day} AS day, r.site, coalesce(r.voice, '') AS voice, r.id AS review_id
+        FROM reviews r JOIN page_products l ON l.page_id = r.page_id
+    """
+
+
+def select_themes(*, sqlite: bool) -> str:
+    """Return the query for the rows that `review_themes` may have, see `select_days`."""
+    dialect = _DIALECTS[sqlite]
+    return f"""
+        SELECT l.product_id, t.value ->> 0 AS theme, {dialect.day} AS day, r.site, r.id AS review_id,
+            CAST(t.value ->> 2 AS integer) AS quote_from, CAST(t.value ->> 3 AS integer) AS quote_to,
+            CAST(t.value ->> 1 AS integer) AS sentiment
+        FROM reviews r JOIN page_products l ON l.page_id = r.page_id CROSS JOIN {dialect.expand}(r.themes) t
+    """
+
+
+def add_pages(tx: Transaction, page_ids: Collection[int], *, after: int = 0) -> None:
+    """Add the rows of the reviews of pages; only of those with numbers above `after`."""
+    if page_ids:
+        _add(tx, "r.page_id IN :pages AND +r.id > :after", pages=page_ids, after=after)
+
+
+def _add(tx: Transaction, condition: str, **values: object) -> None:
+    """Add the rows of reviews that have none yet."""
+    days = f"{select_days(sqlite=tx.is_sqlite)} WHERE {condition} AND {COUNTS}"
+    tx.later(_insert("review_days", DAY_COLUMNS, days), **values)
+    themes = f"{select_themes(sqlite=tx.is_sqlite)} WHERE {condition} AND {COUNTS_THEMES}"
+    tx.later(_insert("review_themes", (*THEME_COLUMNS, *QUOTE_COLUMNS), themes), **values)
+
+
+def _insert(table: str, columns: Sequence[str], query: str) -> str:
+    return f"INSERT INTO {table} ({', '.join(columns)}) {query} ON CONFLICT DO NOTHING"
+
+
+@contextmanager
+def recount(tx: Transaction, *, pages: Collection[int] = (), reviews: Collection[int] = ()) -> Iterator[None]:
+    """Take out the rows of reviews that change within the context, and add them again as they are at its end.
+
+    The equal texts of these reviews change with them: another one may be a product's first.
+
+    Args:
+        pages: whose reviews and links change.
+        reviews: that change.
+    """
+    affected = _lock_affected(tx, pages, reviews)
+    for some in affected:
+        tx.later(_delete("review_days", DAY_COLUMNS, select_days(sqlite=tx.is_sqlite)), ids=some)
+        tx.later(_delete("review_themes", THEME_COLUMNS, select_themes(sqlite=tx.is_sqlite)), ids=some)
+    yield
+    add_pages(tx, pages)
+    for some in affected:
+        _add(tx, "r.id IN :ids", ids=some)
+
+
+def _delete(table: str, columns: Sequence[str], query: str) -> str:
+    names = ", ".join(columns)
+    return f"DELETE FROM {table} WHERE ({names}) IN (SELECT {names} FROM ({query} WHERE r.id IN :ids) old)"
+
+
+def _lock_affected(tx: Transaction, pages: Collection[int], reviews: Collection[int]) -> list[Sequence[int]]:
+    """Lock reviews with the ones that equal them, and return their numbers, at most `_AT_ONCE` in a list."""
+    found: list[tuple[int, int | None]] = []
+    if pages:
+        found += tx.rows("SELECT id, same_as FROM reviews WHERE page_id IN :pages", pages=pages)
+    for some in _parts(sorted(set(reviews))):
+        found += tx.rows("SELECT id, same_as FROM reviews WHERE id IN :ids", ids=some)
+    numbers = {number for number, _ in found}
+    originals = {number if same_as is None else same_as for number, same_as in found}
+    for some in _parts(sorted(originals)):
+        numbers |= {number for (number,) in tx.rows("SELECT id FROM reviews WHERE same_as IN :ids", ids=some)}
+    affected = _parts(sorted(numbers | originals))
+    for some in affected:
+        tx.later("SELECT id FROM reviews WHERE id IN :ids ORDER BY id FOR NO KEY UPDATE", ids=some)
+    return affected
+
+
+def _parts(numbers: Sequence[int]) -> list[Sequence[int]]:
+    return [numbers[at : at + _AT_ONCE] for at in range(0, len(numbers), _AT_ONCE)]
+
+
+@contextmanager
+def recount_product(tx: Transaction, product_id: int) -> Iterator[None]:
+    """Take out the rows of a product whose links change within the context, and add them again at its end."""
+    for table in ("review_days", "review_themes"):
+        tx.later(f"DELETE FROM {table} WHERE product_id = :product", product=product_id)
+    yield
+    _add(tx, "l.product_id = :product", product=product_id)
+
+
+# --- older reviews, after an upgrade -------------------------------------------------------------------------
+
+
+def get_unfilled(tx: Transaction) -> tuple[int, int]:
+    """Return the range of numbers of reviews whose rows are still to be added: behind the first, up to the second."""
+    mark = load_value(tx, _FILLING)
+    return (0, 0) if mark is None else (mark.data["after"], mark.data["upto"])
+
+
+def get_filled_share(tx: Transaction) -> float:
+    """Return the share of the older reviews, 0 to 1, whose rows are there; 1 if there are no older ones."""
+    after, upto = get_unfilled(tx)
+    return after / upto if upto else 1.0
+
+
+def fill(tx: Transaction, most: int = FILLED_AT_ONCE) -> bool:
+    """Add the rows of the next older reviews; False if there are none left, or another process is adding them."""
+    if not try_lock(tx, _FILLING, _LOCK_S):
+        return False
+    after, upto = get_unfilled(tx)
+    numbers = [one for (one,) in tx.rows(_NEXT_UNFILLED, after=after, upto=upto, most=most)]
+    if numbers:
+        _add(tx, "r.id IN :ids", ids=numbers)
+        store_value(tx, _FILLING, tx.now, {"after": numbers[-1], "upto": upto})
+    elif upto:
+        tx.later("DELETE FROM stored_values WHERE name = :name", name=_FILLING)
+    return bool(numbers)
+
+
+_NEXT_UNFILLED = """
+    SELECT id FROM reviews WHERE id > :after AND id <= :upto ORDER BY id LIMIT :most FOR NO KEY UPDATE
+"""

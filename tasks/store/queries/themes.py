@@ -1,0 +1,253 @@
+"""Counts of reviews and themes by product, week and site, and quotes. Reads `review_days` and `review_themes`.
+
+A week is numbered by its Monday: 0 is the one of 1969-12-29. Reviews without a day are counted apart, in no week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from tasks.domain.voices import Voice
+from tasks.store.content.counted_reviews import NO_DAY
+from tasks.store.sql.transaction import Transaction
+
+_FIRST_DAY = date(1970, 1, 1)
+_FIRST_MONDAY = date(1969, 12, 29)
+_WEEK = "(day + 3) / 7"
+"""Number of a day's week; 1970-01-01 was a Thursday."""
+_IS_COMPLAINT = "sentiment = -1"
+
+
+def number_of_day(day: date) -> int:
+    """Return the number of a day as the tables have it."""
+    return (day - _FIRST_DAY).days
+
+
+def day_of_number(number: int) -> date | None:
+    """Return the day of a number; `None` for that of reviews without a day."""
+    return None if number == NO_DAY else _FIRST_DAY + timedelta(days=number)
+
+
+def week_of(day: date) -> int:
+    """Return the number of a day's week."""
+    return (day - _FIRST_MONDAY).days // 7
+
+
+def monday_of(week: int) -> date:
+    """Return the first day of a week."""
+    return _FIRST_MONDAY + timedelta(weeks=week)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A range of days; `None` leaves an end open. Reviews without a day are in the period that is open at both ends."""
+
+    since: date | None = None
+    until: date | None = None
+
+    @property
+    def first(self) -> int:
+        """Return the number of its first day."""
+        if self.since is not None:
+            return number_of_day(self.since)
+        return NO_DAY if self.until is None else NO_DAY + 1
+
+    @property
+    def last(self) -> int:
+        """Return the number of its last day."""
+        return number_of_day(date.max if self.until is None else self.until)
+
+
+class ThemeCount(NamedTuple):
+    """Complaints of a product about a theme at a site in a period.
+
+    Attributes:
+        first, last: numbers of the first and the last day; `None` if none has a day.
+        undated: number of complaints without a day.
+    """
+
+    product_id: int
+    theme: str
+    site: str
+    n: int
+    first: int | None
+    last: int | None
+    undated: int
+
+
+def count_themes(tx: Transaction, product_ids: Collection[int], period: Period) -> list[ThemeCount]:
+    """Return the complaints of products in a period, by product, theme and site."""
+    given = {"products": product_ids, "first": period.first, "last": period.last}
+    return tx.records(ThemeCount, _THEMES, **given) if product_ids else []
+
+
+_THEMES = f"""
+    SELECT product_id, theme, site, count(*) AS n, min(CASE WHEN day <> {NO_DAY} THEN day END) AS first,
+        max(CASE WHEN day <> {NO_DAY} THEN day END) AS last, sum(CASE WHEN day = {NO_DAY} THEN 1 ELSE 0 END) AS undated
+    FROM review_themes
+    WHERE product_id IN :products AND day >= :first AND day <= :last AND {_IS_COMPLAINT}
+    GROUP BY product_id, theme, site
+"""
+
+
+class VoiceCount(NamedTuple):
+    """Number of a product's reviews of a voice at a site in a period; `undated` of them have no day."""
+
+    product_id: int
+    site: str
+    voice: str
+    n: int
+    undated: int
+
+
+def count_voices(tx: Transaction, product_ids: Collection[int], period: Period) -> list[VoiceCount]:
+    """Return the reviews of products in a period, by product, site and voice; those not judged have the voice ''."""
+    given = {"products": product_ids, "first": period.first, "last": period.last}
+    return tx.records(VoiceCount, _VOICES, **given) if product_ids else []
+
+
+_VOICES = f"""
+    SELECT product_id, site, voice, count(*) AS n, sum(CASE WHEN day = {NO_DAY} THEN 1 ELSE 0 END) AS undated
+    FROM review_days WHERE product_id IN :products AND day >= :first AND day <= :last
+    GROUP BY product_id, site, voice
+"""
+
+
+class WeekCount(NamedTuple):
+    """Number of complaints about a theme, or of reviews of a voice, of a product at a site in a week."""
+
+    product_id: int
+    name: str
+    site: str
+    week: int
+    n: int
+
+
+def count_theme_weeks(tx: Transaction, product_ids: Collection[int], first_week: int) -> list[WeekCount]:
+    """Return complaints by product, theme, site and week, from a week on."""
+    return _count_weeks(tx, _THEME_WEEKS, product_ids, first_week)
+
+
+def count_voice_weeks(tx: Transaction, product_ids: Collection[int], first_week: int) -> list[WeekCount]:
+    """Return reviews by product, voice, site and week, from a week on."""
+    return _count_weeks(tx, _VOICE_WEEKS, product_ids, first_week)
+
+
+def _count_weeks(
+    tx: Transaction, statement: str, product_ids: Collection[int], first_week: int
+) -> list[WeekCount]:
+    if not product_ids:
+        return []
+    first = max(NO_DAY + 1, number_of_day(monday_of(first_week)))
+    return tx.records(WeekCount, statement, products=product_ids, first=first)
+
+
+_THEME_WEEKS = f"""
+    SELECT product_id, theme AS name, site, {_WEEK} AS week, count(*) AS n FROM review_themes
+    WHERE product_id IN :products AND day >= :first AND {_IS_COMPLAINT}
+    GROUP BY product_id, theme, site, {_WEEK}
+"""
+_VOICE_WEEKS = f"""
+    SELECT product_id, voice AS name, site, {_WEEK} AS week, count(*) AS n FROM review_days
+    WHERE product_id IN :products AND day >= :first GROUP BY product_id, voice, site, {_WEEK}
+"""
+
+
+def list_products_with_themes(tx: Transaction) -> list[int]:
+    """Return the numbers of the products with a complaint about a theme."""
+    return [number for (number,) in tx.rows(_WITH_THEMES)]
+
+
+_WITH_THEMES = """
+    SELECT p.id FROM products p WHERE EXISTS (SELECT 1 FROM review_themes t WHERE t.product_id = p.id) ORDER BY p.id
+"""
+
+
+class Quote(NamedTuple):
+    """A clause that shows a complaint about a theme, and where it is from."""
+
+    product_id: int
+    theme: str
+    text: str
+    day: int
+    site: str
+    url: str
+    review: int
+
+
+def list_quotes(tx: Transaction, product_ids: Collection[int], period: Period, most: int) -> list[Quote]:
+    """Return the newest complaints about each theme of each product in a period, at most `most` of each."""
+    given = {"products": product_ids, "first": period.first, "last": period.last}
+    return tx.records(Quote, _QUOTES, most=most, **given) if product_ids else []
+
+
+_QUOTES = f"""
+    SELECT q.product_id, q.theme, substr(r.body, q.quote_from + 1, q.quote_to - q.quote_from) AS text, q.day, q.site,
+        r.url, q.review_id AS review
+    FROM (
+        SELECT product_id, theme, day, site, review_id, quote_from, quote_to,
+            row_number() OVER (PARTITION BY product_id, theme ORDER BY day DESC, review_id DESC) AS place
+        FROM review_themes
+        WHERE product_id IN :products AND day >= :first AND day <= :last AND {_IS_COMPLAINT}
+    ) q JOIN reviews r ON r.id = q.review_id
+    WHERE q.place <= :most ORDER BY q.product_id, q.theme, q.place
+"""
+
+
+class ThemePages(NamedTuple):
+    """Number of pages with a complaint about a theme of a product."""
+
+    product_id: int
+    theme: str
+    n: int
+
+
+def count_theme_pages(tx: Transaction, product_ids: Collection[int], first_week: int) -> list[ThemePages]:
+    """Return on how many pages each theme of products was complained about, from a week on."""
+    first = number_of_day(monday_of(first_week))
+    return tx.records(ThemePages, _THEME_PAGES, products=product_ids, first=first) if product_ids else []
+
+
+_THEME_PAGES = f"""
+    SELECT t.product_id, t.theme, count(DISTINCT r.page_id) AS n
+    FROM review_themes t JOIN reviews r ON r.id = t.review_id
+    WHERE t.product_id IN :products AND t.day >= :first AND t.{_IS_COMPLAINT} GROUP BY t.product_id, t.theme
+"""
+
+
+class ProductCount(NamedTuple):
+    """Buyers' reviews of a product in a period and in the one before; those without a day are in neither.
+
+    Attributes:
+        complaints, praise: in the period.
+        complaints_before, praise_before: in the period before.
+    """
+
+    product_id: int
+    name: str
+    complaints: int
+    praise: int
+    complaints_before: int
+    praise_before: int
+
+
+def count_products(tx: Transaction, period: Period, before: Period) -> list[ProductCount]:
+    """Return the buyers' reviews of every product in a period, and in the one that ends where it begins."""
+    given = {"first": period.first, "last": period.last, "first_before": before.first}
+    return tx.records(ProductCount, _PRODUCT_COUNTS, **given)
+
+
+def _sum(voice: Voice, condition: str) -> str:
+    return f"coalesce(sum(CASE WHEN d.voice = '{voice}' AND d.day {condition} THEN 1 ELSE 0 END), 0)"
+
+
+_PRODUCT_COUNTS = f"""
+    SELECT p.id AS product_id, p.name, {_sum(Voice.COMPLAINT, ">= :first")} AS complaints,
+        {_sum(Voice.PRAISE, ">= :first")} AS praise, {_sum(Voice.COMPLAINT, "< :first")} AS complaints_before,
+        {_sum(Voice.PRAISE, "< :first")} AS praise_before
+    FROM products p LEFT JOIN review_days d ON d.product_id = p.id AND d.day >= :first_before AND d.day <= :last
+    GROUP BY p.id, p.name ORDER BY p.id
+"""
