@@ -165,6 +165,7 @@ def content(world):
             if "page_id" in row:
                 row["page_id"] = url_of[row["page_id"]]
             row.pop("same_as", None)  # see `are_linked`
+            row.pop("review_id", None)
             if "serial" in row:  # as of ids, it matters only that it grows
                 row["serial"] = row["verdict"] == Verdict.REVIEW and row["serial"] > 0
     events = sorted(rows.pop("events"), key=lambda event: event["subtask_id"])

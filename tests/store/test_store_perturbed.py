@@ -33,6 +33,7 @@ from tasks.domain.proxy import Proxy
 from tasks.domain.reasons import Reason, because
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State, Transition
+from tasks.domain.themes import Theme
 from tasks.domain.voices import VoiceJudgement
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.repost_linking import link_reposts
@@ -198,7 +199,9 @@ class Story:
         lease, work = world.begin(first)
         world.pass_s(1)
         one, two, three, four = self.read(lease, work.targets[0], ["1", "2", "3", "4"], found=None, more=True)
-        judged = review("a", TEXT)._replace(voice=VoiceJudgement("complaint", 0.9, 0.95, -0.5, "m"))
+        judged = review("a", TEXT)._replace(
+            voice=VoiceJudgement("complaint", 0.9, 0.95, -0.5, "m"), themes=(Theme("spoiled", -1, 3, 21),)
+        )
         world.save(lease, one, [judged, review("b", "同感")])
         world.pass_s(1)
         world.save(lease, two, [review("a", "同感"), review("b", TEXT + "。谢谢")])

@@ -36,37 +36,45 @@ class _Dialect(NamedTuple):
 
     Attributes:
         day: number of a review's day.
-        expand: function that makes a row of each theme.
+        themes: what makes a row `t` of each theme of a review, if its column holds a list of lists.
     """
 
     day: str
-    expand: str
+    themes: str
 
 
 _DIALECTS = {
-    True: _Dialect(f"coalesce(CAST(julianday(r.day) - 2440587.5 AS integer), {NO_DAY})", "json_each"),
-    False: _Dialect(f"coalesce(r.day - DATE '1970-01-01', {NO_DAY})", "jsonb_array_elements"),
+    True: _Dialect(
+        f"coalesce(CAST(julianday(r.day) - 2440587.5 AS integer), {NO_DAY})",
+        "json_each(CASE WHEN json_valid(r.themes) THEN r.themes END) t ON t.type = 'array'",
+    ),
+    False: _Dialect(
+        f"coalesce(r.day - DATE '1970-01-01', {NO_DAY})",
+        "jsonb_array_elements(CASE WHEN jsonb_typeof(r.themes) = 'array' THEN r.themes END) t "
+        "ON jsonb_typeof(t.value) = 'array'",
+    ),
 }
 
 DAY_COLUMNS = ("product_id", "day", "site", "voice", "review_id")
 THEME_COLUMNS = ("product_id", "theme", "day", "site", "review_id")
 QUOTE_COLUMNS = ("quote_from", "quote_to", "sentiment")
 
+IS_SHOWN = f"l.verdict = '{Verdict.REVIEW}' AND r.refused IS NULL"
 # `+` keeps SQLite from walking through all earlier reviews.
-COUNTS = f"""
-    l.verdict = '{Verdict.REVIEW}' AND r.refused IS NULL AND (r.same_as IS NULL OR NOT EXISTS (
+IS_FIRST = f"""
+    (r.same_as IS NULL OR NOT EXISTS (
         SELECT 1 FROM reviews e JOIN page_products k ON k.page_id = e.page_id AND k.verdict = '{Verdict.REVIEW}'
         WHERE k.product_id = l.product_id AND e.refused IS NULL AND +e.id < r.id
             AND (e.id = r.same_as OR e.same_as = r.same_as)
     ))
 """
-COUNTS_THEMES = f"coalesce(r.voice, '') IN ('{Voice.COMPLAINT}', '{Voice.PRAISE}') AND {COUNTS}"
+IS_BUYERS = f"coalesce(r.voice, '') IN ('{Voice.COMPLAINT}', '{Voice.PRAISE}')"
 
 
 def select_days(*, sqlite: bool) -> str:
     """Return the query for the rows that `review_days` may have, of each review and each product of its page.
 
-    A condition may follow. `counts` says whether the row is there.
+    A condition follows: `IS_SHOWN` and `IS_FIRST` hold for those that it has, `IS_BUYERS` for those with themes.
     """
     day = _DIALECTS[sqlite].day
     return f"""
@@ -82,7 +90,7 @@ def select_themes(*, sqlite: bool) -> str:
         SELECT l.product_id, t.value ->> 0 AS theme, {dialect.day} AS day, r.site, r.id AS review_id,
             CAST(t.value ->> 2 AS integer) AS quote_from, CAST(t.value ->> 3 AS integer) AS quote_to,
             CAST(t.value ->> 1 AS integer) AS sentiment
-        FROM reviews r JOIN page_products l ON l.page_id = r.page_id CROSS JOIN {dialect.expand}(r.themes) t
+        FROM reviews r JOIN page_products l ON l.page_id = r.page_id JOIN {dialect.themes}
     """
 
 
@@ -94,9 +102,9 @@ def add_pages(tx: Transaction, page_ids: Collection[int], *, after: int = 0) -> 
 
 def _add(tx: Transaction, condition: str, **values: object) -> None:
     """Add the rows of reviews that have none yet."""
-    days = f"{select_days(sqlite=tx.is_sqlite)} WHERE {condition} AND {COUNTS}"
+    days = f"{select_days(sqlite=tx.is_sqlite)} WHERE {condition} AND {IS_SHOWN} AND {IS_FIRST}"
     tx.later(_insert("review_days", DAY_COLUMNS, days), **values)
-    themes = f"{select_themes(sqlite=tx.is_sqlite)} WHERE {condition} AND {COUNTS_THEMES}"
+    themes = f"{select_themes(sqlite=tx.is_sqlite)} WHERE {condition} AND {IS_BUYERS} AND {IS_SHOWN} AND {IS_FIRST}"
     tx.later(_insert("review_themes", (*THEME_COLUMNS, *QUOTE_COLUMNS), themes), **values)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasks.store.content.counted_reviews import (
-    COUNTS,
-    COUNTS_THEMES,
     DAY_COLUMNS,
+    IS_BUYERS,
+    IS_FIRST,
+    IS_SHOWN,
     QUOTE_COLUMNS,
     THEME_COLUMNS,
     get_unfilled,
@@ -27,29 +28,20 @@ def counted_violations(tx: Transaction) -> Iterator[Violation]:
     """Yield the rows that are there and should not be, and those that are missing."""
     after, upto = get_unfilled(tx)
     compared = get_mark(tx, "reposts")
+    days = select_days(sqlite=tx.is_sqlite)
+    themes = select_themes(sqlite=tx.is_sqlite)
     tables = (
-        ("review_days", DAY_COLUMNS, select_days(sqlite=tx.is_sqlite), COUNTS),
-        (
-            "review_themes",
-            (*THEME_COLUMNS, *QUOTE_COLUMNS),
-            select_themes(sqlite=tx.is_sqlite),
-            COUNTS_THEMES,
-        ),
+        ("review_days", DAY_COLUMNS, f"{days} WHERE {IS_SHOWN}"),
+        ("review_themes", (*THEME_COLUMNS, *QUOTE_COLUMNS), f"{themes} WHERE {IS_SHOWN} AND {IS_BUYERS}"),
     )
-    for table, columns, query, condition in tables:
+    for table, columns, query in tables:
         names = ", ".join(columns)
         same = " AND ".join(f"x.{name} = d.{name}" for name in columns)
-        due = f"{query} WHERE {condition}"
-        unsettled = f"SELECT 1 FROM reviews r WHERE r.id = d.review_id AND NOT {_IS_SETTLED}"
-        wrong = f"""
-            SELECT {names} FROM {table} d WHERE NOT EXISTS (SELECT 1 FROM ({due} AND r.id = d.review_id) x WHERE {same})
-                AND NOT EXISTS ({unsettled})
-        """
+        allowed = f"{query} AND (NOT {_IS_SETTLED} OR {IS_FIRST}) AND r.id = d.review_id"
+        wrong = f"SELECT {names} FROM {table} d WHERE NOT EXISTS (SELECT 1 FROM ({allowed}) x WHERE {same})"
         for row in tx.stream(tuple, wrong, compared=compared):
             yield Violation("counted", None, f"{table} has {row}, which follows from no review")
-        missing = f"""
-            SELECT {names} FROM ({due} AND {_IS_SETTLED} AND {_IS_FILLED}) x
-            WHERE NOT EXISTS (SELECT 1 FROM {table} d WHERE {same})
-        """
+        due = f"{query} AND {IS_FIRST} AND {_IS_SETTLED} AND {_IS_FILLED}"
+        missing = f"SELECT {names} FROM ({due}) x WHERE NOT EXISTS (SELECT 1 FROM {table} d WHERE {same})"
         for row in tx.stream(tuple, missing, compared=compared, after=after, upto=upto):
             yield Violation("counted", None, f"{table} lacks {row}, which follows from a review")
