@@ -197,9 +197,9 @@ def test_copies_and_reposts_of_removed_reviews_stand_for_themselves(world):
 
 def test_a_review_that_was_judged_again_belongs_to_its_import(world):
     number = bring_reviews(world, imported("好喝"), imported("难喝"))
-    world.do(lambda tx: tx.run("UPDATE reviews SET refused = 'wrong_product'"))
+    world.change("UPDATE reviews SET refused = 'wrong_product'")
     world.do(lambda tx: tx.run("UPDATE pages SET reviews = 0"))
-    world.do(lambda tx: tx.run("UPDATE page_products SET verdict = 'unjudged'"))
+    world.change("UPDATE page_products SET verdict = 'unjudged'")
     world.judge_links()
     assert {row.refused for row in world.rows(tables.reviews)} == {None}
     assert undo(world, number).reviews == 2

@@ -147,7 +147,7 @@ def test_pages_of_settled_subtasks_that_are_not_judged_yet(world):
     world.node("n1")
     lease, hits = world.found("特仑苏", FIVE)
     world.save(lease, hits.todo[0])
-    world.do(lambda tx: tx.run("UPDATE page_products SET verdict = 'unjudged'"))
+    world.change("UPDATE page_products SET verdict = 'unjudged'")
     world.cancel(lease.subtask_id)
     assert system_state(world) == SystemState(Situation.JUDGING, {"pages": 1})
     world.now += timedelta(seconds=61)

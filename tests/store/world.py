@@ -38,7 +38,7 @@ from tasks.reading.judge.verdicts import judge_page
 from tasks.scheduling import capacity
 from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
-from tasks.store.content import pages, products
+from tasks.store.content import counted_reviews, pages, products
 from tasks.store.content.pages import NewPage, TargetEnd
 from tasks.store.content.products import NewProduct
 from tasks.store.content.reviews import PageOrigin, records_of
@@ -146,6 +146,16 @@ class World:
         """Run `operation(tx, ...)` in a transaction of its own."""
         with self.store.begin(now=self.now) as tx:
             return operation(tx, *args, **named)
+
+    def change(self, statement: str) -> None:
+        """Run a statement that changes reviews or their links behind the store's back, and count them again."""
+
+        def run(tx: Transaction) -> None:
+            numbers = [number for (number,) in tx.rows("SELECT id FROM reviews")]
+            with counted_reviews.recount(tx, reviews=numbers):
+                tx.run(statement)
+
+        self.do(run)
 
     def sweep(self, sweep: Callable[..., Any]) -> Any:
         return self.do(sweep, self.context)
