@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.views.fields import NodeState, extend_row
+from app.views.words import translate
 from tasks.domain.breaker import Breaker
 from tasks.jobs.measurements import load_of
 from tasks.scheduling.rebalancing import BufferRule
 from tasks.store.queue import hosts, nodes
-from tasks.store.queue.nodes import NodeRow
+from tasks.store.queue.nodes import CLOCK_S, NodeRow
 from tasks.store.sql.transaction import Transaction
 
 NODE_FIELDS = (
-    "name state drained seen_at kinds permit_address slots running idle waiting attempts_per_s "
+    "name state drained seen_at kinds permit_address slots working free paused waiting attempts_per_s "
     "expected_wait_s"
 )
 REST_FIELDS = "node host cause times state until"
@@ -27,6 +28,9 @@ class NodeView(NodeRow):
     """A node with what settings and other tables add to its row.
 
     Attributes:
+        working: attempts that hold a slot.
+        paused: other attempts that it has begun: they wait for a permit or for the database.
+        free: slots that no attempt holds; 0 if it is not alive.
         expected_wait_s: seconds until it begins the last lease that it holds; `None` if it is not alive.
         added: a person added it.
         proxy: the proxy of a node that was added, without a password.
@@ -36,6 +40,9 @@ class NodeView(NodeRow):
     """
 
     state: NodeState
+    working: int
+    paused: int
+    free: int
     expected_wait_s: float | None
     added: bool
     proxy: str | None
@@ -64,6 +71,7 @@ def get_nodes_view(tx: Transaction, rule: BufferRule) -> NodesView:
     for row in rows:
         runs = row.is_alive(tx.now, silent_after)
         works = runs and not row.drained
+        working = max(0, min(row.slots, row.running - row.idle)) if runs else 0
         proxy = added[row.name].proxy if row.name in added else None
         differs = row.seen_at is not None and row.name not in unrendered and row.catalog not in (None, usual)
         views.append(
@@ -71,6 +79,9 @@ def get_nodes_view(tx: Transaction, rule: BufferRule) -> NodesView:
                 NodeView,
                 row,
                 state=_find_state(row, runs),
+                working=working,
+                paused=row.running - working,
+                free=row.slots - working if runs else 0,
                 expected_wait_s=load_of(row, tx.now, rule).wait_s if works else None,
                 added=row.name in added,
                 proxy=None if proxy is None else str(proxy),
@@ -80,6 +91,26 @@ def get_nodes_view(tx: Transaction, rule: BufferRule) -> NodesView:
             )
         )
     return NodesView(nodes=views, now=tx.now)
+
+
+def list_problems(row: NodeView) -> Iterator[str]:
+    """Yield the problems of a node beside its state."""
+    if row.has_other_catalog:
+        yield translate(
+            "{node} has another catalog than most nodes, so it gets nothing of sites that differ: restart it with "
+            "the same sites.yaml",
+            node=row.name,
+        )
+    if row.without_browser:
+        yield translate(
+            "{node} has no browser: it gets nothing of {n} sites whose pages need one (docs/browser.md)",
+            node=row.name,
+            n=row.without_browser,
+        )
+    if abs(row.clock_s) > CLOCK_S:
+        yield translate(
+            "The clock of {node} is {s:+.0f} s off the database's: set it (NTP)", node=row.name, s=row.clock_s
+        )
 
 
 def _find_state(row: NodeRow, runs: bool) -> NodeState:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from dashboard import Serve, Served
 from patience import PATIENCE_S
 from sample_store import HOSTILE, OTHER, POOR, PRODUCT, SITE
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from app.lab.running import running_lab
 from splitter.catalog.load import builtin
+from tasks.store.queue import nodes as node_rows
 from tasks.store.queue.hosts import Robots, save_robots
-from tasks.store.sql.tables import audit_log, nodes, subtasks
+from tasks.store.sql.tables import audit_log, nodes, pair_stats, subtasks
 
 PAGES = (
     "/",
@@ -376,6 +378,36 @@ def test_a_product_is_removed_by_who_is_sure_and_added_again(served: Served) -> 
     assert draft is not None
     assert "1 products added." in served.post("/products", data={"csrf": csrf, "draft": draft[1]}).text
     assert "not looked for" not in served.get("/products").text
+
+
+def test_slots_of_a_node_add_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served.store.read() as tx:
+        first, second = node_rows.list_nodes(tx)
+        now = tx.now
+    loads = ((0, 0), (3, 1), (9, 2), (4, 0), (2, 5))
+    rows = [
+        replace(first, name=f"n{n}", seen_at=now, running=running, idle=idle)
+        for n, (running, idle) in enumerate(loads)
+    ]
+    monkeypatch.setattr("app.views.nodes.nodes.list_nodes", lambda _: [*rows, replace(second, running=3)])
+    *alive, silent = served.get("/api/nodes").json()["nodes"]
+    for row in alive:
+        assert row["working"] + row["free"] == row["slots"] == 4
+        assert row["working"] + row["paused"] == row["running"]
+    assert [row["working"] for row in alive] == [0, 2, 4, 4, 0]
+    assert (silent["working"], silent["paused"], silent["free"]) == (0, 3, 0)
+    page = served.get("/nodes").text
+    assert page.count('value="drain"') == 6
+    assert "<section" not in page
+
+
+def test_the_matrix_says_once_that_attempts_are_too_few(served: Served) -> None:
+    with served.store.begin() as tx:
+        tx.engine_connection.execute(update(pair_stats).values(attempts=1))
+    text = served.get("/matrix").text
+    assert "3 pairs of a site and a node have fewer than 3 attempts" in text
+    assert "too few attempts to tell" not in text
+    assert served.get(f"/sites/{SITE}").text.count("node1, node2: too few attempts to tell.") == 1
 
 
 def test_a_node_is_drained_and_resumed(served: Served) -> None:

@@ -12,11 +12,10 @@ from app.actions.manual_actions import set_drained
 from app.cli.command import App, command
 from app.cli.people.node_changes import add, remove
 from app.cli.render import Done, Part, table, text
-from app.views.nodes import NODE_FIELDS, REST_FIELDS, NodesView, NodeView, get_nodes_view
+from app.views.nodes import NODE_FIELDS, REST_FIELDS, NodesView, NodeView, get_nodes_view, list_problems
 from app.views.words import translate
-from tasks.store.queue.nodes import CLOCK_S
 
-_LEAST = "attempts_per_s kinds idle permit_address waiting expected_wait_s"
+_LEAST = "attempts_per_s kinds paused free permit_address waiting expected_wait_s"
 
 
 @click.group()
@@ -37,10 +36,10 @@ def nodes() -> None:
 def list_(app: App) -> NodesView:
     """List the nodes with what each does now, and which hosts refuse their addresses.
 
-    "held" counts leases that a node has not started, "wait" is the time until it is expected to start the
-    last of them. "idle" counts attempts that only wait for a host's rate or for the database: they use no
-    slot. "backlog" (in JSON) and "attempts/s" are as of the last heartbeat. If the waits of nodes differ
-    by more than a few seconds, leases move.
+    Working and free slots make its slots. "waiting" counts begun attempts that wait for a host's rate or for the
+    database: they use no slot. "held" counts leases that a node has not started, "wait" is the time until it is
+    expected to start the last of them. "backlog" (in JSON) and "attempts/s" are as of the last heartbeat. If the
+    waits of nodes differ by more than a few seconds, leases move.
 
     A rest is "open" (no request is sent until then) or "half_open" (it is over; one attempt at a time tries
     again, and a page ends it).
@@ -68,26 +67,7 @@ def list_node_parts(rows: Sequence[NodeView], now: datetime) -> Iterator[Part]:
     """Yield the table of the nodes, and their problems."""
     yield table(rows, NODE_FIELDS, least=_LEAST, now=now)
     for row in rows:
-        yield from (Text(problem, style="yellow") for problem in _list_problems(row))
-
-
-def _list_problems(row: NodeView) -> Iterator[str]:
-    if row.has_other_catalog:
-        yield translate(
-            "{node} has another catalog than most nodes, so it gets nothing of sites that differ: restart it with "
-            "the same sites.yaml",
-            node=row.name,
-        )
-    if row.without_browser:
-        yield translate(
-            "{node} has no browser: it gets nothing of {n} sites whose pages need one (docs/browser.md)",
-            node=row.name,
-            n=row.without_browser,
-        )
-    if abs(row.clock_s) > CLOCK_S:
-        yield translate(
-            "The clock of {node} is {s:+.0f} s off the database's: set it (NTP)", node=row.name, s=row.clock_s
-        )
+        yield from (Text(problem, style="yellow") for problem in list_problems(row))
 
 
 @command(nodes, "drain")

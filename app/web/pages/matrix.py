@@ -17,7 +17,7 @@ from app.web.base.context import Context, Here, Page
 from app.web.base.phrases import length
 from app.web.base.query import Text
 from app.web.base.rendering import number, percent
-from app.web.pages.node_ratings import FEW, Verdict, verdicts
+from app.web.pages.node_ratings import FEW, FEWEST_ATTEMPTS, TOO_FEW, Verdict, verdicts
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
 from tasks.store.queries import pairs
 from tasks.store.queries.pairs import AttemptSums, PairAttempt, PairRow
@@ -85,6 +85,8 @@ def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Tex
     named = sorted({site for site, _ in told.sums if q.lower() in site})
     sites = [site for site in named if site > after][:_SITES_A_PAGE]
     more = sites[-1] if sites and sites[-1] != named[-1] else ""
+    found = {site: verdicts(site, told.sums, told.recent) for site in sites}
+    judged = {site: [one for one in of if one.phrase != TOO_FEW] for site, of in found.items()}
     return page.html(
         "matrix.html",
         live_s=5,
@@ -92,7 +94,9 @@ def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Tex
         measures=MEASURES,
         rows=[_row(page, told, measure, site) for site in sites],
         nodes=told.nodes,
-        said=[(site, words(page, verdicts(site, told.sums, told.recent))) for site in sites],
+        said=[(site, _tell_verdicts(page, of)) for site, of in judged.items() if of],
+        few=sum(map(len, found.values())) - sum(map(len, judged.values())),
+        fewest=FEWEST_ATTEMPTS,
         more=more,
         after=after,
         q=q,
@@ -101,7 +105,15 @@ def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Tex
 
 
 def words(page: Page, of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
-    """Verdicts in the reader's language, each with whether it is a good one."""
+    """Return verdicts in the reader's language, each with whether it is good. Nodes with too few attempts share one."""
+    told = _tell_verdicts(page, [one for one in of_site if one.phrase != TOO_FEW])
+    few = ", ".join(one.node for one in of_site if one.phrase == TOO_FEW)
+    if few:
+        told.append((None, translate(TOO_FEW, node=few)))
+    return told
+
+
+def _tell_verdicts(page: Page, of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
     return [
         (
             one.good,

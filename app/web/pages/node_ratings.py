@@ -9,6 +9,7 @@ from tasks.store.queries.pairs import AttemptSums, PairRow
 
 FEWEST_ATTEMPTS = 3
 """With fewer, nothing is said about a pair."""
+TOO_FEW = "{node}: too few attempts to tell."
 _GOOD = 0.8
 FEW = 0.5
 """Below this completion rate a node is poor at a site."""
@@ -55,7 +56,7 @@ def _verdict(node: str, of: PairRow, quickest: float | None, recent: AttemptSums
     reason = max(reasons, key=lambda name: (reasons[name], name), default="")
     times = seconds / quickest if seconds is not None and quickest else 1.0
     if of.attempts < FEWEST_ATTEMPTS:
-        good, phrase = None, "{node}: too few attempts to tell."
+        good, phrase = None, TOO_FEW
     elif share is None:
         failed = of.failed + of.silent > of.attempts / 2
         good = False if failed else None

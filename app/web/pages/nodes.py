@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form
 from starlette.responses import Response
 
 from app.actions import manual_actions
-from app.views.nodes import NodesView, get_nodes_view
+from app.views.nodes import NODE_FIELDS, REST_FIELDS, NodesView, get_nodes_view, list_problems
 from app.views.words import translate
 from app.web.base.context import Change, Context, Here, Notice
 
@@ -22,8 +22,17 @@ def read_nodes(context: Context) -> NodesView:
 
 @router.get("/nodes")
 def listed(page: Here) -> Response:
-    """Every node."""
-    return page.html("nodes.html", live_s=3, view=read_nodes(page.context))
+    """Show every node and the hosts that refuse its address."""
+    view = read_nodes(page.context)
+    return page.html(
+        "nodes.html",
+        live_s=3,
+        view=view,
+        fields=NODE_FIELDS,
+        problems=[problem for row in view.nodes for problem in list_problems(row)],
+        rests=[rest for row in view.nodes for rest in row.rests],
+        rest_fields=REST_FIELDS,
+    )
 
 
 @router.post("/nodes")
