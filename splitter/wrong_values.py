@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from splitter.errors import Message
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+_MEMBER = re.compile(r"<[^<>]*: ('\w+')>")
+"""A member of an enum as pydantic prints it: <LabAnswer.GONE: 'gone'>."""
 _TEXT = Message("must be text")
 _INTEGER = Message("must be a whole number")
 _NUMBER = Message("must be a number")
@@ -70,7 +73,7 @@ def explain_wrong_value(detail: ErrorDetails) -> Message:
     message = _MESSAGES.get(detail["type"])
     if message is None:
         return Message("{text}", text=detail["msg"])
-    expected = str(context.get("expected", "")).replace(" or ", ", ")
+    expected = _MEMBER.sub(r"\1", str(context.get("expected", ""))).replace(" or ", ", ")
     return Message(message.template, **context | {"expected": expected})
 
 

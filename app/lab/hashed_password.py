@@ -22,5 +22,5 @@ class HashedPassword(FormSignIn):
         """Return the hash."""
         salt = dict(form.fields).get(SALT)
         if salt is None:
-            raise SignInBroken(f"the form for {form.action} has no field {SALT!r}")
+            raise SignInBroken("the form for {action} has no field {salt!r}", action=form.action, salt=SALT)
         return hash_password(salt, password)

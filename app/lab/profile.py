@@ -7,7 +7,6 @@ block of null removes the one of an earlier pair.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -16,9 +15,11 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from app.lab.answers import LabAnswer
-from splitter.errors import InputError
+from splitter.errors import InputError, Message, WrongValue, join_messages, system_reason
+from splitter.wrong_values import explain_wrong_value
 
 _PROFILES = Path(__file__).parent / "profiles"
 
@@ -44,13 +45,13 @@ Milliseconds = Annotated[float, Field(ge=0, le=30_000)]
 
 def _check_shares(shares: dict[LabAnswer, float]) -> dict[LabAnswer, float]:
     if sum(shares.values()) > 1:
-        raise ValueError(f"the shares add up to {sum(shares.values()):g}; at most 1 would be right")
+        raise WrongValue("the shares add up to {sum:g}; at most 1 would be right", sum=sum(shares.values()))
     return shares
 
 
 def _check_range(range_ms: tuple[float, float]) -> tuple[float, float]:
     if range_ms[0] > range_ms[1]:
-        raise ValueError("right would be [lowest, highest]")
+        raise WrongValue("right would be [lowest, highest]")
     return range_ms
 
 
@@ -223,20 +224,24 @@ def load_profile(spec: str) -> Profile:
         return Profile.model_validate(data)
     except OSError as error:
         raise ProfileError(
-            f"lab profile {spec!r} cannot be read ({error.strerror}); "
-            f"right would be a file or one of {', '.join(list_built_in())}"
+            "lab profile {spec!r} cannot be read ({reason}); right would be a file or one of {known}",
+            spec=spec,
+            reason=system_reason(error),
+            known=", ".join(list_built_in()),
         ) from error
     except ValidationError as error:
-        problems = (f"lab profile {path}: {_problem(each)}" for each in error.errors())
-        raise ProfileError("\n".join(problems)) from error
+        problems = (_describe_problem(path, each) for each in error.errors())
+        raise ProfileError("{problems}", problems=join_messages(problems)) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ProfileError(f"lab profile {path}: not YAML: {error}") from error
+        raise ProfileError("lab profile {path}: not YAML: {error}", path=path, error=error) from error
 
 
-def _problem(error: Any) -> str:
+def _describe_problem(path: Path, error: ErrorDetails) -> Message:
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
-    # An enum member is printed as <LabAnswer.GONE: 'gone'>.
-    message = re.sub(r"<[^<>]*: ('\w+')>", r"\1", error["msg"].removeprefix("Value error, "))
-    if error["type"] == "extra_forbidden":
-        message = "no such key"
-    return f"{key or 'top level'}: {message} (got {error['input']!r})"
+    return Message(
+        "lab profile {path}: {key}: {wrong} (got {given!r})",
+        path=path,
+        key=key or Message("top level"),
+        wrong=explain_wrong_value(error),
+        given=error["input"],
+    )

@@ -24,7 +24,7 @@ from app.lab.profile import Conducts, HostRole, Profile, load_profile
 from app.lab.sign_in import FormServer, SignInRequest, SignInServer
 from app.lab.web import LocalWeb
 from splitter.catalog.model import Catalog
-from splitter.errors import InputError
+from splitter.errors import InputError, system_reason
 
 LAB_HOST = "lab.local"
 """Host name of the lab's own pages. Loopback addresses and localhost are equivalent."""
@@ -97,7 +97,7 @@ class Lab:
             InputError: The address is not loopback, or the port is taken.
         """
         if not _LOOPBACK.fullmatch(host):
-            raise InputError(f"the lab listens on loopback only: {host!r} is not in 127.0.0.0/8")
+            raise InputError("the lab listens on loopback only: {host!r} is not in 127.0.0.0/8", host=host)
         server = web.Server(self._answer, handler_cancellation=True, access_log=None)
         runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await runner.setup()
@@ -105,7 +105,12 @@ class Lab:
             await web.TCPSite(runner, host, port, backlog=_BACKLOG).start()
         except OSError as error:
             await runner.cleanup()
-            raise InputError(f"the lab cannot listen on {host}:{port}: {error.strerror or error}") from error
+            raise InputError(
+                "the lab cannot listen on {host}:{port}: {reason}",
+                host=host,
+                port=port,
+                reason=system_reason(error),
+            ) from error
         self._runner = runner
         self.host, self.port = host, runner.addresses[0][1]
         self._started_s = time.monotonic()

@@ -137,8 +137,9 @@ class EmbeddedRunner:
             self._writer.close()
         if self._unwritable:
             raise StoreUnwritable(
-                f"{sqlite_file(self._settings.database_url)} takes no more writes; {self._unwritable}. What was "
-                "committed is kept: run it again then"
+                "{file} takes no more writes; {why}. What was committed is kept: run it again then",
+                file=sqlite_file(self._settings.database_url),
+                why=self._unwritable,
             )
 
     async def _stop_nodes(self) -> None:

@@ -13,7 +13,7 @@ import yaml
 
 from app.run.setting_fields import env_file
 from splitter.catalog.load import builtin_text
-from splitter.errors import InputError
+from splitter.errors import InputError, system_reason
 
 _NAMES = "\ufeffname,keywords,aliases,priority,recrawl\n"
 """The header of the table of products. Excel reads it as UTF-8 because of the mark."""
@@ -48,7 +48,9 @@ def make_folder(folder: Path, sites: Sequence[str] | None) -> list[Written]:
         folder.mkdir(parents=True, exist_ok=True)
         return [Written(folder / name, _write(folder / name, *of)) for name, of in wanted.items()]
     except OSError as error:
-        raise InputError(f"{error.filename or folder}: {error.strerror or error}") from None
+        raise InputError(
+            "{path}: {reason}", path=error.filename or folder, reason=system_reason(error)
+        ) from None
 
 
 def _compose_file() -> str:

@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from app.run.setting_fields import Settings
 from app.run.setting_values import sqlite_file
 from splitter.catalog.names import Kind
-from splitter.errors import InputError, ReviewloopError
+from splitter.errors import InputError, Message, ReviewloopError
 from tasks.domain.reasons import Reason, because
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue import nodes
@@ -37,10 +37,10 @@ def check_node_name(text: str) -> str:
     """Return the name of a node, which is also the name of its queue and its log. Raises InputError."""
     if not _NAME.fullmatch(text):
         raise InputError(
-            f"{text!r} is no name for a node: write at most 64 letters (a-z), digits, '.', '_', '-'"
+            "{text!r} is no name for a node: write at most 64 letters (a-z), digits, '.', '_', '-'", text=text
         )
     if text in _PROGRAMS:
-        raise InputError(f"{text!r} is a program of the cluster: name the node otherwise")
+        raise InputError("{text!r} is a program of the cluster: name the node otherwise", text=text)
     return text
 
 
@@ -75,7 +75,9 @@ def choose_nodes(settings: Settings, added: Sequence[Node], count: int | None, d
         found = numbered_nodes(count or default, settings.slots, lab=lab)
         if clash := sorted({node.name for node in found} & {node.name for node in added}):
             raise InputError(
-                f"{clash[0]!r} was added, so --nodes {count} has no such name left: leave --nodes out"
+                "{name!r} was added, so --nodes {count} has no such name left: leave --nodes out",
+                name=clash[0],
+                count=count,
             )
         return found
     if settings.proxy:
@@ -93,13 +95,20 @@ def choose_nodes(settings: Settings, added: Sequence[Node], count: int | None, d
 def _check_address(node: Node, *, lab: bool) -> None:
     if node.address is None:
         return
-    again = f"`reviewloop nodes remove {node.name}`, and add it with another address"
+    again = Message("`reviewloop nodes remove {name}`, and add it with another address", name=node.name)
     try:
         own_address(node.address)
     except InputError as error:
-        raise InputError(f"node {node.name!r}: {error}; {again}") from None
+        raise InputError(
+            "node {name!r}: {error}; {again}", name=node.name, error=error, again=again
+        ) from None
     if ip_address(node.address).is_loopback and not lab:
-        raise InputError(f"node {node.name!r}: {node.address} reaches nothing but a lab; {again}")
+        raise InputError(
+            "node {name!r}: {address} reaches nothing but a lab; {again}",
+            name=node.name,
+            address=node.address,
+            again=again,
+        )
 
 
 def own_settings(settings: Settings, node: Node) -> Settings:
@@ -124,21 +133,32 @@ def own_address(text: str) -> str:
     try:
         address = ip_address(text.strip())
     except ValueError:
-        shown = "what is given" if "/" in text or "@" in text else repr(text)
-        raise InputError(f"{shown} is no IP address; {_addresses_text()}") from None
+        shown: Message | str = repr(text)
+        if "/" in text or "@" in text:
+            shown = Message("what is given")
+        raise InputError(
+            "{shown} is no IP address; {instead}", shown=shown, instead=_describe_addresses()
+        ) from None
     if address.is_unspecified or address.is_multicast:
-        raise InputError(f"{address} is no address to connect from; {_addresses_text()}")
+        raise InputError(
+            "{address} is no address to connect from; {instead}",
+            address=address,
+            instead=_describe_addresses(),
+        )
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_STREAM) as sock:
             sock.bind((str(address), 0))
     except OSError:
-        raise InputError(f"this machine has no address {address}; {_addresses_text()}") from None
+        raise InputError(
+            "this machine has no address {address}; {instead}", address=address, instead=_describe_addresses()
+        ) from None
     return str(address)
 
 
-def _addresses_text() -> str:
-    return f"it has {', '.join(addresses()) or 'none but loopback'} (127.0.0.0/8 towards a lab)"
+def _describe_addresses() -> Message:
+    known = ", ".join(addresses()) or Message("none but loopback")
+    return Message("it has {addresses} (127.0.0.0/8 towards a lab)", addresses=known)
 
 
 def addresses() -> list[str]:

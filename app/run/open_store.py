@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.run.version import MIGRATIONS
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.domain.errors import StoreFailed, StoreUnavailable
 from tasks.domain.given_address import read_redis
 
@@ -158,13 +158,13 @@ def refuse_wrong_login(settings: Settings) -> None:
     try:
         asyncio.run(ping_redis(settings))
     except (AuthenticationError, ResponseError) as error:
-        raise InputError(f"REVIEWLOOP_REDIS_URL: Redis refuses it: {error}") from None
+        raise InputError("REVIEWLOOP_REDIS_URL: Redis refuses it: {error}", error=error) from None
     except (RedisError, OSError):
         pass
 
 
 @contextmanager
-def hold(lock: Path, what: str, instead: str) -> Iterator[None]:
+def hold(lock: Path, what: Message, instead: Message) -> Iterator[None]:
     """Hold a lock file. The system releases it however the process ends.
 
     Args:
@@ -178,7 +178,9 @@ def hold(lock: Path, what: str, instead: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{what} ({_holder(lock)}): {instead}") from None
+            raise InputError(
+                "{what} ({holder}): {instead}", what=what, holder=_holder(lock), instead=instead
+            ) from None
         file.truncate(0)
         file.write(json.dumps({"pid": os.getpid(), "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"}))
         file.flush()
@@ -191,8 +193,9 @@ def hold_database(database: Path | None) -> Iterator[None]:
     if database is None or not os.access(database.absolute().parent, os.W_OK):
         yield  # the open of the database reports a wrong folder
         return
-    what = f"another `reviewloop run` works on {database}"
-    with hold(database.with_name(f"{database.name}.run"), what, "end it, or name another database with --db"):
+    what = Message("another `reviewloop run` works on {database}", database=database)
+    instead = Message("end it, or name another database with --db")
+    with hold(database.with_name(f"{database.name}.run"), what, instead):
         yield
 
 
@@ -200,8 +203,8 @@ def hold_folder(folder: Path) -> AbstractContextManager[None]:
     """Let no second cluster work in a folder. Raises InputError as `hold`."""
     return hold(
         folder / "lock",
-        f"another command works with {folder}",
-        "end it, or name another folder with --data",
+        Message("another command works with {folder}", folder=folder),
+        Message("end it, or name another folder with --data"),
     )
 
 
@@ -221,9 +224,9 @@ def refuse_busy(folder: Path) -> None:
             pass
 
 
-def _holder(lock: Path) -> str:
+def _holder(lock: Path) -> Message:
     try:
         holder = json.loads(lock.read_text("utf-8"))
-        return f"process {holder['pid']}, since {holder['since']}"
+        return Message("process {pid}, since {since}", pid=holder["pid"], since=holder["since"])
     except (OSError, ValueError, LookupError, TypeError):
-        return f"it holds {lock}"
+        return Message("it holds {lock}", lock=lock)

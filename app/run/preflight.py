@@ -23,7 +23,7 @@ from app.run.setting_fields import Settings
 from app.run.settings import logins
 from splitter.catalog.model import Catalog, Engine
 from splitter.catalog.sign_in import SignInRules
-from splitter.errors import InputError
+from splitter.errors import InputError, system_reason
 from splitter.urls import search_url
 from tasks.domain.failures import FetchError
 from tasks.domain.reasons import Explanation, Reason, because
@@ -168,7 +168,10 @@ def check_lab(lab: tuple[str, int]) -> None:
     except OSError as error:
         host, port = lab
         raise InputError(
-            f"no lab answers at {host}:{port} ({error.strerror or error}): start it with reviewloop lab --port {port}"
+            "no lab answers at {host}:{port} ({reason}): start it with reviewloop lab --port {port}",
+            host=host,
+            port=port,
+            reason=system_reason(error),
         ) from None
 
 

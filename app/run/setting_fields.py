@@ -28,7 +28,7 @@ from app.run.setting_values import (
 from app.run.version import DEFAULT_DATABASE, ROOT, VERSION
 from app.sending.mail_server import SmtpServer, mail_address, smtp_server
 from splitter.catalog.names import BUILTIN, Kind
-from splitter.errors import InputError
+from splitter.errors import InputError, Message, WrongValue
 from splitter.spans import CHINA_NAME, get_zone
 from tasks.domain.batches import MOST_AT_ONCE
 from tasks.domain.given_address import AddressKind, read_address, shows_host
@@ -52,14 +52,14 @@ def _text_validator(read: Callable[[str], Any]) -> BeforeValidator:
         try:
             return read(value) if isinstance(value, str) and value else value
         except InputError as error:
-            raise ValueError(str(error)) from None
+            raise WrongValue("{problem}", problem=error) from None
 
     return BeforeValidator(checked)
 
 
 def _strategy(text: str) -> str:
     if text not in STRATEGIES:
-        raise ValueError(f"write one of {', '.join(STRATEGIES)}")
+        raise WrongValue("write one of {known}", known=", ".join(STRATEGIES))
     return text
 
 
@@ -70,7 +70,7 @@ def _zone(name: str) -> str:
 
 def _switch(text: str) -> bool:
     if text.lower() not in ("1", "on", "true", "yes", "0", "off", "false", "no"):
-        raise ValueError("write on or off")
+        raise WrongValue("write on or off")
     return text.lower() in ("1", "on", "true", "yes")
 
 
@@ -80,19 +80,23 @@ def _mail_server_url(text: str) -> str:
 
 
 def _alert_rules(text: str) -> AlertRules:
-    right = f"write {USUAL_RULES}, some of them, or off"
+    right = Message("write {rules}, some of them, or off", rules=USUAL_RULES)
     usual = dict(USUAL_RULES.items())
     given: dict[str, float] = {}
     for word in () if text == "off" else text.split(","):
         name, _, threshold = word.strip().partition(":")
         if name not in usual:
-            raise ValueError(f"there is no rule {name!r}: {right}")
+            raise WrongValue("there is no rule {name!r}: {right}", name=name, right=right)
         try:
             given[name] = float(threshold) if threshold else usual[name]
         except ValueError:
             given[name] = 0.0
         if given[name] <= 0:
-            raise ValueError(f"{name}:{threshold}: the threshold is a number above 0: {right}")
+            raise WrongValue(
+                "{given}: the threshold is a number above 0: {right}",
+                given=f"{name}:{threshold}",
+                right=right,
+            )
     return AlertRules(**given)
 
 
@@ -103,12 +107,14 @@ def _receivers(text: str) -> str:
             for person in word.removeprefix("mailto:").split(","):
                 mail_address(person)
         elif word != "log" and "://" not in word:
-            raise ValueError(f"receiver {number} is neither an address (docs/alerts.md) nor `log`")
+            raise WrongValue(
+                "receiver {number} is neither an address (docs/alerts.md) nor `log`", number=number
+            )
         elif shows_host(word.partition("://")[0]):
             try:
                 read_address(AddressKind.RECEIVER, word)
             except InputError as error:
-                raise ValueError(f"receiver {number}: {error}") from None
+                raise WrongValue("receiver {number}: {error}", number=number, error=error) from None
     return " ".join(text.split())
 
 

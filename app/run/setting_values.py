@@ -9,7 +9,7 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from splitter.catalog.names import Kind
-from splitter.errors import InputError
+from splitter.errors import InputError, WrongValue
 from tasks.domain.given_address import AddressKind, read_address, read_redis
 
 PREFIX = "REVIEWLOOP_"
@@ -67,11 +67,11 @@ def lab_address(text: str) -> tuple[str, int]:
 
 
 def read_kinds(text: str) -> frozenset[Kind]:
-    """Read what a node may crawl: `meta`, `microblog`, or both separated by a comma. Raises ValueError."""
+    """Read what a node may crawl: `meta`, `microblog`, or both separated by a comma. Raises WrongValue."""
     try:
         return frozenset(Kind(word.strip()) for word in text.split(","))
     except ValueError:
-        raise ValueError(f"write {','.join(Kind)}, or one of them") from None
+        raise WrongValue("write {kinds}, or one of them", kinds=",".join(Kind)) from None
 
 
 def read_proxy(text: str) -> str:

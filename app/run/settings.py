@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.run.setting_values import PREFIX
-from splitter.errors import InputError
+from splitter.errors import InputError, Message, system_reason
 from tasks.signin.credentials import PREFIX as LOGIN_PREFIX
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def load_settings(environment: Mapping[str, str] | None = None, **options: Any) 
     from pydantic import ValidationError
 
     from app.run.setting_fields import Settings, may_be_in_file
+    from splitter.wrong_values import explain_wrong_value
 
     given = _environment() if environment is None else environment
     values: dict[str, Any] = {}
@@ -46,9 +47,12 @@ def load_settings(environment: Mapping[str, str] | None = None, **options: Any) 
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0])
-        shown = f"={values[name]!r}" if Settings.model_fields[name].repr else ""
-        reason = first.get("ctx", {}).get("error") or first["msg"]
-        raise InputError(f"{PREFIX}{name.upper()}{shown}: {reason}") from None
+        variable = f"{PREFIX}{name.upper()}"
+        if Settings.model_fields[name].repr:
+            variable += f"={values[name]!r}"
+        raise InputError(
+            "{variable}: {problem}", variable=variable, problem=explain_wrong_value(first)
+        ) from None
 
 
 def logging_wanted() -> tuple[str, str]:
@@ -123,7 +127,11 @@ def variables(text: str, origin: str, prefix: str) -> Iterator[tuple[str, str]]:
             continue
         name, equals, value = stripped.partition("=")
         if not equals:
-            raise InputError(f"{origin}:{number}: the line has no equals sign; write NAME=VALUE")
+            raise InputError(
+                "{origin}:{n}: the line has no equals sign; write NAME=VALUE",
+                origin=origin,
+                n=number,
+            )
         value = value.strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
@@ -139,7 +147,7 @@ def _environment() -> dict[str, str]:
     except FileNotFoundError:
         return own
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{_FILE} can't be read: {error}") from None
+        raise InputError("{file} can't be read: {reason}", file=_FILE, reason=_read_reason(error)) from None
     return dict(variables(text, str(_FILE), PREFIX)) | own
 
 
@@ -147,4 +155,13 @@ def _text_in_file(variable: str, path: str) -> str:
     try:
         return Path(path).read_text("utf-8").strip() if path else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{variable}={path!r} can't be read: {error}") from None
+        raise InputError(
+            "{variable}={path!r} can't be read: {reason}",
+            variable=variable,
+            path=path,
+            reason=_read_reason(error),
+        ) from None
+
+
+def _read_reason(error: OSError | UnicodeDecodeError) -> Message:
+    return system_reason(error) if isinstance(error, OSError) else Message("it is not UTF-8")

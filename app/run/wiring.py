@@ -16,7 +16,7 @@ from app.run.setting_fields import Settings
 from app.run.settings import logins
 from splitter.catalog.entries import entries_of, entries_without_browser
 from splitter.catalog.model import Catalog
-from splitter.errors import InputError
+from splitter.errors import InputError, system_reason
 from tasks.domain.proxy import Proxy
 from tasks.fetching.browser import Browser
 from tasks.fetching.chromium import find_chromium, missing
@@ -68,7 +68,9 @@ async def open_shared_tools(settings: Settings) -> AsyncIterator[SharedTools]:
                 requests = stack.enter_context(closing(RequestLog(Path(settings.request_log))))
             except OSError as error:
                 raise InputError(
-                    f"{settings.request_log}: requests can't be logged there: {error.strerror}"
+                    "{path}: requests can't be logged there: {reason}",
+                    path=settings.request_log,
+                    reason=system_reason(error),
                 ) from None
         reader = stack.enter_context(closing(PageReader()))
         if (browser := new_browser(settings)) is not None:
@@ -175,15 +177,20 @@ def sign_ins(settings: Settings, catalog: Catalog) -> SignIns:
     ]
     if given and settings.proxy:
         raise InputError(
-            f"a node goes through the proxy {Proxy(settings.proxy).place}, and {catalog.name} signs in to "
-            f"{', '.join(given)}: signing in does not go through a proxy, and would show the site another address "
-            "than its pages are asked from; leave out the proxy, or the user and password of these sites, or let "
-            "the node crawl other kinds only (--kinds)"
+            "a node goes through the proxy {place}, and {name} signs in to {given}: signing in does not go "
+            "through a proxy, and would show the site another address than its pages are asked from; leave "
+            "out the proxy, or the user and password of these sites, or let the node crawl other kinds only "
+            "(--kinds)",
+            place=Proxy(settings.proxy).place,
+            name=catalog.name,
+            given=", ".join(given),
         )
     if (given or (names and secret)) and len(secret) < _SHORTEST_SECRET:
         raise MissingCredential(
-            f"{catalog.name} signs in to {', '.join(given or names)}: set REVIEWLOOP_SECRET_KEY to "
-            f"{_SHORTEST_SECRET} characters or more"
+            "{name} signs in to {given}: set REVIEWLOOP_SECRET_KEY to {n} characters or more",
+            name=catalog.name,
+            given=", ".join(given or names),
+            n=_SHORTEST_SECRET,
         )
     return SignIns(
         catalog,
@@ -223,7 +230,12 @@ def pseudonyms(settings: Settings) -> Pseudonyms | None:
     try:
         return Pseudonyms(settings.pseudonym_key or kept_key(settings.pseudonym_key_file))
     except ValueError as error:
-        raise InputError(f"{source}: {error}; write at least {SHORTEST_KEY} characters") from None
+        raise InputError(
+            "{source}: {error}; write at least {n} characters",
+            source=source,
+            error=error,
+            n=SHORTEST_KEY,
+        ) from None
 
 
 async def describe(writer: Writer, names: Sequence[str]) -> None:

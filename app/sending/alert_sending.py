@@ -140,8 +140,10 @@ def _receiver(number: int, address: str, mail: SmtpServer | None) -> _Receiver:
     if people := _people(address):
         if mail is None:
             raise InputError(
-                f"REVIEWLOOP_ALERT_TO: receiver {number} ({place_of(address)}) needs the mail server: "
-                "REVIEWLOOP_SMTP_URL (docs/alerts.md)"
+                "REVIEWLOOP_ALERT_TO: receiver {number} ({address}) needs the mail server: REVIEWLOOP_SMTP_URL "
+                "(docs/alerts.md)",
+                number=number,
+                address=place_of(address),
             )
         return _Receiver(place_of(address), lambda title, body: _by_mail(mail, people, title, body))
     import apprise  # half a second
@@ -154,8 +156,9 @@ def _receiver(number: int, address: str, mail: SmtpServer | None) -> _Receiver:
     service = apprise.Apprise.instantiate(address, suppress_exceptions=True)
     if service is None:
         raise InputError(
-            f"REVIEWLOOP_ALERT_TO: receiver {number} is no address that apprise knows: "
-            "docs/alerts.md has one of each kind"
+            "REVIEWLOOP_ALERT_TO: receiver {number} is no address that apprise knows: docs/alerts.md has "
+            "one of each kind",
+            number=number,
         )
     return _Receiver(place_of(address), lambda title, body: _by_apprise(service, address, title, body))
 

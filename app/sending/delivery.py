@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from app.sending.mail_server import SmtpServer, mail_address
 from app.sending.parcel import DeliveryFailed, Parcel
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.domain.given_address import AddressKind, read_address
 
 MOST_BYTES = 20_000_000
@@ -50,11 +50,11 @@ def checked_destination(to: str, private: bool) -> str:
         people = [one.strip() for one in rest.split(",")]
         return f"mailto:{','.join(map(mail_address, people))}"
     if scheme not in ("http", "https"):
-        raise InputError(f"--to is nowhere to send to; write {_WAYS}")
+        raise InputError("--to is nowhere to send to; write {ways}", ways=_WAYS)
     try:
         read_address(AddressKind.WEBHOOK, to)
     except InputError as error:
-        raise InputError(f"--to: {error}") from None
+        raise InputError("--to: {error}", error=error) from None
     if not private:
         from tasks.domain.address import authority_of, sendable
         from tasks.domain.failures import FetchError
@@ -64,7 +64,7 @@ def checked_destination(to: str, private: bool) -> str:
             check_authority(authority_of(sendable(to.strip())), allow_loopback=False)
         except FetchError as error:
             raise InputError(
-                f"--to {shown_destination(to)}: {error}; if it is meant, add --private"
+                "--to {to}: {error}; if it is meant, add --private", to=shown_destination(to), error=error
             ) from None
     return to.strip()
 
@@ -106,8 +106,10 @@ def send(
     """
     if (size := parcel.path.stat().st_size) > MOST_BYTES:
         raise DeliveryFailed(
-            f"its file has {size / 1e6:.0f} MB, and {MOST_BYTES / 1e6:.0f} MB can be sent: write it to a folder "
-            "(--to file:FOLDER), or choose fewer products"
+            "its file has {size:.0f} MB, and {most:.0f} MB can be sent: write it to a folder (--to "
+            "file:FOLDER), or choose fewer products",
+            size=size / 1e6,
+            most=MOST_BYTES / 1e6,
         )
     if to.startswith("mailto:"):
         if sender.smtp is None:
@@ -144,9 +146,9 @@ def _bounded(
         left -= 1
     if thread.is_alive():
         break_off()
-        raise DeliveryFailed(
-            f"it was not done within {within_s:g} s" if not left else "interrupted: the run ended"
-        )
+        if left:
+            raise DeliveryFailed("interrupted: the run ended")
+        raise DeliveryFailed("it was not done within {s:g} s", s=within_s)
     for error in failed:
         raise error
 
@@ -174,13 +176,20 @@ def _post(parcel: Parcel, to: str, sender: Sender, private: bool, within_s: floa
                 allow_redirects=False,
             )
     except FetchError as error:
-        raise DeliveryFailed(f"{shown_destination(to)}: {_without(to, str(error))}") from None
+        raise DeliveryFailed(
+            "{to}: {cause}", to=shown_destination(to), cause=_without(to, str(error))
+        ) from None
     except (requests.RequestException, OSError) as error:
-        raise DeliveryFailed(f"{shown_destination(to)}: {_without(to, cause_of(error))}") from None
+        raise DeliveryFailed(
+            "{to}: {cause}", to=shown_destination(to), cause=_without(to, cause_of(error))
+        ) from None
     if not answer.ok or answer.is_redirect:
         said = " ".join(answer.content.decode(errors="replace").split())[:_ANSWER_SHOWN]
         raise DeliveryFailed(
-            f"{shown_destination(to)} answers {answer.status_code}: {_without(to, said) or 'nothing'}"
+            "{to} answers {status}: {text}",
+            to=shown_destination(to),
+            status=answer.status_code,
+            text=_without(to, said) or Message("nothing"),
         )
 
 

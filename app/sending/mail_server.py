@@ -72,5 +72,5 @@ def smtp_server(url: str, sender: str) -> SmtpServer:
 def mail_address(text: str) -> str:
     """Check a mail address. Raises InputError."""
     if not _MAIL.fullmatch(text):
-        raise InputError(f"{text!r} is no mail address: write PERSON@EXAMPLE.CN")
+        raise InputError("{text!r} is no mail address: write PERSON@EXAMPLE.CN", text=text)
     return text

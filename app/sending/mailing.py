@@ -81,7 +81,12 @@ class Mailing:
         password = self._server.password
         if password:
             said = said.replace(password, "***")
-        return DeliveryFailed(f"mail server {self._server.host}:{self._server.port}: {one_line(said)}")
+        return DeliveryFailed(
+            "mail server {host}:{port}: {said}",
+            host=self._server.host,
+            port=self._server.port,
+            said=one_line(said),
+        )
 
 
 def _answer(code: int, text: bytes | str) -> str:

@@ -79,14 +79,14 @@ def ask_rendered(url: str, settings: Settings, hosts: HostCatalog) -> Answer:
     """
     lacks = browser_missing(settings)
     if lacks is not None:
-        raise InputError(f"{lacks.why}: {lacks.mend}")
+        raise InputError("{why}: {mend}", why=lacks.why, mend=lacks.mend)
     answer = ask(url, settings.crawl(), trusts=hosts.is_private)
     if not 200 <= answer.status < 300:
         return answer
     try:
         made = asyncio.run(_rendered(answer, settings, hosts))
     except (FetchError, WaitTooLong) as error:
-        raise AskFailed(f"{url}: {error}") from error
+        raise AskFailed("{url}: {error}", url=url, error=error) from error
     return replace(answer, body=made.body, headers=made.headers)
 
 

