@@ -133,11 +133,6 @@ def _short_help(command: str, room: int) -> str:
     "-v", "--verbose", is_flag=True, help="Log more on standard error, and in the processes of `up`."
 )
 @click.option(
-    "--log-format",
-    type=click.Choice(("text", "json")),
-    help="Format of the log on standard error and of the logs of `up`. Default: text.",
-)
-@click.option(
     "--lang",
     metavar="zh|en",
     is_eager=True,
@@ -146,7 +141,7 @@ def _short_help(command: str, room: int) -> str:
     help="Language of texts. Default: REVIEWLOOP_LANG, else LC_ALL, else LANG, else en.",
 )
 @click.version_option(VERSION, prog_name="reviewloop", message="%(prog)s %(version)s")
-def cli(verbose: bool, log_format: str | None) -> None:
+def cli(verbose: bool) -> None:
     """Collect product reviews and complaints from many sites through many crawl nodes.
 
     \b
@@ -162,7 +157,7 @@ def cli(verbose: bool, log_format: str | None) -> None:
     from app.run.settings import logging_wanted
 
     level, form = logging_wanted()
-    set_up_logging(verbose or level == "info", as_json=(log_format or form) == "json")
+    set_up_logging(verbose or level == "info", as_json=form == "json")
 
 
 def speak(context: click.Context, code: str | None) -> None:

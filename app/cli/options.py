@@ -84,12 +84,6 @@ lab_option = click.option(
     metavar="127.0.0.1:PORT",
     help="Send all requests to the lab there instead of the web (see `reviewloop lab`).",
 )
-pseudonymise_option = click.option(
-    "--pseudonymise",
-    is_flag=True,
-    default=None,
-    help="Write pseudonyms instead of authors' names (docs/legal.md).",
-)
 
 
 @contextmanager
@@ -263,7 +257,6 @@ def settings_of(db: str | None = None, sites: str | None = None, **options: Any)
     before = context.find_root().params if context is not None else {}
     options |= {
         "log_level": "info" if before.get("verbose") else None,
-        "log_format": before.get("log_format"),
     }
     for name, meant in misspelt().items():
         say(f"{name} is no setting{f': {meant} is' if meant else ''}", "yellow")

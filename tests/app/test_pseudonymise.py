@@ -1,4 +1,4 @@
-"""--pseudonymise: no author's name in the store or in the file, and who is the same stays the same."""
+"""REVIEWLOOP_PSEUDONYMISE: no author's name in the store or in the file, and who is the same stays the same."""
 
 import csv
 import sqlite3
@@ -14,6 +14,7 @@ from app.run.wiring import pseudonyms
 from splitter.errors import InputError
 from tasks.worker.pseudonyms import NOBODY_PREFIX, PREFIX
 
+ON = {"REVIEWLOOP_PSEUDONYMISE": "on"}
 KEY = {"REVIEWLOOP_PSEUDONYM_KEY": "a key for this test"}
 
 
@@ -25,7 +26,7 @@ def authors(path):
 def test_an_export_hides_names_and_keeps_who_is_the_same(crawled, reviewloop, tmp_path):
     plain, hidden = tmp_path / "plain.csv", tmp_path / "hidden.csv"
     crawled.ask("export", "reviews", "-o", plain)
-    told = reviewloop("export", "reviews", "-o", hidden, "--pseudonymise", "--db", crawled.url, **KEY)
+    told = reviewloop("export", "reviews", "-o", hidden, "--db", crawled.url, **ON, **KEY)
     assert told.exit_code == 0, told.stderr
     named, unnamed = authors(plain), authors(hidden)
     assert len(named) == len(unnamed) > 50
@@ -40,7 +41,7 @@ def test_what_is_crawled_so_never_holds_a_name(reviewloop, lab, tmp_path):
     url, file = f"sqlite:///{tmp_path / 'reviews.db'}", tmp_path / "reviews.csv"
     result = reviewloop(
         "run", PRODUCTS[0], "--until-done", "--for", PATIENCE_S, "--lab", f"{lab.host}:{lab.port}",
-        "--pseudonymise", "--db", url, **KEY,
+        "--db", url, **ON, **KEY,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     assert reviewloop("export", "reviews", "-o", file, "--db", url).exit_code == 0

@@ -211,9 +211,11 @@ def test_authors_by_pseudonyms(imported, exported, monkeypatch):
     monkeypatch.setenv("REVIEWLOOP_PSEUDONYM_KEY", "0123456789abcdef")
     imported(table(*GOOD[:1]))
     assert exported()[0]["author"] == "小王"
-    (row,) = exported("--pseudonymise")
+    monkeypatch.setenv("REVIEWLOOP_PSEUDONYMISE", "on")
+    (row,) = exported()
     assert row["author"].startswith("author-")
-    imported(table(GOOD[1]), "--pseudonymise")
+    imported(table(GOOD[1]))
+    monkeypatch.delenv("REVIEWLOOP_PSEUDONYMISE")
     assert exported()[1]["author"].startswith("author-")
 
 

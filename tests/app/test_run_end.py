@@ -24,7 +24,7 @@ def done(crawled):
     store.close()
 
 
-def ended(done, until, capsys, *, matrix=False):
+def ended(done, until, capsys):
     """Exit status, standard output, standard error."""
     settings = Settings(sites="paper-2014")
     status = 0
@@ -35,8 +35,6 @@ def ended(done, until, capsys, *, matrix=False):
             until,
             as_json=False,
             refused=False,
-            matrix=matrix,
-            stats=False,
             db_hint=" --db x.db",
         )
     except SystemExit as end:
@@ -53,8 +51,7 @@ def test_a_run_ends_with_what_a_person_wants(done, crawled, capsys):
         assert any(name in line and str(n) in line for line in out.splitlines())
     assert any(row.body[:20] in out for row in done.samples)
     assert "reviewloop export reviews -o reviews.xlsx --db x.db" in out
-    assert "Completion rate" not in out
-    assert "Completion rate" in ended(done, Until(done=True), capsys, matrix=True)[1]
+    assert "reviewloop control pairs --db x.db" in out
 
 
 @pytest.mark.parametrize(

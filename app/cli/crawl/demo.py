@@ -18,10 +18,12 @@ from rich.console import Console
 from app.actions import product_actions
 from app.actions.products import named_products
 from app.cli.crawl.crawling import watched
-from app.cli.crawl.run_end import print_samples, print_summary
+from app.cli.crawl.run_end import list_sample_parts, list_summary_parts
 from app.cli.inspect.web import running_dashboard
 from app.cli.options import db_option, json_option, person
 from app.cli.output import messages, print_json, printed, say
+from app.cli.people.pairs import pair_matrices
+from app.cli.render import print_parts
 from app.reports.summary import Summary, document, samples
 from app.run.nodes import numbered_nodes
 from app.run.setting_fields import Settings
@@ -155,9 +157,11 @@ def _print_result(settings: Settings, summary: Summary, verification: Verificati
     out = printed()
     hint = f" --db {settings.database_url}"
     out.print("3. What came of it", style="bold")
-    print_summary(out, summary, hint, matrix=True)
+    if summary.pairs:
+        print_parts(out, pair_matrices(summary.pairs, out.width))
+    print_parts(out, list_summary_parts(summary, hint))
     out.print("\n4. Reviews, for example", style="bold")
-    print_samples(out, summary.samples)
+    print_parts(out, list_sample_parts(summary.samples))
     out.print("\n5. Did the loop keep its invariants?", style="bold")
     violations, counts = verification.violations, verification.counts
     for violation in violations:

@@ -64,8 +64,6 @@ def run(
     groups: tuple[str, ...],
     sites_named: tuple[str, ...],
     db: str | None,
-    matrix: bool,
-    stats: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -118,7 +116,7 @@ def run(
             until_done,
         )
     hint = f" --db {db}" if db else ""
-    finish(done, settings, until, as_json=as_json, refused=refused, matrix=matrix, stats=stats, db_hint=hint)
+    finish(done, settings, until, as_json=as_json, refused=refused, db_hint=hint)
 
 
 @click.command()
@@ -157,8 +155,6 @@ def up(
     sites_named: tuple[str, ...],
     data: Path,
     db: str | None,
-    matrix: bool,
-    stats: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -206,7 +202,7 @@ def up(
         crawl = partial(cluster.run, store, rows, until, others=others)
         done = crawling.watched(cluster.settings, store, len(rows), crawl, until_done)
     hint = f" --db {db}" if db else "" if data == DEFAULT_DATA else f" --db {data}"
-    finish(done, settings, until, as_json=as_json, refused=refused, matrix=matrix, stats=stats, db_hint=hint)
+    finish(done, settings, until, as_json=as_json, refused=refused, db_hint=hint)
 
 
 def _dashboard(cluster: Cluster) -> Program:

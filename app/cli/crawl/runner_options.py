@@ -11,7 +11,6 @@ from app.cli.options import (
     group_option,
     json_option,
     lab_option,
-    pseudonymise_option,
     site_option,
     sites_option,
 )
@@ -47,18 +46,6 @@ _RUNNER_OPTIONS = (
         "--no-modification", is_flag=True, help="Use the site's own quota and budget; no attempt ends early."
     ),
     click.option("--no-recall", is_flag=True, help="Give every failed subtask to a person at once."),
-    click.option(
-        "--silent-after",
-        "silent_after_s",
-        type=click.FloatRange(1),
-        metavar="S",
-        help="Silence after which a subtask is recalled. Default: 60.",
-    ),
-    pseudonymise_option,
-    click.option("--matrix", is_flag=True, help="At the end, show how each node did at each site."),
-    click.option(
-        "--stats", is_flag=True, help="At the end, show requests by status and by error (also with -v)."
-    ),
     click.option(
         "--log",
         "request_log",

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from app.cli.names import check_site
-from app.cli.options import FILE, db_option, json_option, pseudonymise_option, settings_of, store_there
+from app.cli.options import FILE, db_option, json_option, settings_of, store_there
 from app.cli.output import print_json, say
 from app.files.exporting import (
     BINARY,
@@ -74,7 +74,6 @@ def export() -> None:
     is_flag=True,
     help="csv for Excel: with a byte order mark.",
 )
-@pseudonymise_option
 @db_option
 @json_option
 def reviews(
@@ -88,7 +87,6 @@ def reviews(
     voice: str | None,
     cursor_file: Path | None,
     spreadsheet: bool,
-    pseudonymise: bool | None,
     db: str | None,
     as_json: bool,
 ) -> None:
@@ -117,7 +115,7 @@ def reviews(
     from app.run.wiring import pseudonyms  # brings the crawl
 
     kind = _kind(form, target, spreadsheet, as_json)
-    settings = settings_of(db, pseudonymise=pseudonymise)
+    settings = settings_of(db)
     wanted = ReviewFilter(
         products=products,
         sites=sites,

@@ -15,7 +15,6 @@ from app.cli.options import (
     db_option,
     json_option,
     person,
-    pseudonymise_option,
     settings_of,
 )
 from app.cli.output import print_json, printed, say
@@ -72,7 +71,6 @@ def review() -> None:
 @click.option("--crawl", is_flag=True, help="Crawl products that are new, too.")
 @undo_option(ImportKind.REVIEWS)
 @click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
-@pseudonymise_option
 @db_option
 @json_option
 def import_(
@@ -84,7 +82,6 @@ def import_(
     source: str | None,
     crawl: bool,
     dry_run: bool,
-    pseudonymise: bool | None,
     db: str | None,
     as_json: bool,
 ) -> None:
@@ -105,7 +102,7 @@ def import_(
       reviewloop review import search_comments_2026-08-14.jsonl --product 特仑苏
     """
     origin = str(getattr(file, "name", "standard input"))
-    settings = settings_of(db, pseudonymise=pseudonymise)
+    settings = settings_of(db)
     sites = settings.catalog().sites
     from app.run.wiring import pseudonyms, utc_now  # brings the crawl
 
