@@ -16,12 +16,16 @@ from pathlib import Path
 
 from research.tools.pagetruth import SAMPLES
 
+LABELS, SECOND = SAMPLES / "themes/labels.tsv", SAMPLES / "themes/second.tsv"
 APART = SAMPLES / "themes/apart.tsv"
 """Set and digest of each text that is set apart."""
 SEED = "themes 2026-11"
 GOODS_APART = 80
 """Number of texts of `goods_complaints.tsv` that are set apart; of every other set it is a fifth."""
 SHARE_APART = 5
+
+NO_GOODS = ("蒙牛", "书籍", "酒店")
+"""Kinds of texts that are not reviews of goods, or posts that are none."""
 
 CARS = {
     "动力": "power", "价格": "price", "内饰": "interior", "配置": "equipment", "安全性": "safety", "外观": "appearance",
@@ -59,6 +63,46 @@ def list_marked(shared: Path) -> list[ThemeText]:
     for one in (*_list_goods(folder), *_list_more(folder), *_list_cars(folder), *_list_restaurants(folder)):
         found.setdefault((one.source, one.digest), one)
     return list(found.values())
+
+
+def list_learnable(shared: Path) -> list[ThemeText]:
+    """Return the texts that may be learned from, with those that were marked for this project."""
+    kept = {key for _, key in read_apart()}
+    return [
+        one for one in (*list_marked(shared), *_list_labelled(shared / "reviews")) if one.digest not in kept
+    ]
+
+
+def list_apart(shared: Path) -> list[ThemeText]:
+    """Return the texts that are set apart."""
+    kept = read_apart()
+    return [one for one in list_marked(shared) if (one.source, one.digest) in kept]
+
+
+def list_praise(shared: Path) -> list[str]:
+    """Return praise of goods, in the order of drawing; none of it is marked."""
+    marked = {one.digest for one in (*list_marked(shared), *_list_labelled(shared / "reviews"))}
+    with (shared / "reviews/online_shopping_10_cats.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["label"] == "1" and row["cat"] not in NO_GOODS]
+    found = {digest(row["review"]): row["review"] for row in rows}
+    return [found[key] for key in sorted(found.keys() - marked, key=_draw)]
+
+
+def read_labels(path: Path) -> dict[str, dict[str, int]]:
+    """Return the themes of a file of labels, by digest."""
+    lines = path.read_text("utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return {key: _complaints(themes) for key, themes in rows}
+
+
+def _list_labelled(folder: Path) -> Iterator[ThemeText]:
+    labels = read_labels(LABELS)
+    for name in ("online_shopping_10_cats.csv", "waimai_10k_sample.csv"):
+        with (folder / name).open(encoding="utf-8-sig", newline="") as file:
+            for row in csv.DictReader(file):
+                key = digest(row["review"])
+                if key in labels:
+                    yield ThemeText("labels", "goods", key, row["review"], labels.pop(key))
 
 
 def _list_goods(folder: Path) -> Iterator[ThemeText]:
