@@ -38,6 +38,7 @@ BENCHES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "splitter": ("bench.splitter", "names a second, from name to search URL"),
         "states": ("bench.states", "false alarms, delays and changes of state of themes, in drawn worlds"),
         "strategies": ("bench.strategies.bench", "every allocation strategy against a proven bound"),
+        "themes": ("bench.quality.themes", "what complaints are about, on texts that nobody has read"),
         "verify": ("bench.verify", "seconds and peak memory of verify over a million events"),
         "voices": ("bench.quality.voices", "whose voice a post is, by sources that nothing was learned from"),
     }
@@ -56,6 +57,7 @@ LOWER_IS_BETTER: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "reposts": ("buyers_linked",),
         "scale": ("cost_*",),
         "states": ("*",),
+        "themes": ("*_ms",),
         "verify": ("*",),
         "voices": ("*calibration_error",),
     }

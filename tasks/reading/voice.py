@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -23,6 +22,7 @@ from splitter.catalog.names import Group
 
 from tasks.domain.pages import Review
 from tasks.domain.voices import Voice, VoiceJudgement
+from tasks.reading.runs import ORDERS, hash_runs, plain_codes
 
 VOICES = tuple(Voice)
 _NAMES = tuple(voice.value for voice in VOICES)
@@ -33,10 +33,9 @@ HEAD, TAIL = 280, 120
 """Characters read of the beginning and of the end of a longer text."""
 LEVELS = 54
 """Largest number of a row: the numbers of the longest text's runs still fit into 16 bits together."""
-BITS, ORDERS = 18, 3
+BITS = 18
 SCOPE = 4
 """Characters behind a negation that it reaches, unless a mark of punctuation or another negation ends it before."""
-_MIX = (np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35))
 _MARKED = re.compile(r"(?:https?://|www\.)[\x21-\x7e]+|@[\w-]{1,30}|\[[^\[\]\s]{1,8}\]")
 _MARKS = {"@": "A", "[": "F"}
 _NEGATES, _ENDS = 1, 2
@@ -134,18 +133,9 @@ def runs_of(texts: Sequence[str]) -> Runs:
     if "@" in joined or "[" in joined or "//" in joined or "www." in joined:
         read = [_MARKED.sub(lambda found: _MARKS.get(found[0][0], "U"), one) for one in read]
         joined = "  ".join(["", *read, ""])
-    codes = _plain_codes().take(
-        np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32), mode="clip"
-    )
+    codes = plain_codes(joined)
     lengths = np.array([len(one) + 2 for one in read])
-    runs = np.empty((ORDERS, len(codes) - 2), np.uint32)
-    one, two, three = _MIX
-    alone = codes * one
-    pairs = (alone[:-1] ^ (alone[:-1] >> np.uint32(15))) * two + codes[1:] * three
-    runs[0] = alone[:-2]
-    runs[1] = pairs[:-1] * one
-    runs[2] = ((pairs[:-1] ^ (pairs[:-1] >> np.uint32(13))) * three + codes[2:] * two) * one
-    runs >>= np.uint32(32 - BITS)
+    runs = hash_runs(codes, BITS)
     return Runs(runs, lengths.cumsum() - lengths, lengths.astype(np.float32), _denied(codes))
 
 
@@ -168,22 +158,6 @@ def _kinds() -> NDArray[np.uint8]:
     kinds[[ord(one) for one in "不没无零未别莫非"]] = _NEGATES
     kinds[[ord(one) for one in " ,.;:!?。、…~-()/|\"'“”‘’《》【】"]] = _ENDS
     return kinds
-
-
-@cache
-def _plain_codes() -> NDArray[np.uint32]:
-    """Each character as it is read: in NFKC, in lower case, digits as 0, rare characters as F, and simplified if
-    simplified Chinese does not have it."""
-    text = files("tasks.reading").joinpath("simplified.txt").read_text("utf-8")
-    old, new = (line for line in text.splitlines() if not line.startswith("#"))
-    simplified = dict(zip(old, new, strict=True))
-    codes = np.full(1 << 16, ord("F"), np.uint32)
-    for code in range(len(codes) - 1):
-        first = unicodedata.normalize("NFKC", chr(code)).lower()[:1]
-        first = simplified.get(first, first)
-        codes[code] = ord(" " if first.isspace() or first < " " else "0" if first.isdigit() else first)
-    codes[0xD800:0xE000] = ord("F")
-    return codes
 
 
 def judgement(review: Review, group: Group | None = None) -> VoiceJudgement:
@@ -211,43 +185,85 @@ def voices_of(reviews: Sequence[Review], group: Group | None = None) -> list[Voi
     Args:
         group: the kind of their site.
     """
-    if not reviews:
-        return []
-    held = network()
-    texts = [one.body if one.body.strip() else one.title for one in reviews]
-    told = held.told(texts)
-    odds, mood = told[:, :-1], np.tanh(told[:, -1] / 2)
-    foreign = [row for row, text in enumerate(texts) if is_foreign(text)]
-    if foreign:
-        # The runs of another language say little: a buyer's praise and complaints are told apart, nothing else.
-        lean_of = (odds[foreign, _COMPLAINT] - odds[foreign, _PRAISE]) / 2
-        odds[foreign] = 0
-        odds[foreign, _COMPLAINT], odds[foreign, _PRAISE] = lean_of, -lean_of
-    if group is not None and group in held.factors:
-        odds *= held.factors[group]
-        odds += held.shifts[group]
-    best = max((one.rating for one in reviews if one.rating is not None), default=0.0)
-    stars = next((top for top in (5.0, 10.0) if best <= top), 100.0)
-    for row, review in enumerate(reviews):
-        if review.rating is not None:
-            lean = max(-1.0, min((review.rating / stars - 0.6) / 0.4, 1.0))
-            odds[row, _COMPLAINT] += _RATED - _LEAN * lean
-            odds[row, _PRAISE] += _RATED + _LEAN * lean
-        if review.author and _speaks_for_company(review.author):
-            odds[row, _COMPANY] += _OF_COMPANY
-    shares = np.exp(odds - odds.max(1, keepdims=True))
+    return VoiceOdds(reviews, group).judge()
+
+
+class VoiceOdds:
+    """The log odds of the voices of a page's reviews, before one voice is chosen for each.
+
+    Args:
+        group: the kind of their site.
+
+    Attributes:
+        texts: what is read of each review.
+        foreign: rows of texts in another language than Chinese.
+        of_texts: probabilities of the voices by the texts alone; shape (reviews, voices).
+    """
+
+    def __init__(self, reviews: Sequence[Review], group: Group | None) -> None:
+        self._reviews = reviews
+        self._group = group
+        self.texts = [one.body if one.body.strip() else one.title for one in reviews]
+        self.foreign = [row for row, text in enumerate(self.texts) if is_foreign(text)]
+        held = network()
+        told = held.told(self.texts) if reviews else np.zeros((0, len(VOICES) + 1), np.float32)
+        self._odds = told[:, :-1]
+        self.of_texts = _shares(self._odds)
+        self._mood = np.tanh(told[:, -1] / 2)
+        self._read_context(held)
+
+    def _read_context(self, held: VoiceNetwork) -> None:
+        """Shift the odds by what the record and its site say."""
+        odds = self._odds
+        if self.foreign:
+            # The runs of another language say little: a buyer's praise and complaints are told apart, nothing else.
+            lean_of = (odds[self.foreign, _COMPLAINT] - odds[self.foreign, _PRAISE]) / 2
+            odds[self.foreign] = 0
+            odds[self.foreign, _COMPLAINT] = lean_of
+            odds[self.foreign, _PRAISE] = -lean_of
+        if self._group is not None and self._group in held.factors:
+            odds *= held.factors[self._group]
+            odds += held.shifts[self._group]
+        best = max((one.rating for one in self._reviews if one.rating is not None), default=0.0)
+        stars = next((top for top in (5.0, 10.0) if best <= top), 100.0)
+        for row, review in enumerate(self._reviews):
+            if review.rating is not None:
+                lean = max(-1.0, min((review.rating / stars - 0.6) / 0.4, 1.0))
+                odds[row, _COMPLAINT] += _RATED - _LEAN * lean
+                odds[row, _PRAISE] += _RATED + _LEAN * lean
+            if review.author and _speaks_for_company(review.author):
+                odds[row, _COMPANY] += _OF_COMPANY
+
+    def raise_complaints(self, rows: Sequence[int], by: float) -> None:
+        """Add to the log odds of a complaint."""
+        self._odds[rows, _COMPLAINT] += by
+
+    def judge(self) -> list[VoiceJudgement]:
+        """Return the voice of each review."""
+        if not self._reviews:
+            return []
+        shares = _shares(self._odds)
+        buyers = np.minimum(shares[:, _COMPLAINT] + shares[:, _PRAISE], 1)
+        columns = (shares.argmax(1).tolist(), shares.max(1).tolist(), buyers.tolist(), self._mood.tolist())
+        judged = [
+            VoiceJudgement(_NAMES[best], share, buyer, sentiment, MODEL)
+            for best, share, buyer, sentiment in zip(*columns, strict=True)
+        ]
+        if self._group not in _TELLING:
+            for row in self.foreign:
+                review = self._reviews[row]
+                if review.rating is None and not _speaks_for_company(review.author):
+                    judged[row] = NOT_JUDGED
+        return judged
+
+
+def _shares(odds: Floats) -> Floats:
+    """Return the probabilities of the voices; shape (reviews, voices)."""
+    if not len(odds):
+        return odds
+    shares: Floats = np.exp(odds - odds.max(1, keepdims=True))
     shares /= shares.sum(1, keepdims=True)
-    buyers = np.minimum(shares[:, _COMPLAINT] + shares[:, _PRAISE], 1)
-    columns = (shares.argmax(1).tolist(), shares.max(1).tolist(), buyers.tolist(), mood.tolist())
-    judged = [
-        VoiceJudgement(_NAMES[best], share, buyer, sentiment, MODEL)
-        for best, share, buyer, sentiment in zip(*columns, strict=True)
-    ]
-    if group not in _TELLING:
-        for row in foreign:
-            if reviews[row].rating is None and not _speaks_for_company(reviews[row].author):
-                judged[row] = NOT_JUDGED
-    return judged
+    return shares
 
 
 def is_foreign(text: str) -> bool:

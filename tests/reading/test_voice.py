@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from splitter.catalog.names import Group
 from tasks.domain.pages import Review
 from tasks.domain.voices import Voice
+from tasks.reading.runs import ORDERS
 from tasks.reading.voice import (
     BITS,
     HEAD,
     LEVELS,
     NOT_JUDGED,
-    ORDERS,
     TAIL,
     VOICES,
     add_voices,

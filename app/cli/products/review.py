@@ -18,6 +18,7 @@ from app.cli.options import (
     settings_of,
 )
 from app.cli.output import print_json, printed, say
+from app.cli.products.classify import classify
 from app.cli.products.import_options import (
     column_options,
     print_ignored,
@@ -49,12 +50,16 @@ _LONGEST_SOURCE = 100
 
 @click.group()
 def review() -> None:
-    """Import reviews that you have already.
+    """Import reviews that you have already, or show what texts complain about.
 
     \b
-    Example:
+    Examples:
       reviewloop review import reviews.csv
+      reviewloop review classify reviews.jsonl
     """
+
+
+review.add_command(classify)
 
 
 @review.command("import")

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from tasks.domain.voices import Voice
-from tasks.reading.voice import BITS, LEVELS, ORDERS, VoiceNetwork, pack, runs_of
+from tasks.reading.runs import ORDERS
+from tasks.reading.voice import BITS, LEVELS, VoiceNetwork, pack, runs_of
 
 SIZE, HIDDEN = 16, 48
 _LEFT_OUT, _HIDDEN_LEFT_OUT = 0.15, 0.3

@@ -1,0 +1,142 @@
+"""How right the themes of texts are, on texts that were set apart before any term was written.
+
+- **goods, car, restaurant**: macro F1 over the themes of a category: by terms alone, by runs alone, and by both as `review classify`
+  reads them (`research.training.themes.theme_texts.list_apart`). Nothing is learned, chosen or calibrated from these texts.
+- **serious**: recall and precision of safety and foreign matter together, in goods.
+- **agreement**: F1 of the second marks of 150 texts against the first: what a reader reaches.
+- **written**: what a clone without the shared data has: the posts of `research/samples/voices/posts.tsv`.
+- **cost**: CPU of a page of 28 texts: of voices, and what themes add.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from research.training.themes.theme_texts import SECOND, ThemeText, list_apart, list_marked, read_labels
+from research.training.voices.voice_posts import written_posts
+from tasks.domain.pages import Review
+from tasks.domain.themes import Theme
+from tasks.reading.judge.reviews import judge_reviews
+from tasks.reading.judge.theme_file import CATEGORIES, ThemeFile, builtin_themes
+from tasks.reading.judge.themes import GOODS, ThemeReader, models
+from tasks.reading.voice import voices_of
+
+_A_PAGE, _TIMES = 28, 300
+_SERIOUS = frozenset({"safety", "foreign_matter"})
+
+Flags = NDArray[np.bool_]
+
+
+def run(shared: Path, smallest: bool) -> dict[str, Any]:
+    """Score the themes of the tree."""
+    ratios: dict[str, float] = {}
+    figures: dict[str, Any] = {}
+    written = [post.text for post in written_posts()]
+    if (shared / "themes").is_dir():
+        texts = list_apart(shared)
+        for category in CATEGORIES:
+            more, about = score([one for one in texts if one.category == category], category)
+            ratios |= more
+            figures |= about
+        ratios["agreement.f1"] = agreement(shared)
+        page = [one.text for one in texts if one.source == "goods_more"][:_A_PAGE]
+        ratios["goods_page_ms"] = _added_ms(page, smallest)
+    quotes = [theme for found in _classify(written, GOODS) for theme in found]
+    ratios["quotes"] = round(
+        sum(theme.quote_from < theme.quote_to for theme in quotes) / max(len(quotes), 1), 3
+    )
+    ratios["written_page_ms"] = _added_ms(written[:: len(written) // _A_PAGE][:_A_PAGE], smallest)
+    return {"bench": "themes", "ratios": ratios, "figures": figures}
+
+
+def score(texts: Sequence[ThemeText], category: str) -> tuple[dict[str, float], dict[str, Any]]:
+    """Return ratios and figures of the texts of a category."""
+    read = [one.text for one in texts]
+    names = list(builtin_themes().list_themes(category))
+    without_terms = ThemeFile.model_validate({category: _drop_terms(category)})
+    model = models()[category]
+    ways: dict[str, Sequence[Sequence[Theme]]] = {
+        "terms": ThemeReader(builtin_themes(), category, None).read(read),
+        "runs": ThemeReader(without_terms, category, model).read(read),
+        "both": ThemeReader(builtin_themes(), category, model).read(read),
+        "classify": _classify(read, category),
+    }
+    truth = _flags([one.themes for one in texts], names)
+    ratios: dict[str, float] = {}
+    figures: dict[str, Any] = {f"{category}.texts": len(texts)}
+    for way, found in ways.items():
+        told = _flags([{theme.id for theme in themes} for themes in found], names)
+        ratios[f"{category}.{way}_f1"] = macro_f1(truth, told)
+    for column, name in enumerate(names):
+        here = truth[:, column]
+        figures[f"{category}.{name}"] = {
+            "texts": int(here.sum()),
+            "found": int(told[:, column].sum()),
+            "both": int((here & told[:, column]).sum()),
+        }
+    if category == GOODS:
+        serious = [column for column, name in enumerate(names) if name in _SERIOUS]
+        right = int((truth[:, serious] & told[:, serious]).sum())
+        ratios["serious_recall"] = round(right / max(int(truth[:, serious].sum()), 1), 3)
+        ratios["serious_precision"] = round(right / max(int(told[:, serious].sum()), 1), 3)
+    return ratios, figures
+
+
+def macro_f1(truth: Flags, told: Flags) -> float:
+    """Return the mean F1 of the themes that a text has."""
+    there = truth.any(0)
+    both = (truth & told).sum(0)[there]
+    each = truth.sum(0)[there] + told.sum(0)[there]
+    return round(float((2 * both / each).mean()), 3)
+
+
+def agreement(shared: Path) -> float:
+    """Return F1 of second marks against the first, over all themes."""
+    second = read_labels(SECOND)
+    first = {one.digest: one.themes for one in list_marked(shared) if one.source == "goods_more"}
+    both = sum(len(first[key].keys() & themes.keys()) for key, themes in second.items())
+    each = sum(len(first[key]) + len(themes) for key, themes in second.items())
+    return round(2 * both / each, 3)
+
+
+def _classify(texts: Sequence[str], category: str) -> list[tuple[Theme, ...]]:
+    return [themes or () for _, themes in judge_reviews([_record(text) for text in texts], None, category)]
+
+
+def _drop_terms(category: str) -> dict[str, Any]:
+    return {
+        name: {"zh": one.zh, "en": one.en} for name, one in builtin_themes().list_themes(category).items()
+    }
+
+
+def _flags(found: Sequence[Any], names: Sequence[str]) -> Flags:
+    return np.array([[name in themes for name in names] for themes in found])
+
+
+def _added_ms(texts: Sequence[str], smallest: bool) -> float:
+    """Return the milliseconds of CPU that themes add to the voices of a page."""
+    page = [_record(text) for text in texts]
+    times = _TIMES // 10 if smallest else _TIMES
+    return round(_ms(lambda: judge_reviews(page), times) - _ms(lambda: voices_of(page), times), 4)
+
+
+def _ms(do: Callable[[], object], times: int) -> float:
+    """Return the median CPU time, after one call that is not counted."""
+    do()
+    took = []
+    for _ in range(times):
+        begun = time.process_time()
+        do()
+        took.append(time.process_time() - begun)
+    return median(took) * 1_000
+
+
+def _record(text: str) -> Review:
+    return Review("#0", "", text, "", "", None, None)

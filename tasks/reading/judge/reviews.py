@@ -1,0 +1,90 @@
+"""Judges reviews of a page together: whose voice each is, and what it is about.
+
+Voice and themes are decided once, in this order. Texts that may be complaints are read for themes, a theme that is
+complained about raises the odds of a complaint, and then one voice is chosen. So mixed praise keeps its voice and has
+its theme all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from splitter.catalog.names import Category, Group
+
+from tasks.domain.pages import Review
+from tasks.domain.themes import Theme
+from tasks.domain.voices import Voice, VoiceJudgement
+from tasks.reading.judge.themes import CAR, GOODS, RESTAURANT, theme_reader
+from tasks.reading.voice import VOICES, VoiceOdds
+
+READ_FROM: Final = 0.1
+"""Probability of a complaint, by the text alone, from which a text about goods is read for themes.
+
+The probability is too low for texts from unknown sources: by half of them, a complaint is not the likeliest voice.
+"""
+DOUBT: Final = 0.3
+"""What a theme must be surer by, of the log odds that the text is no complaint."""
+RAISE: Final = 1.0
+"""What a theme that is complained about adds to the log odds of a complaint."""
+_COMPLAINT = VOICES.index(Voice.COMPLAINT)
+_NOT_READ = (Voice.QUESTION, Voice.COMPANY)
+"""Voices whose themes do not count."""
+_THEME_SETS: Mapping[Category | None, str] = {Category.CAR: CAR, Category.RESTAURANT: RESTAURANT}
+_NOT_MEASURED = (Category.APP, Category.SERVICE)
+
+Judged = tuple[VoiceJudgement, tuple[Theme, ...] | None]
+"""The voice of a review, and its themes; None: it was not read for themes."""
+
+
+def choose_theme_set(category: Category | None) -> str | None:
+    """Return the set of themes of a product's category; `None` if there is none for it."""
+    if category in _NOT_MEASURED:
+        return None
+    return _THEME_SETS.get(category, GOODS)
+
+
+def judge_reviews(
+    reviews: Sequence[Review], group: Group | None = None, theme_set: str | None = GOODS
+) -> list[Judged]:
+    """Return voice and themes of reviews of a page, which cost less together than one by one.
+
+    Args:
+        group: the kind of their site.
+        theme_set: goods, car or restaurant; `None` reads no themes.
+    """
+    odds = VoiceOdds(reviews, group)
+    themes = _read_themes(odds, theme_set)
+    odds.raise_complaints([row for row, found in themes.items() if _complains(found)], RAISE)
+    voices = odds.judge()
+    for row, voice in enumerate(voices):
+        if voice.voice in _NOT_READ:
+            themes[row] = ()
+    not_read = None if theme_set is None else ()
+    judged: list[Judged] = [(voice, themes.get(row, not_read)) for row, voice in enumerate(voices)]
+    for row in odds.foreign:
+        judged[row] = (voices[row], None)
+    return judged
+
+
+def _read_themes(odds: VoiceOdds, theme_set: str | None) -> dict[int, tuple[Theme, ...]]:
+    """Return the themes of the texts that are read for them, by row."""
+    if theme_set is None or not odds.texts:
+        return {}
+    complaint = odds.of_texts[:, _COMPLAINT]
+    is_read = complaint >= READ_FROM
+    if theme_set != GOODS:
+        is_read[:] = True  # these sets have praise, too
+    is_read[odds.foreign] = False
+    rows: list[int] = is_read.nonzero()[0].tolist()
+    doubt = None
+    if theme_set == GOODS:
+        sure = complaint[rows].clip(1e-3, 1 - 1e-3)
+        doubt = DOUBT * np.maximum(1 - np.log(sure / (1 - sure)), 0)
+    found = theme_reader(theme_set).read([odds.texts[row] for row in rows], doubt)
+    return dict(zip(rows, found, strict=True))
+
+
+def _complains(themes: Sequence[Theme]) -> bool:
+    return any(theme.sentiment < 0 for theme in themes)

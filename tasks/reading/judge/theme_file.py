@@ -1,0 +1,165 @@
+"""The themes file: what reviews of a category complain about, as terms that a person can edit.
+
+A term is plain text, or ``A..B``: B begins at most `REACH` characters behind A, in the same clause. Texts of `except`
+cancel a theme's terms in their clause. A file with a problem is refused as a whole; the message names line and key of
+each problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
+from splitter.catalog import yamlfile
+from splitter.catalog.yamlfile import Document, Place, Problem
+from splitter.errors import CatalogError, Message, system_reason
+
+REACH: Final = 8
+"""Characters between the two parts of a term, at most."""
+GAP: Final = ".."
+MOST_PARTS: Final = 2
+LONGEST: Final = 24
+"""Characters of a part of a term, at most."""
+MOST_TERMS: Final = 5000
+"""Terms of a category, at most."""
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ThemeEntry(_Entry):
+    """A theme of a category.
+
+    Attributes:
+        zh, en: its names.
+        terms: texts that show it.
+        exceptions: texts in whose clause no term counts.
+    """
+
+    zh: Text
+    en: Text
+    terms: tuple[Text, ...] = ()
+    exceptions: tuple[Text, ...] = Field(default=(), alias="except")
+
+
+class ThemeFile(_Entry):
+    """All themes by category and id."""
+
+    goods: Mapping[Id, ThemeEntry] = {}
+    car: Mapping[Id, ThemeEntry] = {}
+    restaurant: Mapping[Id, ThemeEntry] = {}
+
+    def list_themes(self, category: str) -> Mapping[str, ThemeEntry]:
+        """Return the themes of a category; none for a category without a set of themes."""
+        found: Mapping[str, ThemeEntry] = getattr(self, category, {}) if category in CATEGORIES else {}
+        return found
+
+
+CATEGORIES: Final = tuple(ThemeFile.model_fields)
+
+
+@cache
+def builtin_themes() -> ThemeFile:
+    """Return the themes that come with the project."""
+    return parse_themes(builtin_text(), "themes.yaml")
+
+
+def builtin_text() -> str:
+    """Return the text of the themes file that comes with the project."""
+    return files("tasks.reading.judge").joinpath("themes.yaml").read_text("utf-8")
+
+
+def load_themes(path: Path) -> ThemeFile:
+    """Read a themes file.
+
+    Raises:
+        CatalogError: the file can't be read, is not UTF-8, or is wrong.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise CatalogError(
+            "{path}: {reason}; give a themes file", path=path, reason=system_reason(error)
+        ) from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise CatalogError(
+            "{path}:{line}: not UTF-8; save the file as UTF-8", path=path, line=line
+        ) from error
+    return parse_themes(text, str(path))
+
+
+def parse_themes(text: str, origin: str) -> ThemeFile:
+    """Read themes from the text of a file.
+
+    Args:
+        origin: name of the file, for messages.
+
+    Raises:
+        CatalogError: with every problem, by line and key.
+    """
+    document = yamlfile.read(text, origin)
+    try:
+        found = ThemeFile.model_validate_json(document.json())
+    except ValidationError as error:
+        problems = [_shape_problem(document, detail) for detail in error.errors(include_url=False)]
+        yamlfile.raise_problems([*document.problems, *problems], origin)
+        raise
+    except (TypeError, ValueError) as error:
+        yamlfile.raise_problems([*document.problems, Problem(1, "", str(error))], origin)
+        raise
+    problems = [document.problem(place, message) for place, message in _list_problems(found)]
+    yamlfile.raise_problems([*document.problems, *problems], origin)
+    return found
+
+
+def _shape_problem(document: Document, detail: ErrorDetails) -> Problem:
+    place: Place = tuple(step for step in detail["loc"] if step != "[key]")
+    if detail["type"] == "extra_forbidden":
+        if len(place) == 1:
+            known = ", ".join(CATEGORIES)
+            return document.problem(place, Message("unknown category; there are {known}", known=known))
+        return document.problem(place, Message("unknown key; a theme has zh, en, terms and except"))
+    if detail["type"] == "missing":
+        return document.problem(place, Message("missing; a theme needs its names zh and en"))
+    if "[key]" in detail["loc"]:
+        return document.problem(
+            place, Message("write an id of small letters, digits and _, such as foreign_matter")
+        )
+    found = repr(detail["input"])[:60]
+    return document.problem(place, Message("{problem}; found {found}", problem=detail["msg"], found=found))
+
+
+def _list_problems(found: ThemeFile) -> Iterator[tuple[Place, Message]]:
+    for category in CATEGORIES:
+        count = 0
+        for name, theme in found.list_themes(category).items():
+            for key, terms in (("terms", theme.terms), ("except", theme.exceptions)):
+                count += len(terms)
+                for number, term in enumerate(terms):
+                    problem = _find_problem(term)
+                    if problem is not None:
+                        yield (category, name, key, number), problem
+        if count > MOST_TERMS:
+            yield (category,), Message("{n} terms; a category has at most {most}", n=count, most=MOST_TERMS)
+
+
+def _find_problem(term: str) -> Message | None:
+    parts = term.split(GAP)
+    if len(parts) > MOST_PARTS:
+        return Message("{term!r} has more than two parts; write A..B", term=term)
+    for part in parts:
+        if not part or part != part.strip():
+            return Message("{term!r} has an empty part, or a blank beside the dots; write A..B", term=term)
+        if len(part) > LONGEST:
+            return Message("{part!r} is too long; a part has at most {n} characters", part=part, n=LONGEST)
+    return None

@@ -1,0 +1,174 @@
+"""Themes: terms of the file, quotes, and what does not count."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splitter.catalog.names import Category
+from splitter.errors import CatalogError
+from tasks.domain.pages import Review
+from tasks.reading.judge.reviews import choose_theme_set, judge_reviews
+from tasks.reading.judge.theme_file import CATEGORIES, builtin_themes, load_themes, parse_themes
+from tasks.reading.judge.themes import MOST_READ, TextBatch, ThemeReader, models, read_themes, theme_reader
+from tasks.reading.voice import voices_of
+
+FILE = """
+goods:
+  leak:
+    zh: 漏
+    en: Leaks
+    terms: [漏, 包装..破, 異味]
+    except: [漏发, 捡漏]
+"""
+
+
+def read(text, file=FILE, category="goods"):
+    found = ThemeReader(parse_themes(file, "themes.yaml"), category, None).read([text])[0]
+    return [(one.id, text[one.quote_from : one.quote_to]) for one in found]
+
+
+def review(text, rating=None, author=""):
+    return Review("#0", "", text, author, "", None, rating)
+
+
+def ids(text, **more):
+    ((_, themes),) = judge_reviews([review(text, **more)])
+    return {(one.id, one.sentiment) for one in themes}
+
+
+@pytest.mark.parametrize(
+    ("text", "quotes"),
+    [
+        ("味道不错，全漏了！差评", ["全漏了"]),
+        ("包装一打开就破了，别买", ["包装一打开就破了"]),
+        ("包装好，袋子破", []),  # not in one clause
+        ("包装一二三四五六七八九破", []),  # too far behind
+        ("没有漏，不漏，也没漏", []),
+        ("不但漏，还慢", ["不但漏"]),
+        ("商家漏发了", []),
+        ("一股异味", ["一股异味"]),  # traditional characters of a term match
+        ("壞了,有異味", ["有異味"]),
+        ("", []),
+        ("漏", ["漏"]),
+        ("。。。漏", ["漏"]),
+        ("😀😀😀，漏了😀", ["漏了😀"]),
+        ("x" * (MOST_READ + 5) + "漏", []),
+    ],
+)
+def test_terms_of_a_file(text, quotes):
+    assert read(text) == [("leak", quote) for quote in quotes]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("goods:\n  leak:\n    zh: 漏\n    en: Leaks\n    terms: [漏..水..了]\n", 5, "goods.leak.terms[0]"),
+        (
+            "goods:\n  leak:\n    zh: 漏\n    en: Leaks\n    terms:\n      - 好\n      - ..水\n",
+            7,
+            "goods.leak.terms[1]",
+        ),
+        ("goods:\n  leak:\n    zh: 漏\n    terms: [漏]\n", 2, "goods.leak.en"),
+        ("goods:\n  leak:\n    zh: 漏\n    en: Leaks\n    words: [漏]\n", 5, "goods.leak.words"),
+        ("food:\n  leak: {zh: 漏, en: Leaks}\n", 1, "food"),
+        ("goods:\n  Leak: {zh: 漏, en: Leaks}\n", 2, "goods.Leak"),
+        ("goods:\n  leak: {zh: 漏, en: Leaks, terms: [1]}\n", 2, "goods.leak.terms[0]"),
+        ("goods:\n  leak: {zh: 漏, en: Leaks, terms: 漏}\n", 2, "goods.leak.terms"),
+        ("goods:\n  leak: {zh: 漏, en: Leaks}\n  leak: {zh: 漏, en: Leaks}\n", 3, "goods.leak"),
+        ("goods: [", 2, "not readable as YAML"),
+    ],
+)
+def test_a_bad_file_is_refused_with_line_and_key(text, line, key):
+    with pytest.raises(CatalogError) as caught:
+        parse_themes(text, "own.yaml")
+    assert f"own.yaml:{line}: {key}" in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(CatalogError, match=r"none\.yaml"):
+        load_themes(tmp_path / "none.yaml")
+    (tmp_path / "gb.yaml").write_bytes("goods:\n  leak:\n    zh: 变质过期".encode("gb18030"))
+    with pytest.raises(CatalogError, match=r"gb\.yaml:3: not UTF-8"):
+        load_themes(tmp_path / "gb.yaml")
+    (tmp_path / "own.yaml").write_text(FILE, "utf-8")
+    assert list(load_themes(tmp_path / "own.yaml").goods) == ["leak"]
+
+
+def test_a_theme_that_a_person_adds_is_decided_by_its_terms():
+    own = FILE.replace("leak", "lost_cap").replace("漏,", "没有瓶盖,")
+    found = ThemeReader(parse_themes(own, "own.yaml"), "goods", models()["goods"]).read(
+        ["居然没有瓶盖，无语"]
+    )
+    assert [one.id for one in found[0]] == ["lost_cap"]
+
+
+@pytest.mark.parametrize(
+    ("text", "theme"),
+    [
+        ("喝到一半发现有黑色颗粒，恶心", "foreign_matter"),
+        ("吃了两天拉肚子，进医院了", "safety"),
+        ("打开都发霉了，离保质期还有半年", "spoiled"),
+        ("物流太慢了，等了一个星期", "delivery"),
+        ("客服态度很差，电话打不通", "service"),
+        ("箱子都压扁了，牛奶全漏", "packaging_damage"),
+        ("用了两天就死机，开不了机", "malfunction"),
+        ("刚买完就降价，太坑了", "price"),
+        ("就是安装费太贵，收了两百", "installation"),
+        ("物流慢但东西好", "delivery"),
+    ],
+)
+def test_what_buyers_complain_about(text, theme):
+    assert (theme, -1) in ids(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("没有异味，包装完好，不漏，物流很快，客服态度好", {}),
+        ("请问这款会漏水吗？", {}),
+        ("亲，异物问题请联系客服为您处理", {"author": "官方客服"}),
+        ("东西很好，下次还来", {"rating": 5}),
+    ],
+)
+def test_what_does_not_count(text, more):
+    assert ids(text, **more) == set()
+
+
+def test_other_languages_and_sets_are_not_read():
+    (foreign,) = judge_reviews([review("the bottle leaks and smells bad")])
+    assert foreign[1] is None
+    ((_, themes),) = judge_reviews([review("闪退，打不开")], None, choose_theme_set(Category.APP))
+    assert themes is None
+    assert [choose_theme_set(one) for one in (None, Category.CAR, Category.RESTAURANT)] == list(CATEGORIES)
+    assert judge_reviews([]) == []
+
+
+def test_a_theme_raises_the_probability_of_a_complaint_once():
+    texts = [review("喝到一半发现有黑色颗粒"), review("味道很好，会回购")]
+    before = voices_of(texts)
+    (found, _), (praise, none) = judge_reviews(texts)
+    assert found.voice == "complaint"
+    assert found.probability > before[0].probability
+    assert (praise, none) == (before[1], ())
+
+
+@given(st.lists(st.text(alphabet="漏味道差不没，。！?.0 \n😀ab异", max_size=60), min_size=1, max_size=8))
+def test_a_page_is_read_as_its_texts_are_and_quotes_are_parts_of_them(texts):
+    for category in CATEGORIES:
+        together = theme_reader(category).read(texts)
+        assert together == [read_themes(text, category) for text in texts]
+        for text, found in zip(texts, together, strict=True):
+            for one in found:
+                assert 0 <= one.quote_from < one.quote_to <= len(text)
+                assert text[one.quote_from : one.quote_to].strip()
+
+
+def test_long_clauses_are_divided():
+    page = TextBatch(["漏" * 1000])
+    assert np.all(page.sizes <= 400)
+
+
+def test_every_theme_of_the_models_is_in_the_file():
+    for category, model in models().items():
+        assert list(builtin_themes().list_themes(category)) == list(model.themes)
