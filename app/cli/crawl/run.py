@@ -177,7 +177,8 @@ def up(
     own = settings.database_url == DEFAULT_DATABASE
     if settings.database_url.startswith("sqlite:") and not own:
         raise InputError(
-            f"{settings.database_url}: a cluster needs a PostgreSQL; leave --db away and it starts its own"
+            "{address}: a cluster needs a PostgreSQL; leave --db away and it starts its own",
+            address=settings.database_url,
         )
     from app.cli.crawl import crawling  # slow to import; a wrong option should be refused at once
     from app.cli.crawl.run_end import finish

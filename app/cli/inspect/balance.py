@@ -15,7 +15,7 @@ import numpy as np
 
 from app.cli.options import FILE, json_option, settings_of, store_there
 from app.cli.output import print_json, printed, short, table
-from splitter.errors import InputError
+from splitter.errors import InputError, Message, system_reason
 from tasks.scheduling.balance.curves import (
     AllocationResult,
     Curve,
@@ -35,9 +35,9 @@ from tasks.store.queries.pairs import list_node_parameters, list_runs
 _MOST_URLS = 10**12
 _LINEAR = ("setup_s", "seconds_per_url")
 _KEYS = {"a line": _LINEAR, "a curve": ("curve",), "parameters": PARAMETERS}
-_FORMS = (
-    'write {"name", "setup_s", "seconds_per_url"}, {"name", "curve": [[n, seconds], ...]} or '
-    f'{{"name", {", ".join(json.dumps(name) for name in PARAMETERS)}}}'
+_FORMS = Message(
+    'write {{"name", "setup_s", "seconds_per_url"}}, {{"name", "curve": [[n, seconds], ...]}} or {{"name", {names}}}',
+    names=", ".join(json.dumps(name) for name in PARAMETERS),
 )
 
 _MOST = 1e300
@@ -172,7 +172,7 @@ def _recorded(name: str) -> tuple[list[Sample], dict[str, RunTime]]:
         runs = list_runs(tx, machines)
     known: dict[str, RunTime] = {node: NodeParameters.of(of) for node, of in machines.items()}
     if not known:
-        raise InputError(f"{name}: no node of this run has reported what machine it runs on")
+        raise InputError("{name}: no node of this run has reported what machine it runs on", name=name)
     samples = [Sample(NodeParameters.of(machines[run.node]), run.urls, run.seconds) for run in runs]
     return samples, known
 
@@ -181,7 +181,7 @@ def _learned(where: str, samples: Sequence[Sample], seed: int) -> Trained:
     try:
         return train(samples, seed)
     except TrainingError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError("{where}: {error}", where=where, error=error) from None
 
 
 def _curve(path: str, name: str, run: RunTime, trained: Trained | None) -> Curve:
@@ -189,7 +189,10 @@ def _curve(path: str, name: str, run: RunTime, trained: Trained | None) -> Curve
         return run
     if trained is None:
         raise InputError(
-            f"{path}: {name!r} has parameters, not a curve; name recorded runs to learn from with --attempts FILE"
+            "{path}: {name!r} has parameters, not a curve; name recorded runs to learn from with --attempts "
+            "FILE",
+            path=path,
+            name=name,
         )
     return trained.curve(run)
 
@@ -212,17 +215,25 @@ def read_nodes(path: Path) -> dict[str, RunTime]:
     """Nodes by name, in the file's order. Raises InputError with file, place and key."""
     listed = _json(path)
     if not isinstance(listed, list) or not listed:
-        raise InputError(f"{path}: is no list of nodes; write [{{...}}, ...] with at least one")
+        raise InputError("{path}: is no list of nodes; write [{{...}}, ...] with at least one", path=path)
     nodes: dict[str, RunTime] = {}
     for place, entry in enumerate(listed):
         where = f"{path}: [{place}]"
         if not isinstance(entry, dict):
-            raise InputError(f"{where} is no object; {_FORMS}")
+            raise InputError("{where} is no object; {forms}", where=where, forms=_FORMS)
         name = entry.get("name")
         if not isinstance(name, str) or not name.strip():
-            raise InputError(f'{where}.name is {_shown(name)}; give every node a name: "name": "node1"')
+            raise InputError(
+                '{where}.name is {name}; give every node a name: "name": "node1"',
+                where=where,
+                name=_shown(name),
+            )
         if name in nodes:
-            raise InputError(f"{where}.name: {name!r} is there twice; give every node a name of its own")
+            raise InputError(
+                "{where}.name: {name!r} is there twice; give every node a name of its own",
+                where=where,
+                name=name,
+            )
         nodes[name] = _node(where, entry)
     return nodes
 
@@ -238,55 +249,76 @@ def read_runs(path: Path) -> list[Sample]:
     if path.suffix.lower() == ".json":
         listed = _json(path)
         if not isinstance(listed, list):
-            raise InputError(f"{path}: is no list of runs; write [{{...}}, ...]")
+            raise InputError("{path}: is no list of runs; write [{{...}}, ...]", path=path)
         return [_run(f"{path}: [{place}]", entry) for place, entry in enumerate(listed)]
     reader = csv.DictReader(io.StringIO(_text(path), newline=""))
     missing = [name for name in (*PARAMETERS, "n", "seconds") if name not in (reader.fieldnames or ())]
     if missing:
-        raise InputError(f"{path}:1: the header has no {', '.join(missing)}")
+        raise InputError("{path}:1: the header has no {missing}", path=path, missing=", ".join(missing))
     try:
         return [
             _run(f"{path}:{reader.line_num}:", {k: _cell(v) for k, v in row.items() if k}) for row in reader
         ]
     except csv.Error as error:
-        raise InputError(f"{path}:{reader.line_num}: is no CSV: {error}") from None
+        raise InputError(
+            "{path}:{line}: is no CSV: {error}", path=path, line=reader.line_num, error=error
+        ) from None
 
 
 def _node(where: str, entry: Mapping[str, Any]) -> RunTime:
     given = [form for form, keys in _KEYS.items() if any(key in entry for key in keys)]
     if len(given) != 1:
-        what = f"mixes {' with '.join(given)}" if given else "has none of the three forms"
-        raise InputError(f"{where} {what}; {_FORMS}")
+        if not given:
+            raise InputError("{where} has none of the three forms; {forms}", where=where, forms=_FORMS)
+        raise InputError(
+            "{where} mixes {given}; {forms}",
+            where=where,
+            given=", ".join(key for key in entry if key != "name"),
+            forms=_FORMS,
+        )
     for key in entry:
         if key not in ("name", *_KEYS[given[0]]):
-            raise InputError(f"{where}.{key}: there is no such key; {_FORMS}")
+            raise InputError(
+                "{where}.{key}: there is no such key; {forms}", where=where, key=key, forms=_FORMS
+            )
     try:
         if given == ["a curve"]:
             return piecewise(_points(f"{where}.curve", entry["curve"]))
         if given == ["a line"]:
             return linear(*(_number(where, entry, key) for key in _LINEAR))
     except CurveError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError("{where}: {error}", where=where, error=error) from None
     return _parameters(where, entry)
 
 
 def _points(where: str, points: object) -> list[tuple[float, ...]]:
     if not isinstance(points, list):
-        raise InputError(f"{where} is {_shown(points)}; write [[n, seconds], ...]")
+        raise InputError("{where} is {points}; write [[n, seconds], ...]", where=where, points=_shown(points))
     for place, point in enumerate(points):
         if not isinstance(point, list) or len(point) != 2 or not all(_is_number(value) for value in point):
-            raise InputError(f"{where}[{place}] is {_shown(point)}; write [n, seconds]")
+            raise InputError(
+                "{where}[{place}] is {point}; write [n, seconds]",
+                where=where,
+                place=place,
+                point=_shown(point),
+            )
     return [tuple(map(float, point)) for point in points]
 
 
 def _run(where: str, entry: object) -> Sample:
     if not isinstance(entry, dict):
-        raise InputError(f"{where} is no object; give {', '.join(PARAMETERS)}, n and seconds")
+        raise InputError(
+            "{where} is no object; give {parameters}, n and seconds",
+            where=where,
+            parameters=", ".join(PARAMETERS),
+        )
     urls, seconds = _number(where, entry, "n"), _number(where, entry, "seconds")
     if urls < 1 or urls != int(urls):
-        raise InputError(f"{where}.n is {urls:g}; give a whole number, 1 or more")
+        raise InputError("{where}.n is {urls:g}; give a whole number, 1 or more", where=where, urls=urls)
     if not 0 < seconds < float("inf"):
-        raise InputError(f"{where}.seconds is {seconds:g}; give a finite number above 0")
+        raise InputError(
+            "{where}.seconds is {seconds:g}; give a finite number above 0", where=where, seconds=seconds
+        )
     return Sample(_parameters(where, entry), int(urls), seconds)
 
 
@@ -296,16 +328,21 @@ def _parameters(where: str, entry: Mapping[str, Any]) -> NodeParameters:
         value = values[name] = None if name in entry and entry[name] is None else _number(where, entry, name)
         if value is not None and not 0 < value < float("inf"):
             raise InputError(
-                f"{where}.{name} is {value:g}; give a finite number above 0, or null where unknown"
+                "{where}.{name} is {value:g}; give a finite number above 0, or null where unknown",
+                where=where,
+                name=name,
+                value=value,
             )
     return NodeParameters.of(values)
 
 
 def _number(where: str, entry: Mapping[str, Any], key: str) -> float:
     if key not in entry:
-        raise InputError(f"{where}.{key} is missing; give a number")
+        raise InputError("{where}.{key} is missing; give a number", where=where, key=key)
     if not _is_number(entry[key]):
-        raise InputError(f"{where}.{key} is {_shown(entry[key])}; give a number")
+        raise InputError(
+            "{where}.{key} is {value}; give a number", where=where, key=key, value=_shown(entry[key])
+        )
     return float(entry[key])
 
 
@@ -327,18 +364,24 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(_text(path))
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}:{error.colno}: is no JSON: {error.msg}") from None
+        raise InputError(
+            "{path}:{line}:{column}: is no JSON: {problem}",
+            path=path,
+            line=error.lineno,
+            column=error.colno,
+            problem=error.msg,
+        ) from None
     except RecursionError:
-        raise InputError(f"{path}: is nested too deeply; {_FORMS}") from None
+        raise InputError("{path}: is nested too deeply; {forms}", path=path, forms=_FORMS) from None
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8; save it as UTF-8") from None
+        raise InputError("{path}: is not UTF-8; save it as UTF-8", path=path) from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        raise InputError("{path}: cannot be read: {reason}", path=path, reason=system_reason(error)) from None
 
 
 def _shown(value: object) -> str:

@@ -57,7 +57,7 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
         with store.read() as tx:
             row = subtask_queries.get_subtask(tx, subtask)
             if row is None:
-                raise UnknownSubtask(f"there is no subtask {subtask}")
+                raise UnknownSubtask("there is no subtask {subtask}", subtask=subtask)
             events = subtask_queries.list_events(tx, subtask)
             attempts = subtask_queries.list_attempts(tx, subtask)
             targets = subtask_queries.list_targets(tx, subtask)

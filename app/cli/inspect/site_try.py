@@ -18,7 +18,7 @@ from app.files.harmless import shown
 from app.run.wiring import utc_now
 from app.views.durations import seconds
 from splitter.catalog.model import Catalog
-from splitter.errors import InputError
+from splitter.errors import InputError, system_reason
 from tasks.domain.given_address import AddressKind, read_address, shown_address
 from tasks.domain.pages import Hit, Review
 
@@ -97,7 +97,9 @@ def _trial(settings: Settings, catalog: Catalog, site: str, source: str, read_as
         body = Path(source).read_bytes()
     except OSError as error:
         raise InputError(
-            f"{shown_address(source)}: {error.strerror}; give a URL that begins with http://, or a file"
+            "{source}: {reason}; give a URL that begins with http://, or a file",
+            source=shown_address(source),
+            reason=system_reason(error),
         ) from error
     return given(catalog, site, body, read_as, {"file": source})
 

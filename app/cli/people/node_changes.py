@@ -25,7 +25,7 @@ def _kinds(text: str) -> frozenset[Kind]:
     try:
         return read_kinds(text)
     except ValueError as error:
-        raise InputError(f"{text!r}: {error}") from None
+        raise InputError("{text!r}: {error}", text=text, error=error) from None
 
 
 @click.command()
@@ -80,7 +80,7 @@ def add(
       reviewloop nodes add fourth --proxy -
     """
     if (address is None) == (proxy_url is None):
-        raise InputError(f"say how {name} reaches the web: either --address A or --proxy URL")
+        raise InputError("say how {name} reaches the web: either --address A or --proxy URL", name=name)
     proxy = None if proxy_url is None else _proxy(proxy_url)
     place = proxy.place if proxy is not None else None
     node = Node(name, kinds or frozenset(Kind), slots or settings_of().slots, address, place, proxy)
@@ -130,7 +130,7 @@ def _proxy(text: str) -> Proxy:
     try:
         return Proxy(read_proxy(given))
     except InputError as error:
-        raise InputError(f"--proxy: {error}") from None
+        raise InputError("--proxy: {error}", error=error) from None
 
 
 def _try(proxy: Proxy) -> None:

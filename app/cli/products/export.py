@@ -156,9 +156,11 @@ def _kind(form: str | None, target: str, spreadsheet: bool, as_json: bool) -> st
     if target == "-":
         kind = form or ("jsonl" if as_json else "csv")
         if as_json and kind not in ("json", "jsonl"):
-            raise InputError(f"--json and --format {kind} can't share standard output: name a file with -o")
+            raise InputError(
+                "--json and --format {kind} can't share standard output: name a file with -o", kind=kind
+            )
         if kind in BINARY and sys.stdout.isatty():
-            raise InputError(f"{kind} is nothing for a terminal: name a file with -o")
+            raise InputError("{kind} is nothing for a terminal: name a file with -o", kind=kind)
     else:
         kind = form or format_of(target)
         named = ENDINGS.get(Path(target).suffix.lower(), kind)
@@ -177,7 +179,7 @@ def _begun(cursor_file: Path) -> Cursor | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        raise InputError(f"{cursor_file}: is no cursor of an export: it is no text") from None
+        raise InputError("{path}: is no cursor of an export: it is no text", path=cursor_file) from None
 
 
 def _result_text(n: int, target: str, went_on: bool) -> str:
@@ -189,7 +191,9 @@ def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(f"--since {text!r} is no date; write 2026-05-01 or 2026-05-01T12:00") from None
+        raise InputError(
+            "--since {text!r} is no date; write 2026-05-01 or 2026-05-01T12:00", text=text
+        ) from None
     return read_local(moment)
 
 
@@ -197,4 +201,4 @@ def _day(option: str, text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InputError(f"{option} {text!r} is no day; write 2026-05-01") from None
+        raise InputError("{option} {text!r} is no day; write 2026-05-01", option=option, text=text) from None

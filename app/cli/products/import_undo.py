@@ -59,7 +59,9 @@ def _undo(number: int, kind: ImportKind, options: dict[str, Any]) -> None:
     db, as_json, dry_run = (options.pop(name) for name in ("db", "as_json", "dry_run"))
     if given := [name for name, value in options.items() if value not in _NOT_GIVEN]:
         raise InputError(
-            f"--undo {number} stands alone, or with --dry-run, --db and --json; leave out: {given[0]}"
+            "--undo {number} stands alone, or with --dry-run, --db and --json; leave out: {given}",
+            number=number,
+            given=given[0],
         )
     with store_there(settings_of(db)) as store:
         if dry_run:

@@ -206,7 +206,8 @@ def import_(
                 result = product_actions.add(store, given, person(), origin)
     if not (result.added or result.known or result.refused):
         raise InputError(
-            f"{origin} holds no product: write one name a line (in a table: into the column name)"
+            "{origin} holds no product: write one name a line (in a table: into the column name)",
+            origin=origin,
         )
     ignored = print_ignored(rows.ignored.list_columns())
     more = table_document(found, found.unused) | {

@@ -29,8 +29,9 @@ from app.cli.options import (
     store_there,
 )
 from app.cli.output import answer, say
+from app.views.words import describe
 from splitter.catalog.names import Category
-from splitter.errors import InputError
+from splitter.errors import InputError, Message
 from tasks.store.content import products
 from tasks.store.content.products import Product, ProductEdit
 
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
     from splitter.catalog.model import Catalog
     from tasks.store.sql.database import Store
 
-_CHANGES = (
-    "--name, --category, --keywords, --add-keyword, --drop-keyword, --alias, --priority, --pages, --group, --site, "
-    "--all-sites or --recrawl"
-)
 _MOST_LINES = 20
 
 
@@ -127,10 +124,14 @@ def _ask(products: Sequence[Product], yes: bool) -> None:
     if yes:
         return
     n = sum(one.reviews for one in products)
-    question = f"Delete {n:,} reviews of {', '.join(one.name for one in products)} for good?"
+    question = Message(
+        "Delete {n:,} reviews of {products} for good?", n=n, products=", ".join(one.name for one in products)
+    )
     if not sys.stdin.isatty():
-        raise InputError(f"{question} Say so with --yes; --dry-run tells what would be done")
-    click.confirm(question, abort=True, err=True)
+        raise InputError(
+            "{question} Say so with --yes; --dry-run tells what would be done", question=question
+        )
+    click.confirm(describe(question), abort=True, err=True)
 
 
 @click.command()
@@ -206,7 +207,10 @@ def edit(
         drop_keywords=options["dropped"],
     )
     if wanted == BulkEdit():
-        raise InputError("say what to change: " + _CHANGES)
+        raise InputError(
+            "say what to change: --name, --category, --keywords, --add-keyword, --drop-keyword, --alias, --priority, "
+            "--pages, --group, --site, --all-sites or --recrawl"
+        )
     with store_there(settings) as store:
         if len(names) == 1 and not dry_run and wanted == BulkEdit(change=wanted.change):
             _edit_named(store, names[0], wanted.change, as_json)

@@ -139,7 +139,11 @@ def import_(
 
 def _check_source(name: str | None) -> None:
     if name is not None and not (0 < len(name.strip()) <= _LONGEST_SOURCE and name.isprintable()):
-        raise InputError(f"--source {name[:40]!r}: write a name of at most {_LONGEST_SOURCE} characters")
+        raise InputError(
+            "--source {name!r}: write a name of at most {most} characters",
+            name=name[:40],
+            most=_LONGEST_SOURCE,
+        )
 
 
 def _source(read: ReviewFile, columns: FieldColumns) -> str:
@@ -156,8 +160,9 @@ def _columns(
     found = replace(field_columns(read.columns, choice, origin), site=site or "")
     if product is None and "product" not in found.columns:
         raise InputError(
-            f"{origin}: no column is known to hold the product's name; name it with --map product=COLUMN, or give the "
-            "product of all lines with --product NAME"
+            "{origin}: no column is known to hold the product's name; name it with --map product=COLUMN, or "
+            "give the product of all lines with --product NAME",
+            origin=origin,
         )
     return found
 

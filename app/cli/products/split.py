@@ -16,6 +16,7 @@ from app.cli.output import printed, table
 from app.cli.products.import_options import rereadable
 from app.files.text_files import opened_text, read_lines
 from app.run.settings import load_settings
+from app.views.words import translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
@@ -111,7 +112,7 @@ def split(
             query = product_query(name, keywords=words, aliases=aliases)
         except ProductNameError as error:
             refused = True
-            click.echo(f"refused: {error}", err=True)
+            click.echo(translate("refused: {why}", why=error), err=True)
             continue
         if category:
             query = replace(query, category=Category(category))
@@ -142,7 +143,7 @@ def _lines(source: BinaryIO, origin: str) -> Iterator[str]:
             for number, line, too_long in read_lines(text):
                 why = too_long or encoding.find_fault(line)
                 if why:
-                    raise InputError(f"{origin}, line {number}: {why}")
+                    raise InputError("{origin}, line {n}: {why}", origin=origin, n=number, why=why)
                 name = line.strip()
                 if name:
                     yield name
