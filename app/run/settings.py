@@ -165,3 +165,9 @@ def _text_in_file(variable: str, path: str) -> str:
 
 def _read_reason(error: OSError | UnicodeDecodeError) -> Message:
     return system_reason(error) if isinstance(error, OSError) else Message("it is not UTF-8")
+
+
+def use_environment(environment: Mapping[str, str]) -> None:
+    """Replace the environment of this process, which was forked from another program."""
+    os.environ.clear()
+    os.environ.update(environment)

@@ -102,11 +102,11 @@ class Process:
     def children(self) -> list[psutil.Process]:
         return self.own.children()
 
-    def child(self, word: str) -> psutil.Process | None:
-        """The child whose command line has this word."""
-        for process in self.children():
+    def child(self, name: str) -> psutil.Process | None:
+        """Return the program of the cluster that has this name."""
+        for process in self.own.children(recursive=True):
             try:
-                if word in process.cmdline():
+                if process.name() == name:
                     return process
             except psutil.Error:
                 continue

@@ -216,6 +216,10 @@ class Runtime(bootsteps.StartStopStep):
 
             runtime.opened = stack.enter_context(open_control(settings, worker.app.redis_outage))
             stack.callback(_end_sweeps, runtime.control(), worker.pool.executor)
+            from tasks.jobs.celery_tasks import sweep
+
+            # Products that wait for their tasks need not wait for beat as well. If this fails, beat's message logs it.
+            worker.pool.executor.submit(sweep, "plan")
         if node is None:
             stack.enter_context(PoolPulse(Pulse(settings.pulse_file), worker.pool.executor))
         else:

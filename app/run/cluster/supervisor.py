@@ -13,11 +13,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from subprocess import Popen
 from types import FrameType
 
 from app.run.cluster import processes
-from app.run.cluster.processes import Program, last_lines
+from app.run.cluster.processes import Child, Program, last_lines
 from app.run.cluster.pulse import is_stopped, last_beat
 from app.run.cluster.servers import POSTGRES, PostgresServer, RedisServer
 from app.run.open_store import check_cluster, hold_folder, refuse_wrong_login, servers_answer
@@ -63,7 +62,7 @@ class _Child:
     """
 
     program: Program
-    process: Popen[bytes]
+    process: Child
     started_at: float
     early_ends: int = 0
     failures: int = 0
@@ -152,7 +151,7 @@ class Supervisor:
         else:
             child.failures += self._servers_answer()
         child.early_ends += 1
-        status = f"{program.name} ended with {_describe(child.process.returncode)}"
+        status = f"{program.name} ended with {_describe(child.process.returncode or 0)}"
         if child.failures >= _GIVE_UP_AFTER:
             raise ClusterFailed(
                 "{name} ended with {status}, {n} times in a row; its log {log} ends:\n{end}",
@@ -203,6 +202,7 @@ class Cluster:
             self._logs.mkdir(exist_ok=True)
             stack.enter_context(hold_folder(self._folder))
             stack.enter_context(self._signals())
+            processes.import_for_forks()
             if self.settings.database_url == DEFAULT_DATABASE:
                 postgres = PostgresServer(self._folder / POSTGRES, self.log("postgres"), self._say)
                 self.settings = self.settings.with_(database_url=self._serve(stack, postgres))

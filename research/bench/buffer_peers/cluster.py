@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -192,7 +191,7 @@ def _worker(queue: str, slots: int) -> tuple[str, ...]:
 
 def _start(
     stack: ExitStack, folder: Path, run: str, name: str, settings: Settings, *arguments: str
-) -> subprocess.Popen[bytes]:
+) -> processes.Child:
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "app.celery", *arguments]
     # Killed at the end, not asked to stop: its database goes with it.
     program = Program(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -43,7 +42,7 @@ class Ended:
 class Command:
     """A `reviewloop` command that runs; its output is in the log."""
 
-    def __init__(self, process: subprocess.Popen[bytes], program: Program) -> None:
+    def __init__(self, process: processes.Child, program: Program) -> None:
         self._process, self._program = process, program
 
     def cpu_s(self) -> float:

@@ -1,0 +1,41 @@
+"""Imports what the programs of a cluster need, in the process that they are forked from."""
+
+import gc
+import signal
+from importlib import import_module
+
+from app.run.cluster.processes import end_with_parent
+from tasks.reading.voice import network
+
+# Its forks would keep it alive otherwise. They end with it.
+end_with_parent(signal.SIGTERM)
+for _name in (
+    "app.run.cluster.celery_app",
+    "app.run.cluster.control_process",
+    "app.run.cluster.node_process",
+    "celery.app.control",
+    "celery.app.events",
+    "celery.app.log",
+    "celery.apps.beat",
+    "celery.apps.worker",
+    "celery.backends.base",
+    "celery.concurrency.thread",
+    "celery.worker.autoscale",
+    "celery.worker.components",
+    "celery.worker.consumer.delayed_delivery",
+    "celery.worker.strategy",
+    "psycopg2.extras",
+    "splitter.catalog.load",
+    "sqlalchemy.dialects.postgresql.psycopg2",
+    "tasks.jobs.celery_tasks",
+    "tasks.jobs.ticks",
+    "tasks.signin.browser",
+    "tasks.store.sql.postgres",
+    "uvloop",
+):
+    import_module(_name)
+network()
+
+# A fork that looks for garbage would copy all that it visits.
+gc.collect()
+gc.freeze()
