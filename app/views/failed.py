@@ -91,7 +91,7 @@ def get_subtask_view(tx: Transaction, number: int) -> SubtaskView:
     """Return a subtask. Raises UnknownSubtask."""
     row = subtask_queries.get_subtask(tx, number)
     if row is None:
-        raise UnknownSubtask("There is no subtask {n}.", n=number)
+        raise UnknownSubtask("there is no subtask {subtask}", subtask=number)
     waiting = manual.list_manual(tx, after=number - 1, most=1) if row["state"] == State.MANUAL else []
     return SubtaskView(
         subtask=row,

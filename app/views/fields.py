@@ -5,7 +5,7 @@ The name of a field says its unit: `_s`, `_ms`, `_at`, `_share`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -180,4 +180,5 @@ def _format_number(field: str, value: float) -> str | None:
 
 
 def _join(field: str, values: Iterable[object]) -> str:
-    return ", ".join(format_value(field, one) or "-" for one in sorted(values, key=str))
+    ordered = sorted(values, key=str) if isinstance(values, Set) else values
+    return ", ".join(format_value(field, one) or "-" for one in ordered)

@@ -153,7 +153,7 @@ def test_remove_and_edit(reviewloop, url):
         ("光明高钙牛奶", ["光明", "牛奶"], 604800),
     ]
     assert [p["looked_for"] for p in listed] == [False, True]
-    assert "not looked for" in reviewloop("product", "list", "--db", url).stdout
+    assert "paused" in reviewloop("product", "list", "--db", url).stdout
     nothing = reviewloop("product", "edit", "光明高钙牛奶", "--db", url)
     assert (nothing.exit_code, "--priority" in nothing.stderr) == (2, True)
 

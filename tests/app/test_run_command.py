@@ -200,7 +200,7 @@ def test_explain_tells_the_whole_story(crawled, reviewloop):
     shown = reviewloop("explain", number, "--db", crawled.url).stdout
     for said in (
         *("→ WAIT", "by strategy feedback", "ruled by", "quota", f"{DEAD} does not answer"),
-        *("Attempts in a row that nobody answered: 4", "nobody answered 4 attempts", "suggested: check that"),
+        *("Attempts in a row without an answer: 4", "nobody answered 4 attempts", "Suggested: check that"),
     ):
         assert said in shown
     done = next(n for n in range(1, 20) if crawled.ask("explain", n)["subtask"]["state"] == "DONE")

@@ -121,7 +121,11 @@ def test_the_default_profile_has_each_node_good_where_the_paper_has_it_and_three
         ({"faults": {"server_error": 0.7, "cut_off": 0.7}}, "pairs[0].faults", "add up to 1.4"),
         ({"faults": {"not_found": 0.7}}, "pairs[0].faults", "'server_error'"),
         ({"faults": {"nonsense": 0.7}}, "pairs[0].faults", "nonsense"),
-        ({"block": {"requests": 0, "window_s": 1, "for_s": 1}}, "pairs[0].block.requests", "must be 1 or more"),
+        (
+            {"block": {"requests": 0, "window_s": 1, "for_s": 1}},
+            "pairs[0].block.requests",
+            "must be 1 or more",
+        ),
         ({"hang_s": 61}, "pairs[0].hang_s", "must be 60.0 or less"),
         ({"role": "server"}, "pairs[0].role", "engine"),
     ],

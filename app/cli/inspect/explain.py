@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
-from app.cli.output import clock, percent, print_json, printed, table
+from app.cli.command import App, command
+from app.cli.options import sites_option
+from app.cli.render import Part, table, text
 from app.files.harmless import shown
 from app.views.durations import seconds
-from app.views.fields import STYLE_OF
+from app.views.fields import STYLE_OF, format_counts, format_moment
+from app.views.words import describe, plural, translate
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
 from tasks.domain.host_wait import HostWait
 from tasks.domain.page_floor import PageFloor
+from tasks.domain.reasons import from_document
 from tasks.domain.states import State
 from tasks.scheduling.decision import Ruling
 from tasks.store.content import links
+from tasks.store.content.links import RefusalCount
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queries.subtask import AttemptRow, EventRow, TargetRow
 from tasks.store.sql.database import Store
@@ -33,15 +35,32 @@ if TYPE_CHECKING:
     from app.run.setting_fields import Settings
 
 Row = Mapping[str, Any]
-Lines = Iterator[str | Text | Table]
+
+_CANDIDATE_FIELDS = "node completion efficiency_s attempts score why>"
+_INDENT = "  "
 
 
-@click.command()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainView:
+    """A subtask with all that happened to it.
+
+    Attributes:
+        refused: records of its product's pages on its site that were not stored as reviews.
+        would_be_decided_now: the decision that allocation would make now; `None` if it does not wait.
+    """
+
+    subtask: Row
+    events: Sequence[EventRow]
+    attempts: Sequence[AttemptRow]
+    targets: Sequence[TargetRow]
+    refused: Sequence[RefusalCount]
+    would_be_decided_now: Row | None
+
+
+@command(None, "explain")
 @click.argument("subtask", type=int)
-@db_option
 @sites_option
-@json_option
-def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> None:
+def explain(app: App, subtask: int) -> ExplainView:
     """Show the reasons for the way that a subtask took.
 
     Show each decision with its candidates and the figures behind it. Allocation: every node with its
@@ -52,51 +71,27 @@ def explain(subtask: int, db: str | None, sites: str | None, as_json: bool) -> N
     Example:
       reviewloop explain 17
     """
-    settings = settings_of(db, sites)
-    with store_there(settings) as store:
-        with store.read() as tx:
-            row = subtask_queries.get_subtask(tx, subtask)
-            if row is None:
-                raise UnknownSubtask("there is no subtask {subtask}", subtask=subtask)
-            events = subtask_queries.list_events(tx, subtask)
-            attempts = subtask_queries.list_attempts(tx, subtask)
-            targets = subtask_queries.list_targets(tx, subtask)
-            refused = links.refusal_counts(tx, site=row["site"], product_id=row["product_id"])
-        now_would = _preview(settings, store, subtask) if row["state"] == State.WAIT else None
-    if as_json:
-        print_json(
-            {
-                "subtask": row,
-                "events": events,
-                "attempts": attempts,
-                "targets": targets,
-                "refused": [asdict(reason) for reason in refused],
-                "would_be_decided_now": now_would,
-            }
-        )
-        return
-    out = printed()
-    _print_head(out, row, targets)
-    if refused:
-        reasons = ", ".join(f"{one.n} {one.reason.replace('_', ' ')} on {one.pages} pages" for one in refused)
-        out.print(f"Of this product's pages on this site, not stored as reviews: {reasons}.")
-    numbers = {attempt.id: attempt for attempt in attempts}
-    if row["log_dropped"]:
-        out.print(
-            "It ended so long ago that its event log was dropped (REVIEWLOOP_KEEP_LOG_DAYS).", style="dim"
-        )
-    for event in events:
-        _print_event(out, event, events[0].at, numbers)
-    if now_would is not None:
-        out.print(f"\nNow      {now_would['why']}", style="bold cyan")
-        if now_would["candidates"]:
-            out.print(_candidates(now_would["candidates"], None))
-        for line in _ruled(now_would):
-            out.print(line)
+    with app.store.read() as tx:
+        row = subtask_queries.get_subtask(tx, subtask)
+        if row is None:
+            raise UnknownSubtask("there is no subtask {subtask}", subtask=subtask)
+        events = subtask_queries.list_events(tx, subtask)
+        attempts = subtask_queries.list_attempts(tx, subtask)
+        targets = subtask_queries.list_targets(tx, subtask)
+        refused = links.refusal_counts(tx, site=row["site"], product_id=row["product_id"])
+    waits = row["state"] == State.WAIT
+    return ExplainView(
+        subtask=row,
+        events=events,
+        attempts=attempts,
+        targets=targets,
+        refused=refused,
+        would_be_decided_now=_preview(app.settings, app.store, subtask) if waits else None,
+    )
 
 
 def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any]:
-    """The decision that allocation would make about a waiting subtask at this moment (chance included)."""
+    """Return the decision that allocation would make about a waiting subtask now, chance included."""
     from app.run import sweep_wiring
     from tasks.jobs.sweeps import preview
 
@@ -123,91 +118,166 @@ def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any
     }
 
 
-def _print_head(out: Console, row: Row, targets: Sequence[TargetRow]) -> None:
-    out.print(
-        Text(f"Subtask {row['id']}  ", style="bold")
-        + f"{shown(row['product'])} on {row['site']} (by {row['engine']}, {row['kind']}), chunk {row['chunk']}  "
-        + Text(row["state"], style=STYLE_OF[row["state"]])
+@text.register
+def _(view: ExplainView) -> Iterator[Part]:
+    yield from _list_head_parts(view.subtask, view.targets)
+    if view.refused:
+        yield translate(
+            "Of this product's pages on this site, not stored as reviews: {counts}.",
+            counts=format_counts({one.reason: one.n for one in view.refused}),
+        )
+    if view.subtask["log_dropped"]:
+        note = translate("It ended so long ago that its event log was dropped (REVIEWLOOP_KEEP_LOG_DAYS).")
+        yield Text(note, style="dim")
+    attempts = {attempt.id: attempt for attempt in view.attempts}
+    for event in view.events:
+        after_s = (event.at - view.events[0].at).total_seconds()
+        yield _describe_event(event, after_s)
+        if event.detail is not None and event.transition in _DETAILS:
+            yield from _DETAILS[event.transition](event.detail, event, attempts.get(event.attempt_id or 0))
+    now = view.would_be_decided_now
+    if now is not None:
+        yield Text("\n" + translate("Now: {why}", why=now["why"]), style="bold cyan")
+        if now["candidates"]:
+            yield _tabulate_candidates(now["candidates"], None)
+        yield from _list_ruling_parts(now)
+
+
+def _list_head_parts(row: Row, targets: Sequence[TargetRow]) -> Iterator[Part]:
+    title = translate(
+        "Subtask {n}: {product} on {site}, by {engine}, {kind}, chunk {chunk}",
+        n=row["id"],
+        product=shown(row["product"]),
+        site=row["site"],
+        engine=row["engine"],
+        kind=translate(row["kind"]),
+        chunk=row["chunk"],
     )
-    states = Counter(
-        f"{target.state.replace('_', ' ')} {'result page' if target.kind == 'result' else 'hit'}"
-        for target in targets
+    yield Text.assemble((title, "bold"), "  ", (translate(row["state"]), STYLE_OF[row["state"]]))
+    states = Counter(f"{target.state} {target.kind}" for target in targets)
+    counts = ", ".join(
+        f"{n} {' '.join(map(translate, name.split())).replace('_', ' ')}"
+        for name, n in sorted(states.items())
     )
-    counts = ", ".join(f"{n} {name}{'s' if n > 1 else ''}" for name, n in sorted(states.items()))
-    found = "unknown" if row["found"] is None else f"{row['found']:,} ({row['found_provenance']})"
-    if row["found_reported"] not in (None, row["found"]):
-        found += f", the engine reports {row['found_reported']:,}"
-    parent = f"; follows subtask {row['parent_id']}" if row["parent_id"] else ""
-    out.print(
-        f"Round {row['round']}, {row['attempts']} attempts, {row['recalls']} recalls; found: {found}; "
-        f"targets: {counts or 'none'}{parent}"
+    yield translate(
+        "Round {round}, attempts: {attempts}, recalls: {recalls}, found: {found}, targets: {targets}",
+        round=row["round"],
+        attempts=row["attempts"],
+        recalls=row["recalls"],
+        found=_describe_found(row),
+        targets=counts or translate("none yet"),
     )
+    if row["parent_id"]:
+        yield translate("It follows subtask {n}.", n=row["parent_id"])
     if row["assigned_node"]:
-        out.print(f"A person asked for {row['assigned_node']}.")
+        yield translate("A person asked for {node}.", node=row["assigned_node"])
     if row["assigned_quota"]:
-        out.print(f"A person set its quota: {row['assigned_quota']:,} hits an attempt.")
+        yield translate("A person set its quota: {n:,} hits an attempt.", n=row["assigned_quota"])
     if row["not_before"] and row["state"] == State.WAIT:
-        why = f": {HostWait(row['wait_host'], row['wait_reason'])}" if row["wait_host"] else ""
-        out.print(f"Held back until {clock(row['not_before'])}{why}.")
+        yield translate("Delayed until {time}.", time=format_moment(row["not_before"]))
+        if row["wait_host"]:
+            yield f"{_INDENT}{HostWait(row['wait_host'], row['wait_reason'])}"
     if row["idle_releases"]:
-        out.print(f"Attempts in a row that nobody answered: {row['idle_releases']}.")
+        yield translate("Attempts in a row without an answer: {n}.", n=row["idle_releases"])
 
 
-def _print_event(out: Console, event: EventRow, begin: datetime, attempts: Mapping[int, AttemptRow]) -> None:
-    after = (event.at - begin).total_seconds()
-    style = STYLE_OF[event.to_state]
+def _describe_found(row: Row) -> str:
+    if row["found"] is None:
+        return translate("unknown")
+    found = f"{row['found']:,} ({translate(row['found_provenance'])})"
+    if row["found_reported"] in (None, row["found"]):
+        return found
+    return translate("{found}, the engine reports {n:,}", found=found, n=row["found_reported"])
+
+
+def _describe_event(event: EventRow, after_s: float) -> Text:
     head = Text.assemble(
-        (f"\n{clock(event.at)} ", "dim"),
-        (f"+{seconds(after)}  ", "dim"),
-        (event.transition.replace("_", " "), "bold"),
-        f"  {event.from_state or '-'} → ",
-        (event.to_state, style),
+        (f"\n{format_moment(event.at)} ", "dim"),
+        (f"+{seconds(after_s)}  ", "dim"),
+        (translate(event.transition).replace("_", " "), "bold"),
+        f"  {translate(event.from_state or '-')} → ",
+        (translate(event.to_state), STYLE_OF[event.to_state]),
     )
     if event.node:
         head.append(f"  {event.node}")
     if event.reason:
-        head.append(f"  {event.reason}", style="red")
-    out.print(head)
-    if event.detail is not None and event.transition in _DETAILS:
-        for line in _DETAILS[event.transition](event.detail, event, attempts.get(event.attempt_id or 0)):
-            out.print(line)
+        head.append(f"  {translate(event.reason)}", style="red")
+    return head
 
 
-def _created(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Lines:
+def _describe_reason(detail: Row) -> str:
+    """Return the reason in the detail of an event, in the reader's language."""
+    return shown(describe(from_document(detail["because"])) if "because" in detail else detail["why"])
+
+
+def _list_created(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:
     if "follows" in detail:
-        yield f"  carries on what subtask {detail['follows']} left: {detail['left']} hits to do"
+        yield _INDENT + translate(
+            "carries on what subtask {subtask} left: {n} hits to do",
+            subtask=detail["follows"],
+            n=detail["left"],
+        )
     else:
-        yield f"  chunk {detail['chunk']} of {detail['of']}, {detail['result_pages']} result pages to fetch"
+        yield _INDENT + translate(
+            "chunk {chunk} of {chunks}, result pages to fetch: {n}",
+            chunk=detail["chunk"],
+            chunks=detail["of"],
+            n=detail["result_pages"],
+        )
     if "span" in detail:
         begin, end = detail["span"]
-        yield f"  only what is from {begin} up to {end}: the whole query has more hits than can be listed"
+        yield _INDENT + translate(
+            "only what is from {begin} up to {end}: the whole query has more hits than can be listed",
+            begin=begin,
+            end=end,
+        )
     if "dropped" in detail:
-        words = shown(" ".join(detail["keywords"]))
-        yield f"  for {words}, without {shown(', '.join(detail['dropped']))}"
+        yield _INDENT + translate(
+            "for {words}, without {dropped}",
+            words=shown(" ".join(detail["keywords"])),
+            dropped=shown(", ".join(detail["dropped"])),
+        )
 
 
-def _allocated(detail: Row, event: EventRow, attempt: AttemptRow | None) -> Lines:
-    number = f"attempt {attempt.no}, " if attempt else ""
-    yield f"  {number}by strategy {detail['strategy']}"
-    yield _candidates(detail["candidates"], event.node)
+def _list_allocated(detail: Row, event: EventRow, attempt: AttemptRow | None) -> Iterator[Part]:
+    strategy = translate("by strategy {strategy}", strategy=detail["strategy"])
+    if attempt:
+        strategy = translate("attempt {n}, {strategy}", n=attempt.no, strategy=strategy)
+    yield _INDENT + strategy
+    yield _tabulate_candidates(detail["candidates"], event.node)
     if detail["forgiven"]:
-        yield f"  forgiven: {detail['forgiven']} failed it before, and nobody else is left"
-    yield from _ruled(detail)
+        yield _INDENT + translate(
+            "forgiven: {node} failed it before, and no other node is left", node=detail["forgiven"]
+        )
+    yield from _list_ruling_parts(detail)
     limits = detail["modification"]
-    yield f"  quota {limits['quota']} hits, budget {limits['budget_s']:.0f} s: {limits['why']}"
+    yield _INDENT + translate(
+        "quota {quota} hits, budget {budget_s:.0f} s: {why}",
+        quota=limits["quota"],
+        budget_s=limits["budget_s"],
+        why=_describe_reason(limits),
+    )
 
 
-def _ruled(decided: Row) -> Lines:
-    """The constraint that ruled a decision, and when its attempt ends early; nothing where the strategy has no plan."""
+def _list_ruling_parts(decided: Row) -> Iterator[Part]:
+    """Yield the constraint that ruled a decision, and when its attempt ends early; nothing without a plan."""
     prices, floor = decided.get("prices"), decided.get("floor")
     if prices is not None:
-        worth = f"a permit is worth {prices['permit']:.2g} pages, a second of a slot {prices['slot']:.2g}"
-        yield f"  ruled by {_RULINGS[prices['ruled']]}: {worth}; a request here gives {prices['page_chance']:.2g}"
+        yield _INDENT + translate(
+            "ruled by {constraint}: a permit is worth {permit:.2g} pages, a second of a slot {slot:.2g}; a request "
+            "here gives {pages:.2g}",
+            constraint=translate(_RULINGS[prices["ruled"]]),
+            permit=prices["permit"],
+            slot=prices["slot"],
+            pages=prices["page_chance"],
+        )
     if floor is not None:
-        tries = PageFloor(**floor).tries_without_page
-        yield (
-            f"  floor: {floor['least_share']:.2g} pages of a request, as another node would make; ends early where it "
-            f"is {floor['slack']:.2g} pages behind that ({tries} tries without a page)"
+        yield _INDENT + translate(
+            "floor: {pages:.2g} pages a request, as another node would make; ends early if it is {slack:.2g} pages "
+            "behind that ({n} tries without a page)",
+            pages=floor["least_share"],
+            slack=floor["slack"],
+            n=PageFloor(**floor).tries_without_page,
         )
 
 
@@ -218,88 +288,100 @@ _RULINGS = {
 }
 
 
-def _candidates(candidates: Sequence[Any], chosen: str | None) -> Table:
-    def field(candidate: Any, name: str) -> Any:
-        return candidate[name] if isinstance(candidate, Mapping) else getattr(candidate, name)
-
-    def mark(candidate: Any) -> Text:
-        name = field(candidate, "node")
-        if name == chosen:
-            return Text(f"{name} ←", style="bold green")
-        return Text(name, style="" if field(candidate, "eligible") else "dim")
-
-    return table(
-        ("node", "completion", "per page", "attempts", "score", "why>"),
-        (
-            (
-                mark(one),
-                percent(field(one, "completion")),
-                seconds(field(one, "efficiency_s")),
-                round(field(one, "attempts"), 2),
-                field(one, "score"),
-                field(one, "why"),
-            )
-            for one in candidates
-        ),
-    )
+def _tabulate_candidates(candidates: Sequence[Any], chosen: str | None) -> Part:
+    rows = [SimpleNamespace(**(one if isinstance(one, Mapping) else asdict(one))) for one in candidates]
+    for row in rows:
+        row.node = f"{row.node} ←" if row.node == chosen else row.node
+    return table(rows, _CANDIDATE_FIELDS)
 
 
-def _ended(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> Lines:
+def _list_ended(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:
     if "offered" in detail:
-        yield (
-            f"  offered {detail['offered']}, tried {detail['tried']}, collected {detail['collected']}, known "
-            f"{detail['known']}; {detail['requests']} requests, {detail['bytes']:,} bytes, "
-            f"active {seconds(detail['active_s'])}, waited {seconds(detail['wait_s'])}"
+        yield _INDENT + translate(
+            "offered {offered}, tried {tried}, collected {collected}, known {known}; requests {requests}, "
+            "{bytes:,} bytes, active {active}, waited {waited}",
+            offered=detail["offered"],
+            tried=detail["tried"],
+            collected=detail["collected"],
+            known=detail["known"],
+            requests=detail["requests"],
+            bytes=detail["bytes"],
+            active=seconds(detail["active_s"]),
+            waited=seconds(detail["wait_s"]),
         )
     if detail.get("errors"):
-        errors = ", ".join(f"{n} × {name}" for name, n in detail["errors"].items())
-        yield Text(f"  errors: {errors}", style="red")
+        errors = translate("errors: {counts}", counts=format_counts(detail["errors"]))
+        yield Text(_INDENT + errors, style="red")
     if event.transition == "silent":
-        yield f"  no sign of life for {seconds(detail['silent_s'])}"
+        yield _INDENT + translate("no sign of life for {length}", length=seconds(detail["silent_s"]))
     if "why" in detail:
-        yield f"  {shown(detail['why'])}"
+        yield _INDENT + _describe_reason(detail)
     if detail.get("delay_s"):
-        yield f"  no node may ask before: it may go again in {seconds(detail['delay_s'])}"
+        yield _INDENT + translate(
+            "no node may ask before: it may go again in {length}", length=seconds(detail["delay_s"])
+        )
 
 
-def _recalled(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Lines:
-    avoid = ", ".join(detail["avoid"]) or "nobody"
-    yield f"  recall {detail['recall']}: may go again in {seconds(detail['delay_s'])}, rather not to {avoid}"
-
-
-def _given_up(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> Lines:
-    yield f"  {detail['why']}"
-    yield Text(f"  suggested: {SUGGESTIONS.get(event.reason or '', '')}", style="yellow")
-
-
-def _woken(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Lines:
-    if detail["follow_up"]:
-        yield f"  {detail['left']} hits left over: subtask {detail['follow_up']} carries on"
-        (old_quota, quota), (old_s, budget_s) = detail["quota"], detail["budget_s"]
-        why = detail["modification"]["why"]
-        yield f"  quota {old_quota} → {quota}, budget {old_s:.0f} → {budget_s:.0f} s: {why}"
-    else:
-        yield "  nothing left over"
-    yield from (
-        f"  {what}: {shown(detail[what]['why'])}" for what in ("split", "relaxed", "full") if what in detail
+def _list_recalled(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:
+    yield _INDENT + translate(
+        "recall {n}: may go again in {length}", n=detail["recall"], length=seconds(detail["delay_s"])
     )
+    if detail["avoid"]:
+        yield _INDENT + translate("nodes to avoid: {nodes}", nodes=", ".join(detail["avoid"]))
+
+
+def _list_given_up(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:
+    yield _INDENT + _describe_reason(detail)
+    suggestion = translate(SUGGESTIONS.get(event.reason or "", ""))
+    if suggestion:
+        yield Text(_INDENT + translate("Suggested: {suggestion}", suggestion=suggestion), style="yellow")
+
+
+def _list_woken(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:
+    if detail["follow_up"]:
+        yield _INDENT + plural(
+            "{n} hit left over: subtask {subtask} carries on",
+            "{n} hits left over: subtask {subtask} carries on",
+            detail["left"],
+            subtask=detail["follow_up"],
+        )
+        (old_quota, quota), (old_s, budget_s) = detail["quota"], detail["budget_s"]
+        yield _INDENT + translate(
+            "quota {old_quota} → {quota}, budget {old_s:.0f} → {budget_s:.0f} s: {why}",
+            old_quota=old_quota,
+            quota=quota,
+            old_s=old_s,
+            budget_s=budget_s,
+            why=_describe_reason(detail["modification"]),
+        )
+    else:
+        yield _INDENT + translate("nothing left over")
+    for name in ("split", "relaxed", "full"):
+        if name in detail:
+            yield f"{_INDENT}{translate(name)}: {_describe_reason(detail[name])}"
     if detail["next_chunk"]:
-        yield f"  the last result page showed more: subtask {detail['next_chunk']} is the next chunk"
+        yield _INDENT + translate(
+            "the last result page showed more: subtask {n} is the next chunk", n=detail["next_chunk"]
+        )
 
 
-def _retried(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Lines:
-    where = f" on {detail['assigned_node']} only" if detail["assigned_node"] else ""
-    quota = f", at most {detail['assigned_quota']:,} an attempt" if "assigned_quota" in detail else ""
-    yield f"  a person: round {detail['round']}, {detail['left']} hits to do{where}{quota}"
+def _list_retried(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:
+    yield _INDENT + translate(
+        "a person: round {round}, {n} hits to do", round=detail["round"], n=detail["left"]
+    )
+    if detail["assigned_node"]:
+        yield _INDENT + translate("on {node} only", node=detail["assigned_node"])
+    if "assigned_quota" in detail:
+        yield _INDENT + translate("at most {n:,} hits an attempt", n=detail["assigned_quota"])
 
 
-_DETAILS: Mapping[str, Callable[[Row, EventRow, AttemptRow | None], Lines]] = {
-    "create": _created,
-    "allocate": _allocated,
-    **dict.fromkeys(("succeed", "fail", "silent", "release", "cancel"), _ended),
-    "recall": _recalled,
-    "give_up": _given_up,
-    "wake": _woken,
-    "retry": _retried,
+_DETAILS: Mapping[str, Callable[[Row, EventRow, AttemptRow | None], Iterator[Part]]] = {
+    "create": _list_created,
+    "allocate": _list_allocated,
+    **dict.fromkeys(("succeed", "fail", "silent", "release", "cancel"), _list_ended),
+    "recall": _list_recalled,
+    "give_up": _list_given_up,
+    "wake": _list_woken,
+    "retry": _list_retried,
 }
-"""Printers of the lines below an event, by its transition."""
+"""Functions that yield the lines below an event, by its transition."""

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from app.cli.options import FOLDER, chosen_sites, group_option, json_option, site_option
-from app.cli.output import print_json, printed
+from app.cli.command import App, command
+from app.cli.options import FOLDER, chosen_sites, group_option, site_option
 from app.cli.program import as_called
-from app.run.new_folder import make_folder
+from app.cli.render import Part, text
+from app.run.new_folder import Written, make_folder
+from app.views.words import translate
 from splitter.catalog.load import builtin
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class FolderView:
+    """The files of a new folder."""
+
+    files: Sequence[Written]
+
+
+@command(None, "init", db=False)
 @click.argument("folder", type=FOLDER, default=Path())
 @group_option
 @site_option
-@json_option
-def init(folder: Path, groups: tuple[str, ...], sites_named: tuple[str, ...], as_json: bool) -> None:
+def init(_app: App, folder: Path, groups: tuple[str, ...], sites_named: tuple[str, ...]) -> FolderView:
     """Make a FOLDER to work in, with settings, a catalog, compose files and a table of products.
 
     Default: this folder. Existing files stay as they are. Every command that runs in the folder reads its
@@ -30,22 +40,24 @@ def init(folder: Path, groups: tuple[str, ...], sites_named: tuple[str, ...], as
       reviewloop init reviews
       reviewloop init reviews --group complaints --group forum
     """
-    written = make_folder(folder, chosen_sites(builtin("today"), groups, sites_named))
-    if as_json:
-        print_json({"files": written})
-        return
-    out = printed()
-    for one in written:
-        out.print(f"{'made ' if one.made else 'there'}  {one.path}")
-    out.print("\nNext:")
+    return FolderView(make_folder(folder, chosen_sites(builtin("today"), groups, sites_named)))
+
+
+@text.register
+def _(view: FolderView) -> Iterator[Part]:
+    for one in view.files:
+        made = translate("made {path}", path=one.path)
+        yield made if one.made else translate("there {path}", path=one.path)
+    folder = view.files[0].path.parent
+    yield "\n" + translate("Next:")
     if folder != Path():
-        out.print(f"  cd {folder}")
+        yield f"  cd {folder}"
     for line in (
-        "write REVIEWLOOP_CONTACT into .env, and your products into names.csv",
-        "docker compose up -d searxng             most sites are asked through it",
-        "reviewloop doctor                        what is missing",
+        translate("write REVIEWLOOP_CONTACT into .env, and your products into names.csv"),
+        translate("docker compose up -d searxng             most sites are asked through it"),
+        translate("reviewloop doctor                        what is missing"),
         "reviewloop product import names.csv",
-        "reviewloop run --plan                    what will be asked, and how long",
+        translate("reviewloop run --plan                    what will be asked, and how long"),
         "reviewloop run --until-done",
     ):
-        out.print(f"  {as_called(line, from_anywhere=folder != Path())}")
+        yield f"  {as_called(line, from_anywhere=folder != Path())}"

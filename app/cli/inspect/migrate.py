@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import click
-
-from app.cli.options import db_option, json_option, settings_of, store_for_work
-from app.cli.output import print_json, say
+from app.cli.command import App, command
+from app.cli.options import store_for_work
+from app.cli.render import Done
+from app.views.words import translate
 from tasks.store.sql.schema import revision
 
 
-@click.command()
-@db_option
-@json_option
-def migrate(db: str | None, as_json: bool) -> None:
+@command(None, "migrate")
+def migrate(app: App) -> Done:
     """Bring the database to this version's schema, or create it if there is none.
 
     `run`, `up` and the control worker do this when they start; every other command leaves the schema as it
@@ -23,9 +21,8 @@ def migrate(db: str | None, as_json: bool) -> None:
       reviewloop migrate
       reviewloop migrate --db postgresql://crawler@db.example.org/reviewloop
     """
-    with store_for_work(settings_of(db)) as store, store.read() as tx:
+    with store_for_work(app.settings) as store, store.read() as tx:
         now = revision(tx)
-    if as_json:
-        print_json({"revision": now})
-    else:
-        say(f"The database has revision {now}, the newest.")
+    return Done(
+        {"revision": now}, translate("The database has revision {revision}, the newest.", revision=now)
+    )

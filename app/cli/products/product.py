@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import starmap
 from typing import Any, BinaryIO
@@ -14,6 +13,7 @@ import click
 from app.actions import product_actions
 from app.actions.product_actions import Added
 from app.actions.products import MOST_PAGES, named_products, period
+from app.cli.command import App, command
 from app.cli.options import (
     ReadBy,
     chosen_sites,
@@ -26,10 +26,9 @@ from app.cli.options import (
     settings_of,
     site_option,
     sites_option,
-    store_there,
     store_to_fill,
 )
-from app.cli.output import print_json, printed, say, table_of
+from app.cli.output import print_json, printed, say
 from app.cli.products.import_options import (
     column_options,
     print_ignored,
@@ -41,22 +40,21 @@ from app.cli.products.import_options import (
 )
 from app.cli.products.import_undo import undo_option
 from app.cli.products.product_changes import edit, remove
-from app.cli.tables import coverage_text
+from app.cli.render import Part, table, text
 from app.importing.columns import ColumnChoice, list_names
 from app.importing.product_files import FIELDS, open_product_file
 from app.importing.product_rows import ProductRows
 from app.importing.sheets import TableChoice
 from app.views.doubts import describe_doubt, list_doubts
-from app.views.durations import seconds
+from app.views.products import PRODUCT_FIELDS, ProductsView, get_products_view
 from app.views.words import describe, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
 from tasks.store.content.numbered_imports import ImportKind
 from tasks.store.content.products import NewProduct
-from tasks.store.queries import products as product_queries
-from tasks.store.queries.products import Relaxed, list_products
 
+_LEAST = "fewer_words found_by aliases recrawl_every_s recrawl_cron priority pages"
 _MOST_LINES = 20
 _MOST_DOUBTFUL = 200
 """Doubtful products that are listed, of an import of more than `_MOST_LINES`."""
@@ -218,10 +216,8 @@ def import_(
     _finish(result, as_json, more)
 
 
-@product.command("list")
-@db_option
-@json_option
-def list_(db: str | None, as_json: bool) -> None:
+@command(product, "list")
+def list_(app: App) -> ProductsView:
     """List products with their keywords and what is stored of them.
 
     Coverage is the share of the hits that is stored (a search counts with at most what its engine
@@ -233,63 +229,14 @@ def list_(db: str | None, as_json: bool) -> None:
     Example:
       reviewloop product list --json
     """
-    settings = settings_of(db)
-    catalog = settings.catalog()
-    with store_there(settings) as store, store.read() as tx:
-        rows = sorted(list_products(tx), key=lambda row: -row.priority)
-        fewer: defaultdict[int, list[Relaxed]] = defaultdict(list)
-        for one in product_queries.list_relaxed(tx):
-            fewer[one.product_id].append(one)
-        covered = product_queries.get_coverages(tx, catalog.most_hits)
-    if as_json:
-        print_json(
-            {
-                "products": [
-                    asdict(row)
-                    | _coverage_document(covered.get(row.id))
-                    | {"relaxed": [_relaxed_document(one) for one in fewer[row.id]]}
-                    for row in rows
-                ]
-            }
-        )
-        return
-    printed().print(
-        table_of(
-            rows,
-            {
-                "id": lambda row: row.id,
-                "product": lambda row: row.name,
-                "category": lambda row: row.category,
-                "keywords": lambda row: "&".join(row.keywords),
-                "aliases": lambda row: ", ".join(row.aliases) or None,
-                "priority": lambda row: row.priority,
-                "again every": lambda row: (
-                    row.recrawl_cron or seconds(row.recrawl_every_s) if row.looked_for else "not looked for"
-                ),
-                "pages": lambda row: row.pages,
-                "reviews": lambda row: row.reviews,
-                "coverage": lambda row: coverage_text(covered.get(row.id)),
-                "fewer words": lambda row: _fewer_words(fewer[row.id]),
-            },
-            f"{len(rows)} products",
-            least=("fewer words", "aliases", "again every", "priority", "pages"),
-        )
-    )
+    with app.store.read() as tx:
+        return get_products_view(tx, app.settings.catalog().most_hits)
 
 
-def _fewer_words(of: Sequence[Relaxed]) -> str | None:
-    """Words that hits rest on, where not on all keywords, with how many sites."""
-    sites = Counter("&".join(one.keywords) for one in of)
-    return ", ".join(f"{words} on {n}" for words, n in sites.most_common()) or None
-
-
-def _relaxed_document(of: Relaxed) -> dict[str, object]:
-    return {name: value for name, value in asdict(of).items() if name != "product_id"}
-
-
-def _coverage_document(of: product_queries.Coverage | None) -> dict[str, object]:
-    known = of or product_queries.Coverage()
-    return {"coverage": known.share, "coverage_rests_on": asdict(known)}
+@text.register
+def _(view: ProductsView) -> Iterator[Part]:
+    title = translate("Products: {n}", n=len(view.products))
+    yield table(view.products, PRODUCT_FIELDS, title=title, least=_LEAST)
 
 
 def say_notes(result: Added) -> None:
