@@ -76,7 +76,7 @@ PACKAGES = {
     ),
     "app/insight": (190, "Judges which themes rise, and the state of each."),
     "app/lab": (1_540, ""),
-    "app/reports": (669, ""),
+    "app/reports": (669, "Takes samples that differ from each other, and links them."),
     "app/run": (2_823, "Gives every obstacle as a reason with parameters, and says that a cluster starts."),
     "app/sending": (442, ""),
     "app/sites": (930, ""),

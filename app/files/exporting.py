@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime
-from functools import partial
 from itertools import islice
 from operator import attrgetter, methodcaller
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import IO, Any, get_args, get_type_hints
 
-from app.files.xlsx import write_workbook
+from app.files.xlsx import SheetColumn, write_workbook
+from app.views.fields import label
+from app.views.moments import local_time
+from app.views.words import language
 from splitter.errors import InputError, system_reason
 from tasks.store.queries.reviews import ReviewRow
 from tasks.worker.pseudonyms import Pseudonyms
@@ -30,6 +32,14 @@ _ROWS_A_GROUP = 20_000
 
 # Characters that make a spreadsheet read a cell as a formula, full-width ones too, also behind blanks.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
+
+_READ_FIRST = ("body", "day")
+"""Columns that a sheet begins with."""
+_WRAPPED = frozenset({"body", "why", "suggestion", "errors", "last_head"})
+_WIDTH, _WIDTH_OF = 14, {datetime: 20, date: 12, int: 10, float: 10, bool: 10}
+_WIDTHS = {"body": 60, "page_title": 30, "title": 30, "url": 40, "last_url": 40, "why": 40, "suggestion": 40}
+_WIDTHS |= {"errors": 30, "last_head": 60}
+"""Widths of columns of a sheet, in characters."""
 
 ENDINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -75,23 +85,22 @@ def format_of(name: str, endings: Mapping[str, str] = ENDINGS) -> str:
     return endings[ending]
 
 
-def write_rows(
-    rows: Iterable[object], record: type, form: str, out: IO[bytes], *, spreadsheet: bool = False
-) -> int:
-    """Write rows in the order they come; returns how many.
+def write_rows(rows: Iterable[object], record: type, form: str, out: IO[bytes]) -> int:
+    """Write rows in the order they come, and return their number.
+
+    CSV and XLSX are for spreadsheets: their columns are named in the current language.
 
     Args:
         rows: of `record`.
-        record: a dataclass of texts, numbers and aware times, None among them; its fields are the columns.
+        record: a dataclass of texts, numbers, days and aware times, None among them; its fields are the columns.
         form: one of `FORMATS`.
         out: need not be seekable.
-        spreadsheet: CSV begins with a byte order mark, without which Excel does not read UTF-8.
 
     Raises:
         InputError: Parquet, and what writes it is not installed.
     """
     writers: Mapping[str, Callable[[Iterable[object], type, IO[bytes]], int]] = {
-        "csv": partial(_write_csv, spreadsheet=spreadsheet),
+        "csv": _write_csv,
         "jsonl": _write_jsonl,
         "json": _write_json,
         "xlsx": _write_xlsx,
@@ -163,12 +172,17 @@ def _in_blocks(rows: Iterable[object], record: type, size: int) -> Iterator[list
         yield some
 
 
-def _write_csv(rows: Iterable[object], record: type, out: IO[bytes], *, spreadsheet: bool = False) -> int:
+def _heading(name: str) -> str:
+    """Return the name of a column; in English it is the one that programs know."""
+    return name if language() == "en" else label(name)
+
+
+def _write_csv(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
     n = 0
-    out.write("\ufeff".encode() if spreadsheet else b"")
+    out.write("\ufeff".encode())  # without it Excel does not read UTF-8
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow([field.name for field in fields(record)])
+    writer.writerow([_heading(field.name) for field in fields(record)])
     out.write(text.getvalue().encode())
     for some in _in_blocks(rows, record, _ROWS_AT_ONCE):
         text.seek(0)
@@ -213,8 +227,28 @@ def _write_json(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
 
 
 def _write_xlsx(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
-    values = _values(record)
-    return write_workbook(out, "rows", [field.name for field in fields(record)], map(values, rows))
+    of = columns(record)
+    names = sorted(of, key=lambda name: _READ_FIRST.index(name) if name in _READ_FIRST else len(_READ_FIRST))
+    sheet = [
+        SheetColumn(
+            _heading(name),
+            _WIDTHS.get(name) or _WIDTH_OF.get(of[name], _WIDTH),
+            is_wrapped=name in _WRAPPED,
+            is_link=name.endswith("url"),
+        )
+        for name in names
+    ]
+    return write_workbook(out, "rows", sheet, ([_sheet_cell(row, name) for name in names] for row in rows))
+
+
+def _sheet_cell(row: object, name: str) -> Any:
+    """Return the value of a cell: times by the clock that people see, and none for a date without one."""
+    value = getattr(row, name)
+    if not isinstance(value, datetime):
+        return value
+    if name == "published_at" and isinstance(row, ReviewRow) and not row.has_clock:
+        return None
+    return local_time(value)
 
 
 def _write_parquet(rows: Iterable[object], record: type, out: IO[bytes]) -> int:

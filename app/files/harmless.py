@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import unicodedata
+from urllib.parse import urlsplit
 
 # Marks that turn the direction of what follows (Unicode UAX 9), and with it what a line seems to say.
 _DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -23,6 +24,14 @@ def shown(text: str) -> str:
 def one_line(text: str) -> str:
     r"""The same on one line, line feeds and tabs written as \n and \t."""
     return shown(text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def web_link(url: str) -> str:
+    """Return an address that may be a link (http or https), else an empty text."""
+    try:
+        return url if urlsplit(url).scheme in ("http", "https") else ""
+    except ValueError:
+        return ""
 
 
 def _harmful(char: str) -> bool:

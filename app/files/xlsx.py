@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from dataclasses import dataclass
+from datetime import date, datetime
 from html import escape
 from itertools import chain, islice
 from typing import IO
@@ -32,27 +33,57 @@ _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _CONTENT = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+_LINK = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/hyperlink"
+_TOP = '<alignment vertical="top"/>'
 _STYLES = (
     f'{_HEAD}<styleSheet xmlns="{_MAIN}"><numFmts count="2">'
     '<numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd hh:mm:ss"/>'
     '<numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd"/></numFmts>'
-    '<fonts count="2"><font/><font><b/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill>'
+    '<fonts count="3"><font/><font><b/></font><font><u/><color rgb="FF0563C1"/></font></fonts>'
+    '<fills count="2"><fill><patternFill patternType="none"/></fill>'
     '<fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders>'
-    '<cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="4"><xf/><xf numFmtId="164" applyNumberFormat="1"/>'
-    '<xf fontId="1" applyFont="1"/><xf numFmtId="165" applyNumberFormat="1"/></cellXfs>'
-    '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/>'
-    "</cellStyles></styleSheet>"
+    '<cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="6">'
+    f'<xf applyAlignment="1">{_TOP}</xf>'
+    f'<xf numFmtId="164" applyNumberFormat="1" applyAlignment="1">{_TOP}</xf>'
+    f'<xf fontId="1" applyFont="1" applyAlignment="1">{_TOP}</xf>'
+    f'<xf numFmtId="165" applyNumberFormat="1" applyAlignment="1">{_TOP}</xf>'
+    '<xf applyAlignment="1"><alignment vertical="top" wrapText="1"/></xf>'
+    f'<xf fontId="2" applyFont="1" applyAlignment="1">{_TOP}</xf></cellXfs>'
+    '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
 )
-_TIME_STYLE, _HEAD_STYLE, _DAY_STYLE = ' s="1"', ' s="2"', ' s="3"'
+_TIME_STYLE, _HEAD_STYLE, _DAY_STYLE, _WRAP_STYLE, _LINK_STYLE = (f' s="{n}"' for n in range(1, 6))
+_LINKS_MOST = 65_530
+"""Links of a sheet that Excel opens."""
+_LINKABLE = re.compile(r"https?://[!#-;=?-\[\]_a-z~]{1,2000}", re.ASCII)
+"""Addresses that Excel takes as links; with others it calls the file damaged."""
 
 
-def write_workbook(out: IO[bytes], name: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
-    """Write a table, on a further sheet where one is full; returns how many rows beneath the head.
+@dataclass(frozen=True, slots=True)
+class SheetColumn:
+    """A column of a sheet.
+
+    Attributes:
+        width: in characters.
+        is_wrapped: a text that is wider goes on in the next line of its cell.
+        is_link: addresses of the web become links.
+    """
+
+    name: str
+    width: int = 12
+    is_wrapped: bool = False
+    is_link: bool = False
+
+
+def write_workbook(
+    out: IO[bytes], name: str, columns: Sequence[SheetColumn], rows: Iterable[Sequence[Cell]]
+) -> int:
+    """Write a table with a filter, on a further sheet if one is full, and return the number of rows beneath the head.
 
     Args:
         out: need not be seekable.
         name: of the sheet.
-        rows: times aware, written in UTC; texts beyond 32,767 characters are cut, with an ellipsis.
+        rows: aware times, written by the clock of their zone; texts beyond 32,767 characters are cut, with an
+            ellipsis.
     """
     left, n, sheets = iter(rows), 0, 0
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=_QUICK) as archive:
@@ -61,25 +92,84 @@ def write_workbook(out: IO[bytes], name: str, head: Sequence[str], rows: Iterabl
             if sheets and not begin:
                 break
             sheets += 1
-            with archive.open(f"xl/worksheets/sheet{sheets}.xml", "w", force_zip64=True) as sheet:
-                n += _write_sheet(sheet, head, islice(chain(begin, left), _ROWS_A_SHEET - 1))
+            sheet = _Sheet(columns)
+            with archive.open(f"xl/worksheets/sheet{sheets}.xml", "w", force_zip64=True) as part:
+                sheet.write(part, islice(chain(begin, left), _ROWS_A_SHEET - 1))
+            if sheet.targets:
+                archive.writestr(f"xl/worksheets/_rels/sheet{sheets}.xml.rels", sheet.relationships())
+            n += sheet.rows
         for path, text in _frame(name, sheets):
             archive.writestr(path, text)
     return n
 
 
-def _write_sheet(out: IO[bytes], head: Sequence[str], rows: Iterator[Sequence[Cell]]) -> int:
-    out.write(
-        f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" '
-        'topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetData>'.encode()
-    )
-    out.write(f"<row>{''.join(_text(name, _HEAD_STYLE) for name in head)}</row>".encode())
-    n = 0
-    while some := list(islice(rows, _ROWS_AT_ONCE)):
-        n += len(some)
-        out.write("".join(f"<row>{''.join(map(_cell, row))}</row>" for row in some).encode())
-    out.write(b"</sheetData></worksheet>")
-    return n
+class _Sheet:
+    """A sheet that is written row by row; in memory are only its links, at most `_LINKS_MOST`.
+
+    Attributes:
+        rows: number of rows beneath the head.
+        targets: the number of each address that a cell links to.
+    """
+
+    def __init__(self, columns: Sequence[SheetColumn]) -> None:
+        self.rows = 0
+        self.targets: dict[str, int] = {}
+        self._columns = columns
+        self._letters = [_letters(place) for place in range(len(columns))]
+        self._links: list[str] = []
+
+    def write(self, out: IO[bytes], rows: Iterator[Sequence[Cell]]) -> None:
+        widths = "".join(
+            f'<col min="{place}" max="{place}" width="{column.width}" customWidth="1"/>'
+            for place, column in enumerate(self._columns, 1)
+        )
+        out.write(
+            f'{_HEAD}<worksheet xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheetViews><sheetView workbookViewId="0">'
+            '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>'
+            f"<cols>{widths}</cols><sheetData>".encode()
+        )
+        head = "".join(_text(column.name, _HEAD_STYLE) for column in self._columns)
+        out.write(f"<row>{head}</row>".encode())
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            out.write("".join(map(self._row, some)).encode())
+        out.write(f'</sheetData><autoFilter ref="A1:{self._letters[-1]}{self.rows + 1}"/>'.encode())
+        if self._links:
+            out.write(f"<hyperlinks>{''.join(self._links)}</hyperlinks>".encode())
+        out.write(b"</worksheet>")
+
+    def relationships(self) -> str:
+        """Return the part of the workbook that holds the addresses."""
+        links = "".join(
+            f'<Relationship Id="rId{n}" Type="{_LINK}" Target="{escape(url)}" TargetMode="External"/>'
+            for url, n in self.targets.items()
+        )
+        return f'{_HEAD}<Relationships xmlns="{_RELATIONS}">{links}</Relationships>'
+
+    def _row(self, row: Sequence[Cell]) -> str:
+        self.rows += 1
+        return f"<row>{''.join(self._cell(place, value) for place, value in enumerate(row))}</row>"
+
+    def _cell(self, place: int, value: Cell) -> str:
+        if not isinstance(value, str) or not value:
+            return _cell(value)
+        column = self._columns[place]
+        if column.is_link and self._add_link(place, value):
+            return _text(value, _LINK_STYLE)
+        return _text(value, _WRAP_STYLE if column.is_wrapped else "")
+
+    def _add_link(self, place: int, url: str) -> bool:
+        """Make the cell a link if its text can be one."""
+        if len(self._links) >= _LINKS_MOST or not _LINKABLE.fullmatch(url):
+            return False
+        number = self.targets.setdefault(url, len(self.targets) + 1)
+        self._links.append(f'<hyperlink ref="{self._letters[place]}{self.rows + 1}" r:id="rId{number}"/>')
+        return True
+
+
+def _letters(place: int) -> str:
+    """Return the letters of a column, the first one being A."""
+    before, own = divmod(place, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("A") + own)
 
 
 def _cell(value: Cell) -> str:
@@ -88,7 +178,7 @@ def _cell(value: Cell) -> str:
     if value is None:
         return "<c/>"
     if isinstance(value, datetime):
-        moment = value.astimezone(UTC).replace(tzinfo=None)
+        moment = value.replace(tzinfo=None)
         if moment < _FIRST_DAY:
             return _text(value.isoformat())
         return f"<c{_TIME_STYLE}><v>{(moment - _EPOCH).total_seconds() / 86_400!r}</v></c>"

@@ -20,7 +20,7 @@ from app.importing.review_values import read_day, read_rating
 from splitter.catalog.model import Site
 from splitter.errors import InputError, Message
 from splitter.normalize import normalize
-from splitter.spans import CHINA
+from splitter.spans import CHINA, get_zone
 from tasks.domain.failures import FetchError
 from tasks.domain.page_key import canonical
 from tasks.domain.pages import Review
@@ -200,7 +200,7 @@ class ReviewChecks:
             body=body,
             author=author,
             date_text=cells.value("date", str, ""),
-            date=date,
+            date=self._in_zone(date, site),
             rating=rating,
             variant=cells.value("variant", str, ""),
         )
@@ -223,6 +223,13 @@ class ReviewChecks:
         labels = host.split(".")
         domains = (".".join(labels[place:]) for place in range(len(labels) - 1))
         return url, next((domain for domain in domains if domain in self._sites), host)
+
+    def _in_zone(self, date: datetime | None, site: str) -> datetime | None:
+        """Return a date that has an offset, as programs write them, in the zone of its site; others as they are."""
+        if date is None or date.tzinfo is CHINA:
+            return date
+        zone = get_zone(self._sites[site].zone) if site in self._sites else CHINA
+        return date.astimezone(zone)
 
     def _date(self, text: str) -> datetime | None:
         date = read_day(text, self._now)

@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from app.files.harmless import shown
+from app.files.harmless import shown, web_link
 from app.reports.charts import HeatCell, bars, columns, heat_map
 from app.reports.summary import readable
 from app.views.loop_state import read_state
@@ -20,6 +20,7 @@ from app.views.moments import clock_text, clock_text_with_zone, written_text
 from splitter.catalog.model import Catalog
 from tasks.domain.voices import Voice
 from tasks.fetching.hosts import HostCatalog
+from tasks.reading.copies.near_duplicates import plain, shingles, similarity_if_near
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import list_products
 from tasks.store.queries.queues import NOT_JUDGED
@@ -30,7 +31,8 @@ _SHOWN = 30
 """Products and sites in a chart, those with most reviews."""
 _DAYS, _MONTHS_FROM = 60, 92
 """Columns of the heat map at most; days from the first to the last, above which months are shown."""
-_SAMPLES = 3
+_SAMPLES, _LOOKED_AT = 3, 2_000
+"""Reviews that are shown, and looked at, for a product or a voice."""
 
 _VOICES: Mapping[str, str] = {
     Voice.COMPLAINT: "complaint 买家投诉",
@@ -53,7 +55,7 @@ def page(template: str, **values: object) -> str:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = lambda text: shown(str(text))
-    environment.filters |= {"written": written_text, "clock": clock_text}
+    environment.filters |= {"written": written_text, "clock": clock_text, "web_link": web_link}
     return environment.get_template(template).render(values)
 
 
@@ -87,6 +89,7 @@ def report(
     sites = [site for site, _ in counts.by_site.most_common(_SHOWN)]
     told = sorted(listed, key=lambda row: (-counts.by_product[row.name], row.name))
     sampled = [row.name for row in told[:_SHOWN] if counts.by_product[row.name]]
+    samples = _Samples(tx)
     return page(
         "report.html",
         at=clock_text_with_zone(tx.now),
@@ -107,17 +110,39 @@ def report(
         ),
         complaint_chart=_heat(complaints, sites, periods, f"Complaints by site and {label}"),
         by_voice=[
-            (_VOICES[one], _samples(tx, replace(wanted, voices=(one,))))
+            (_VOICES[one], samples.take(replace(wanted, voices=(one,))))
             for one in Voice
             if counts.by_voice[one]
         ],
-        samples=[one for name in sampled for one in _samples(tx, ReviewFilter(products=(name,)))],
+        samples=[one for name in sampled for one in samples.take(ReviewFilter(products=(name,)))],
     )
 
 
-def _samples(tx: Transaction, wanted: ReviewFilter) -> Sequence[ReviewRow]:
-    """Return some readable reviews."""
-    return list(islice(readable(list_reviews(tx, wanted)), _SAMPLES))
+class _Samples:
+    """Takes reviews for a page on which no two texts are nearly the same."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._taken: list[tuple[str, frozenset[int]]] = []
+
+    def take(self, wanted: ReviewFilter) -> Sequence[ReviewRow]:
+        """Return some reviews of a filter: readable ones, else one of those that are left."""
+        rows = list(islice(list_reviews(self._tx, wanted), _LOOKED_AT))
+        found = list(islice(filter(self._add, readable(rows)), _SAMPLES))
+        if not found:
+            longest = sorted(rows, key=lambda row: -len(row.body))
+            found = list(islice(filter(self._add, longest), 1))
+        return found
+
+    def _add(self, row: ReviewRow) -> bool:
+        """Note the text of a review; return False if it is nearly the same as an earlier one."""
+        text = plain(row.body)
+        hashes = frozenset(shingles(text))
+        for earlier, of_earlier in self._taken:
+            if text == earlier or similarity_if_near(hashes, of_earlier) is not None:
+                return False
+        self._taken.append((text, hashes))
+        return True
 
 
 def _heat(

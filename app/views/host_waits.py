@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from app.files.harmless import shown
 from app.views.durations import seconds
 from app.views.moments import local_time
 from tasks.domain.host_wait import NO_PERMIT
@@ -34,7 +33,7 @@ def wait_text(one: HostQueue, catalog: Catalog, now: datetime) -> str:
     else:
         until = f"for {length}" if (length := _length(one.until, now)) else f"until {_time(one.until)}"
         said = f"{name} rests {until} at all nodes ({one.cause.replace('_', ' ')})"
-    return shown(f"{said}{f' ({engines})' if engines else ''}: {subtasks}")
+    return f"{said}{f' ({engines})' if engines else ''}: {subtasks}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +74,8 @@ def unplanned_texts(unplanned: Sequence[UnplannedSite]) -> list[str]:
     for one in unplanned:
         sites.setdefault(one.why, []).append(one.site)
     return [
-        shown(
-            f"{len(those)} site{'' if len(those) == 1 else 's'}: {why} "
-            f"({', '.join(those[:_NAMED])}{', ...' if len(those) > _NAMED else ''})"
-        )
+        f"{len(those)} site{'' if len(those) == 1 else 's'}: {why} "
+        f"({', '.join(those[:_NAMED])}{', ...' if len(those) > _NAMED else ''})"
         for why, those in sites.items()
     ]
 

@@ -120,6 +120,8 @@ def calls(text: str) -> Iterator[str]:
 def runs(line: str) -> bool:
     """Whether the words of a call are a command with its options."""
     words = [word for word in shlex.split(line.replace("'", "").replace('"', "")) if word != "..."]
+    if words[:1] == ["--lang"]:
+        words = words[2:]
     if words[:2] == ["bench", "NAME"]:
         words[1] = "splitter"
     command: click.Command = cli

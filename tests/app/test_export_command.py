@@ -2,10 +2,11 @@ import csv
 import io
 import json
 import os
+import re
 import stat
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from openpyxl import load_workbook
@@ -16,6 +17,7 @@ from app.api import reviews
 from app.cli.output import plain
 from app.files import xlsx
 from app.files.exporting import FORMATS, format_of, whole_file, write_rows
+from app.views.words import in_language
 from splitter.errors import InputError
 from splitter.spans import CHINA
 from tasks.store.queries.reviews import ReviewRow, list_reviews
@@ -55,9 +57,12 @@ COLUMNS = [
     ),
 ]
 
+SHEET = ["body", "day", *(name for name in COLUMNS if name not in ("body", "day"))]
+"""The columns in the order of a sheet, whose reader has the text first."""
+
 
 def rows_of(text):
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    return list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
 
 
 def test_csv_and_jsonl_hold_the_same(crawled, tmp_path):
@@ -65,7 +70,7 @@ def test_csv_and_jsonl_hold_the_same(crawled, tmp_path):
     told = crawled.ask("export", "reviews", "--format", "csv", "-o", file)
     assert told == {"file": str(file), "format": "csv", "rows": told["rows"]}
     crawled.ask("export", "reviews", "-o", lines)
-    text = file.read_bytes().decode("utf-8")
+    text = file.read_bytes().decode("utf-8-sig")
     rows = rows_of(text)
     objects = [json.loads(line) for line in lines.read_text("utf-8").splitlines()]
     assert list(rows[0]) == COLUMNS == list(objects[0])
@@ -134,17 +139,17 @@ def one_row(crawled):
     return row
 
 
-def written(form, *rows, **options):
+def written(form, *rows):
     out = io.BytesIO()
-    assert write_rows(iter(rows), ReviewRow, form, out, **options) == len(rows)
+    assert write_rows(iter(rows), ReviewRow, form, out) == len(rows)
     return out.getvalue()
 
 
 def test_a_spreadsheet_reads_utf8_and_no_formula(one_row):
     row = replace(one_row, title='=HYPERLINK("http://x")', body='好, "really"\n第二行', author="@x")
-    marked = written("csv", row, spreadsheet=True).decode()
+    marked = written("csv", row).decode()
     assert marked.startswith("\ufeffproduct,")
-    [read] = rows_of(marked.removeprefix("\ufeff"))
+    [read] = rows_of(marked)
     assert read["title"] == '\'=HYPERLINK("http://x")'
     assert read["author"] == "'@x"
     [read] = rows_of(written("csv", row).decode())
@@ -160,7 +165,7 @@ def test_no_cell_is_a_formula(one_row, text):
     assert read["body"] == f"'{text}"
     assert json.loads(written("jsonl", replace(one_row, body=text)))["body"] == text
     sheet = load_workbook(io.BytesIO(written("xlsx", replace(one_row, body=text)))).worksheets[0]
-    cell = sheet.cell(2, COLUMNS.index("body") + 1)
+    cell = sheet.cell(2, SHEET.index("body") + 1)
     assert (cell.data_type, unescape(cell.value)) == ("s", text)
 
 
@@ -173,11 +178,56 @@ def test_no_text_breaks_a_file(one_row, form):
     first = datetime(1890, 1, 1, tzinfo=UTC)
     rows = [replace(one_row, body=HARD * n, published_at=first, rating=2.5) for n in (0, 1, 4000)]
     read = readings(form, written(form, *rows))
-    assert [list(row) for row in read] == [COLUMNS] * 3
+    assert [list(row) for row in read] == [SHEET if form == "xlsx" else COLUMNS] * 3
     assert [len(row["body"] or "") > 0 for row in read] == [False, True, True]
     assert "好<&>" in read[1]["body"]
     assert "\U0001f600" in read[1]["body"]
     assert float(read[2]["rating"]) == 2.5
+
+
+def test_a_sheet_has_widths_a_filter_wrapped_text_and_links(one_row):
+    far = "https://bbs.example.com/t/1.html?a=1&b=<2>"
+    urls = ["https://bbs.example.com/t/1.html?a=1&b=2", "javascript:alert(1)", far, "", "http://例.cn/"]
+    data = written("xlsx", *(replace(one_row, url=url) for url in [*urls, urls[0]]))
+    sheet = load_workbook(io.BytesIO(data)).worksheets[0]
+    assert [cell.value for cell in sheet[1]] == SHEET
+    assert sheet.auto_filter.ref == "A1:AA7"
+    assert sheet.freeze_panes == "A2"
+    assert sheet.column_dimensions["A"].width == 60
+    assert sheet["A2"].alignment.wrap_text
+    links = {cell.coordinate: cell.hyperlink.target for row in sheet for cell in row if cell.hyperlink}
+    column = sheet.cell(1, SHEET.index("url") + 1).column_letter
+    assert links == dict.fromkeys([f"{column}2", f"{column}7"], urls[0])
+    assert sheet[f"{column}3"].value == "javascript:alert(1)"
+
+
+def test_a_sheet_takes_no_more_links_than_excel(one_row, monkeypatch):
+    monkeypatch.setattr(xlsx, "_LINKS_MOST", 2)
+    sheet = load_workbook(
+        io.BytesIO(written("xlsx", *[replace(one_row, url="http://a.cn/")] * 5))
+    ).worksheets[0]
+    assert sum(cell.hyperlink is not None for row in sheet for cell in row) == 2
+
+
+def test_a_sheet_shows_the_clock_of_the_settings_and_no_hour_of_a_day(one_row):
+    at = datetime(2026, 1, 6, 16, tzinfo=UTC)
+    rows = [
+        replace(one_row, published_at=at, day=date(2026, 1, 7), has_clock=clock) for clock in (True, False)
+    ]
+    with_clock, without = readings("xlsx", written("xlsx", *rows))
+    assert with_clock["published_at"].replace(tzinfo=CHINA) == at
+    assert without["published_at"] is None
+    assert without["day"].date() == date(2026, 1, 7)
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx"])
+def test_columns_for_people_are_named_in_their_language(one_row, form):
+    with in_language("zh"):
+        [row] = readings(form, written(form, one_row))
+        assert json.loads(written("jsonl", one_row)).keys() == set(COLUMNS)
+    assert len(row) == len(COLUMNS)
+    assert {"正文", "日期", "产品", "网站", "评论类型"} <= row.keys()
+    assert not any(re.search("[a-z]", name) for name in row)
 
 
 def readings(form, data):
@@ -206,7 +256,7 @@ def test_every_format_holds_the_same(crawled, tmp_path):
         assert stored | dict.fromkeys(_TIMES) == row | dict.fromkeys(_TIMES)
         assert str(stored["day"]) == row["day"] == f"{cells['day']:%Y-%m-%d}"
         assert stored["collected_at"] == at
-        assert abs(cells["collected_at"].replace(tzinfo=UTC) - at).total_seconds() < 0.01
+        assert abs(cells["collected_at"].replace(tzinfo=CHINA) - at).total_seconds() < 0.01
         assert {name: cells[name] or "" for name in ("product", "body", "url")} == {
             name: row[name] for name in ("product", "body", "url")
         }
@@ -216,7 +266,7 @@ def test_a_workbook_goes_on_on_another_sheet(one_row, monkeypatch):
     monkeypatch.setattr(xlsx, "_ROWS_A_SHEET", 3)
     book = load_workbook(io.BytesIO(written("xlsx", *[one_row] * 5)))
     assert [sheet.max_row for sheet in book.worksheets] == [3, 3, 2]
-    assert all(sheet.cell(1, 1).value == "product" for sheet in book.worksheets)
+    assert all(sheet.cell(1, 1).value == "body" for sheet in book.worksheets)
     assert load_workbook(io.BytesIO(written("xlsx"))).worksheets[0].max_row == 1
 
 

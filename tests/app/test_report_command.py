@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
+from itertools import combinations
 
 from openpyxl import load_workbook
 from sqlalchemy import update
 from tiny_world import PRODUCTS
 
+from tasks.domain.voices import Voice
+from tasks.reading.copies.near_duplicates import plain, shingles, similarity_if_near
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import attempts, reviews
 
@@ -43,7 +47,39 @@ def test_what_strangers_wrote_stays_text(crawled, tmp_path):
     assert "&lt;script&gt;alert(1)" in text
     assert "\x1b" not in text
     assert not re.search(r"<(script|img|iframe|link|object|embed|form|base)\b", text)
-    assert not re.search(r"\b(href|src|style)\s*=", re.sub(r"&lt;.*?&gt;", "", text))
+    markup = re.sub(r"&lt;.*?&gt;", "", text)
+    assert not re.search(r"\b(src|style)\s*=", markup)
+    assert all(one.startswith('"http') for one in re.findall(r"\bhref\s*=\s*(\S+)", markup))
+
+
+def test_samples_differ_and_each_links_to_its_page(crawled, tmp_path):
+    store = Store.open(crawled.url)
+    with store.begin() as tx:
+        first = tx.value("SELECT min(id) FROM reviews WHERE refused IS NULL")
+        for n, voice in enumerate(Voice):
+            tx.run(
+                "UPDATE reviews SET voice = :voice, voice_probability = 0.9 WHERE id % 6 = :n",
+                voice=voice,
+                n=n,
+            )
+        said = tx.value("SELECT voice FROM reviews WHERE id = :id", id=first)
+        tx.run("UPDATE reviews SET body = '短' WHERE voice = 'question'")
+        tx.run(
+            "UPDATE reviews SET body = :body || (id % 7) WHERE voice = :said",
+            body="这箱牛奶结块了客服不理人要求退款很失望再也不买了",
+            said=said,
+        )
+        voices = tx.value("SELECT count(DISTINCT voice) FROM reviews WHERE refused IS NULL")
+    store.close()
+    articles = re.findall(r"<article>.*?</article>", written(crawled, tmp_path), re.DOTALL)
+    assert len(articles) >= voices == len(Voice)
+    bodies = [html.unescape(re.search(r'class="body">(.*?)</p>', one, re.DOTALL)[1]) for one in articles]
+    hashes = [frozenset(shingles(plain(body))) for body in bodies]
+    near = [similarity_if_near(one, other) for one, other in combinations(hashes, 2)]
+    assert set(near) == {None}
+    assert len({plain(body) for body in bodies}) == len(bodies)
+    assert all('<a href="http' in one for one in articles)
+    assert {re.search(rf"\b({'|'.join(Voice)}) \d+%", one)[1] for one in articles} == set(Voice)
 
 
 def failed_report(crawled, tmp_path, form):

@@ -119,6 +119,23 @@ def test_a_cell_that_is_not_understood_costs_no_review(imported, exported):
     assert (again["added"], again["known"]) == (0, len(lines))
 
 
+@pytest.mark.parametrize(
+    ("written", "day", "has_clock"),
+    [
+        ("2026-01-07", "2026-01-07", False),
+        ("2026-01-07 00:10", "2026-01-07", True),
+        ("2026/1/7 23:59", "2026-01-07", True),
+        ("2026-01-06T16:00:00+00:00", "2026-01-07", False),  # as exports write it
+        ("2026-01-06T15:59:00Z", "2026-01-06", True),
+        ("46029", "2026-01-07", False),  # as Excel counts
+    ],
+)
+def test_a_day_of_a_file_is_the_day_of_the_review(imported, exported, written, day, has_clock):
+    told, _ = imported(table(f"特仑苏,这箱牛奶很好喝会回购的,{written}", header="产品,评论,时间"))
+    assert told["added"] == 1
+    assert [(row["day"], row["has_clock"]) for row in exported()] == [(day, has_clock)]
+
+
 def test_a_mapping_is_given_each_time(imported):
     first = table("特仑苏,留言一,5", header="货,留言,评分")
     said, status = imported(first)

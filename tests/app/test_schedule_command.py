@@ -99,7 +99,7 @@ def test_files_are_made_in_a_folder(crawled, tmp_path):
     assert FIRST in report.read_text("utf-8")
     assert failed.read_text("utf-8").startswith("# Subtasks that wait for a person")
     sheet = load_workbook(export, read_only=True).active
-    assert {row[0] for row in sheet.iter_rows(min_row=2, max_col=1, values_only=True)} == {FIRST}
+    assert {row[0] for row in sheet.iter_rows(min_row=2, min_col=3, max_col=3, values_only=True)} == {FIRST}
 
 
 def test_a_failure_is_told_and_tried_again(crawled, reviewloop):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from workbooks import book, packed, parts_of, relation, relations, sheet, text, workbook, zipped
 
 from app.files import xlsx_reader
-from app.files.xlsx import write_workbook
+from app.files.xlsx import SheetColumn, write_workbook
 from app.files.xlsx_reader import Workbook
 from splitter.errors import InputError
 
@@ -409,6 +409,6 @@ def test_a_note_lists_some_rows_of_many():
 @example("a\r\nb\r\x00\x1f")
 def test_a_text_is_read_as_it_was_written(value):
     file = io.BytesIO()
-    write_workbook(file, "清单", ["x"], [[value, "end"]])
+    write_workbook(file, "清单", [SheetColumn("x"), SheetColumn("y", is_wrapped=True)], [[value, "end"]])
     [_, (_, cells)], _ = rows(file.getvalue())
     assert cells == [value, "end"]

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from app.cli.output import messages
 from app.cli.tables import queue_line
+from app.files.harmless import shown
 from app.views.fields import STYLE_OF
 from app.views.host_waits import wait_text
 from app.views.loop_state import LoopState, read_state
@@ -145,7 +146,7 @@ class Progress:
             return
         self._says_waiting = False
         for one in state.waits:
-            messages.print(wait_text(one, self._catalog, state.now))
+            messages.print(shown(wait_text(one, self._catalog, state.now)))
         messages.print("All that is left waits for these hosts, and goes on as soon as they answer.")
         messages.print("Ctrl-C ends the run without loss: the next run goes on from here.")
 
@@ -179,7 +180,7 @@ def _picture(now: Snapshot, fast: Speed, catalog: Catalog) -> Group:
 
 def wait_lines(state: LoopState, catalog: Catalog) -> list[str]:
     """A line for each host that most subtasks wait for."""
-    lines = [wait_text(one, catalog, state.now) for one in state.waits[:_WAITS_SHOWN]]
+    lines = [shown(wait_text(one, catalog, state.now)) for one in state.waits[:_WAITS_SHOWN]]
     more = len(state.waits) - _WAITS_SHOWN
     return [*lines, f"and {more} more"] if more > 0 else lines
 

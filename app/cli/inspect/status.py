@@ -12,6 +12,7 @@ from app.cli.options import DatabaseUnusable, left_by_up
 from app.cli.people.nodes import list_node_parts
 from app.cli.render import Fact, Part, table, text
 from app.cli.tables import coverage_text, queue_line
+from app.files.harmless import shown
 from app.run.open_store import is_busy
 from app.views.fields import format_counts, format_moment
 from app.views.host_waits import unplanned_texts
@@ -64,7 +65,7 @@ def _(view: StatusView) -> Iterator[Part]:
     yield from text.dispatch(StateView)(view)
     yield Fact(translate("Queues"), queue_line(view.queues))
     yield Fact(translate("Waiting"), _describe_waiting(view))
-    yield from (Fact(translate("Not asked"), one) for one in unplanned_texts(view.sites_not_asked))
+    yield from (Fact(translate("Not asked"), shown(one)) for one in unplanned_texts(view.sites_not_asked))
     yield Fact(
         translate("Stored"),
         translate(

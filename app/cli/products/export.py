@@ -69,11 +69,7 @@ def export() -> None:
     metavar="FILE",
     help="Only those that no earlier export with this file has written; the file is created if it is missing.",
 )
-@click.option(
-    "--spreadsheet",
-    is_flag=True,
-    help="csv for Excel: with a byte order mark.",
-)
+@click.option("--spreadsheet", is_flag=True, hidden=True, expose_value=False)  # csv is for Excel in any case
 @db_option
 @json_option
 def reviews(
@@ -86,7 +82,6 @@ def reviews(
     since: str | None,
     voice: str | None,
     cursor_file: Path | None,
-    spreadsheet: bool,
     db: str | None,
     as_json: bool,
 ) -> None:
@@ -97,6 +92,7 @@ def reviews(
     surely the page was read: 0 to 1, and 1 by a site's rules. Reviews of other products are left out. The
     file's ending chooses the format: .csv, .jsonl (.ndjson), .json, .xlsx, .parquet, in UTF-8. In csv a '
     precedes texts that a spreadsheet would take for formulas; the other formats keep every text as it is.
+    Columns of csv and xlsx are named in the language of --lang.
     same_as is the number (column review) of the review that this one is a copy of, near_of of one with
     nearly the same text (a repost, with its similarity). With --json, standard output holds the number of
     written rows; if the file is -, it holds the reviews as JSON lines.
@@ -110,11 +106,11 @@ def reviews(
       reviewloop export reviews --product 特仑苏 --day-from 2026-05-01 -o may.csv
       reviewloop export reviews --voice complaint,question -o complaints.xlsx
       reviewloop export reviews --cursor daily.cursor -o today.jsonl
-      reviewloop export reviews --spreadsheet -o for-excel.csv
+      reviewloop --lang zh export reviews -o 评论.xlsx
     """
     from app.run.wiring import pseudonyms  # brings the crawl
 
-    kind = _kind(form, target, spreadsheet, as_json)
+    kind = _kind(form, target, as_json)
     settings = settings_of(db)
     wanted = ReviewFilter(
         products=products,
@@ -137,11 +133,11 @@ def reviews(
         shown = pseudonymised(rows, pseudonyms(settings))
         if target == "-":
             out = sys.stdout.buffer
-            n = write_rows(shown, ReviewRow, kind, out, spreadsheet=spreadsheet)
+            n = write_rows(shown, ReviewRow, kind, out)
             out.flush()
         else:
             with whole_file(Path(target)) as out:
-                n = write_rows(shown, ReviewRow, kind, out, spreadsheet=spreadsheet)
+                n = write_rows(shown, ReviewRow, kind, out)
     if cursor_file is not None and after is not None:
         with whole_file(cursor_file) as out:
             out.write(after.text().encode())
@@ -151,7 +147,7 @@ def reviews(
         say(_result_text(n, target, before is not None))
 
 
-def _kind(form: str | None, target: str, spreadsheet: bool, as_json: bool) -> str:
+def _kind(form: str | None, target: str, as_json: bool) -> str:
     """The format to write. Raises InputError where it is not known, or can't be."""
     if target == "-":
         kind = form or ("jsonl" if as_json else "csv")
@@ -166,8 +162,6 @@ def _kind(form: str | None, target: str, spreadsheet: bool, as_json: bool) -> st
         named = ENDINGS.get(Path(target).suffix.lower(), kind)
         if named != kind:
             say(f"{target} holds {kind}, though its name says {named}.", "yellow")
-    if spreadsheet and kind != "csv":
-        raise InputError("--spreadsheet is only for csv")
     check_format(kind)
     return kind
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from app.files.harmless import shown
+from app.files.harmless import shown, web_link
 from app.run.version import VERSION
 from app.views.fields import STYLE_OF, list_columns
 from app.views.moments import written_text, zone_name
@@ -104,11 +104,3 @@ def highlight(text: str, words: Sequence[str]) -> Markup:
         parts += [escape(plain[end : found.start()]), Markup("<mark>{}</mark>").format(found[0])]
         end = found.end()
     return Markup("").join([*parts, escape(plain[end:])])
-
-
-def web_link(url: str) -> str:
-    """An address that may be a link: http or https; else empty."""
-    try:
-        return url if urlsplit(url).scheme in ("http", "https") else ""
-    except ValueError:
-        return ""
