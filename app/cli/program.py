@@ -20,6 +20,7 @@ GROUPS = {
         "status",
         "export",
         "report",
+        "insight",
         "judge",
         "explain",
         "web",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,28 +22,9 @@ from app.insight.rises import (
     measure_baseline,
     p_values,
 )
+from app.insight.rows import ThemeState
 
 Flags = NDArray[np.bool_]
-
-
-class ThemeState(StrEnum):
-    """What a theme of a product does.
-
-    WATCHING: the product is watched for less than `WATCHED_WEEKS`, or too few of its last weeks hold a review.
-    RISING: the week's complaints are significantly more than expected, and at least `LEAST_RISE` in 4 weeks; until
-        4 weeks in a row have no more than 1.25 times the usual complaints and one.
-    NEW: first seen less than `NEWEST_WEEKS` ago, with at least 3 complaints from 2 pages.
-    BACK: it was quiet, and at least 2 complaints came in 4 weeks; for `BACK_WEEKS`.
-    QUIET: none for so many weeks that, at its usual rate, this has a chance of 1 %; at least `QUIET_WEEKS`.
-    ONGOING: any other.
-    """
-
-    WATCHING = "watching"
-    RISING = "rising"
-    NEW = "new"
-    BACK = "back"
-    QUIET = "quiet"
-    ONGOING = "ongoing"
 
 
 _STATES = tuple(ThemeState)
@@ -51,6 +32,7 @@ WATCHED_WEEKS = 26
 LEAST_RISE = 3
 NEW_COMPLAINTS = 3
 NEW_PAGES = 2
+NEW_WEEKS = NEWEST_WEEKS
 QUIET_WEEKS = 8
 BACK_WEEKS = 8
 USUAL_WEEKS = 4
@@ -122,22 +104,32 @@ def gather_evidence(series: ThemeSeries) -> Evidence:
     )
 
 
-def find_cutoffs(parts: Iterable[ThemeSeries]) -> list[float]:
-    """Return for each week the p value up to which series rise, given all that are watched, part by part."""
-    small: list[list[Counts]] = []
-    watched: list[int] = []
-    for part in parts:
-        evidence = gather_evidence(part)
-        sums = np.full((len(RISES), len(part.counts)), -np.inf)
-        for week in range(part.counts.shape[1]):
-            if week == len(small):
-                small.append([])
-                watched.append(0)
+class CutoffSearch:
+    """Finds the p values up to which series rise, week by week, given all that are watched."""
+
+    def __init__(self) -> None:
+        self._small: dict[int, list[Counts]] = defaultdict(list)
+        self._watched: Counter[int] = Counter()
+
+    def add(self, series: ThemeSeries) -> Flags:
+        """Add series, and return which of them may have risen in some week."""
+        evidence = gather_evidence(series)
+        sums = np.full((len(RISES), len(series.counts)), -np.inf)
+        may_rise = np.zeros(len(series.counts), bool)
+        for week in range(series.counts.shape[1]):
             sums = evidence.add_week(sums, week)
             p = evidence.p_values_of(sums, week)
-            small[week].append(p[p <= FALSE_DISCOVERIES])
-            watched[week] += int(evidence.is_watched[:, week].sum())
-    return [cutoff(np.concatenate(found), n) for found, n in zip(small, watched, strict=True)]
+            is_small = p <= FALSE_DISCOVERIES
+            may_rise |= is_small
+            self._small[week].append(p[is_small])
+            self._watched[week] += int(evidence.is_watched[:, week].sum())
+        return may_rise
+
+    def list_cutoffs(self) -> list[float]:
+        """Return the p value of each week, 0 if no series rises in it."""
+        return [
+            cutoff(np.concatenate(found), self._watched[week]) for week, found in sorted(self._small.items())
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +155,7 @@ def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
     """Judge each series in each week, in turn.
 
     Args:
-        cutoffs: for each week the p value up to which series rise (`find_cutoffs`).
+        cutoffs: for each week the p value up to which series rise (`CutoffSearch`).
     """
     evidence = gather_evidence(series)
     is_usual = evidence.four_weeks <= 5 * evidence.baseline.weekly + 1

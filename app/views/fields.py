@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="DataclassInstance")
 
-SHARES = frozenset({"completion", "coverage"})
+SHARES = frozenset({"completion", "coverage", "share"})
 """Shares in [0, 1] whose names don't end in `_share`."""
 CODES = frozenset(
     {

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.insight.rises import Counts
-from app.insight.states import Judgement, ThemeSeries, ThemeState, find_cutoffs, judge_weeks
+from app.insight.rows import ThemeState
+from app.insight.states import CutoffSearch, Judgement, ThemeSeries, judge_weeks
 
 _RATES = np.geomspace(0.05, 10, 18)
 _OTHERS = (5.0, 30.0, 200.0)
@@ -93,7 +94,13 @@ def _judge(rng: np.random.Generator, world: _World, times: int) -> Iterator[Judg
     """Draw a world several times, and judge it each time."""
     for _ in range(times):
         drawn = _draw(rng, world)
-        yield judge_weeks(drawn, find_cutoffs([drawn]))
+        yield judge_weeks(drawn, _find_cutoffs(drawn))
+
+
+def _find_cutoffs(series: ThemeSeries) -> list[float]:
+    search = CutoffSearch()
+    search.add(series)
+    return search.list_cutoffs()
 
 
 def _draw(rng: np.random.Generator, world: _World) -> ThemeSeries:

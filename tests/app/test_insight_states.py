@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,8 @@ from hypothesis.extra import numpy as arrays
 
 from app.insight import rises
 from app.insight.rises import cutoff, log_likelihood_ratio, measure_baseline
-from app.insight.states import Judgement, ThemeSeries, ThemeState, find_cutoffs, judge_weeks
+from app.insight.rows import ThemeState
+from app.insight.states import CutoffSearch, Judgement, ThemeSeries, judge_weeks
 
 WEEKS = 200
 
@@ -27,6 +30,13 @@ def series(
 def regular(every: int, weeks: int = WEEKS) -> np.ndarray:
     """Return one complaint in each `every` weeks."""
     return (np.arange(weeks) % every == 0).astype(float)
+
+
+def find_cutoffs(parts: Iterable[ThemeSeries]) -> list[float]:
+    search = CutoffSearch()
+    for part in parts:
+        search.add(part)
+    return search.list_cutoffs()
 
 
 def judge(whole: ThemeSeries) -> Judgement:

@@ -5,13 +5,14 @@ A week is numbered by its Monday: 0 is the one of 1969-12-29. Reviews without a 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
 from tasks.domain.voices import Voice
-from tasks.store.content.counted_reviews import NO_DAY
+from tasks.store.content.counted_reviews import NO_DAY, get_filled_share
+from tasks.store.queue.upkeep import load_value
 from tasks.store.sql.transaction import Transaction
 
 _FIRST_DAY = date(1970, 1, 1)
@@ -166,6 +167,39 @@ _WITH_THEMES = """
 """
 
 
+def count_undated(tx: Transaction, product_ids: Collection[int]) -> int:
+    """Return the number of reviews of products whose date could not be read."""
+    if not product_ids:
+        return 0
+    statement = f"SELECT count(*) FROM review_days WHERE product_id IN :products AND day = {NO_DAY}"
+    return int(tx.value(statement, products=product_ids))
+
+
+def get_product_names(tx: Transaction, product_ids: Collection[int]) -> dict[int, str]:
+    """Return the names of products by number."""
+    if not product_ids:
+        return {}
+    return dict(tx.rows("SELECT id, name FROM products WHERE id IN :ids", ids=product_ids))
+
+
+def get_counted_share(tx: Transaction) -> float:
+    """Return the share of the reviews of before an upgrade that these tables have, 0 to 1."""
+    return get_filled_share(tx)
+
+
+def load_cutoffs(tx: Transaction, week: int) -> Sequence[float]:
+    """Return the p values up to which themes rose in the weeks up to this one; empty if they are not known yet."""
+    stored = load_value(tx, RISES)
+    if stored is None or stored.data["last_week"] != week:
+        return ()
+    cutoffs: Sequence[float] = stored.data["cutoffs"]
+    return cutoffs
+
+
+RISES = "rises"
+"""Name of the stored value with the rises of all products (`app.insight.weekly.Rises`)."""
+
+
 class Quote(NamedTuple):
     """A clause that shows a complaint about a theme, and where it is from."""
 
@@ -184,8 +218,10 @@ def list_quotes(tx: Transaction, product_ids: Collection[int], period: Period, m
     return tx.records(Quote, _QUOTES, most=most, **given) if product_ids else []
 
 
+_READ = "CASE WHEN trim(r.body) = '' THEN r.title ELSE r.body END"
+"""What is read of a review, see `tasks.reading.voice`."""
 _QUOTES = f"""
-    SELECT q.product_id, q.theme, substr(r.body, q.quote_from + 1, q.quote_to - q.quote_from) AS text, q.day, q.site,
+    SELECT q.product_id, q.theme, substr({_READ}, q.quote_from + 1, q.quote_to - q.quote_from) AS text, q.day, q.site,
         r.url, q.review_id AS review
     FROM (
         SELECT product_id, theme, day, site, review_id, quote_from, quote_to,

@@ -1,0 +1,218 @@
+"""`reviewloop insight`: what buyers complain about, since when, and what rises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import click
+from rich.text import Text
+
+from app.cli.command import App, command
+from app.cli.options import ReadBy, sites_option
+from app.cli.render import Part, table, text
+from app.files.harmless import shown
+from app.insight.rows import ALL, QuoteRow, RisesView, ThemesView
+from app.views.moments import local_time
+from app.views.words import plural, translate
+from splitter.errors import InputError
+
+if TYPE_CHECKING:
+    from app.insight.weekly import Groups
+    from tasks.store.sql.transaction import Transaction
+
+_BARS = " ▁▂▃▄▅▆▇█"
+_LONGEST_QUOTE = 40
+_MOST_SITES = 4
+
+
+def _read_day(given: str) -> date:
+    try:
+        return date.fromisoformat(given)
+    except ValueError:
+        raise InputError(f"{given!r} is no day; write 2026-05-01") from None
+
+
+_DAY = ReadBy("YYYY-MM-DD", _read_day)
+
+
+@click.group()
+def insight() -> None:
+    """Show what buyers complain about, since when, and what rises.
+
+    \b
+    Examples:
+      reviewloop insight themes 特仑苏 --since 2026-09-01
+      reviewloop insight rising
+    """
+
+
+@command(insight, "themes")
+@click.argument("names", metavar="[PRODUCT]...", nargs=-1)
+@click.option("--since", type=_DAY, help="Only reviews written on this day or later.")
+@click.option("--until", type=_DAY, help="Only reviews written on this day or earlier.")
+@sites_option
+def list_themes(app: App, names: tuple[str, ...], since: date | None, until: date | None) -> ThemesView:
+    """List the themes of complaints of products, with quotes.
+
+    For each theme: complaints, their share of buyers' reviews, the first and the last day, the state, and the
+    complaints of each of the last 26 weeks. Equal texts count once. Shares use only sites that publish praise as
+    well. Reviews without a date count in an open period only, and are told as one number.
+
+    \b
+    Examples:
+      reviewloop insight themes
+      reviewloop insight themes 特仑苏 --since 2026-09-01 --until 2026-11-30 --json
+    """
+    from app.insight import themes  # it brings numpy
+    from tasks.store.queries.themes import Period
+
+    if since is not None and until is not None and since > until:
+        raise InputError(f"--since {since} is later than --until {until}")
+    with app.store.read() as tx:
+        products = _find_products(tx, names)
+        today = local_time(tx.now).date()
+        return themes.list_themes(tx, products, Period(since, until), today, _groups(app))
+
+
+@command(insight, "rising")
+@sites_option
+def list_rising(app: App) -> RisesView:
+    """List the themes that rise significantly.
+
+    Each theme of each product is judged at the end of the last whole week. It rises if its complaints are more than
+    its last three years and the week's other reviews let expect, corrected for the number of themes that are watched.
+
+    \b
+    Example:
+      reviewloop insight rising --json
+    """
+    from app.insight import themes  # it brings numpy
+
+    with app.store.read() as tx:
+        return themes.list_rises(tx, local_time(tx.now).date(), _groups(app))
+
+
+def _groups(app: App) -> Groups:
+    return {name: site.group for name, site in app.settings.catalog().sites.items()}
+
+
+def _find_products(tx: Transaction, names: Sequence[str]) -> dict[int, str]:
+    """Return products by number: the named ones, or all with themes. Raises InputError."""
+    from tasks.store.content import products
+    from tasks.store.queries import themes
+
+    if names:
+        return {products.find(tx, name).id: name for name in names}
+    return themes.get_product_names(tx, themes.list_products_with_themes(tx))
+
+
+@dataclass(frozen=True, slots=True)
+class _ThemeLine:
+    theme: str
+    complaints: int
+    share: float | None
+    trend: str
+    first_day: str
+    last_day: str
+    state: str
+
+
+_THEME_FIELDS = "theme complaints share trend first_day last_day state"
+
+
+@text.register
+def _(view: ThemesView) -> Iterator[Part]:
+    """Yield the themes of each product as a table, with the newest quote of each."""
+    if not view.themes:
+        yield translate("No complaint about a theme in this period.")
+    for product, rows in groupby(view.themes, attrgetter("product")):
+        found = list(rows)
+        lines = [
+            _ThemeLine(
+                theme=name_theme(row.theme),
+                complaints=row.complaints,
+                share=row.share,
+                trend=draw_trend(row.trend),
+                first_day=_day_text(row.first_day),
+                last_day=_day_text(row.last_day),
+                state=row.state,
+            )
+            for row in found
+        ]
+        yield table(lines, _THEME_FIELDS, title=shown(product), least="first_day trend")
+        for row in found:
+            if row.quotes:
+                yield _quote_line(row.theme, row.quotes[0])
+    if view.undated:
+        yield plural(
+            "{n} review has no date: it counts if the period is open, and in no trend.",
+            "{n} reviews have no date: they count if the period is open, and in no trend.",
+            view.undated,
+        )
+    if view.sites_without_share:
+        some = ", ".join(map(shown, view.sites_without_share[:_MOST_SITES]))
+        rest = len(view.sites_without_share) - _MOST_SITES
+        more = plural(" and {n} more", " and {n} more", rest) if rest > 0 else ""
+        yield translate("Not in shares, as they publish no praise: {sites}{more}", sites=some, more=more)
+    yield from _uncounted(view.counted)
+
+
+@text.register
+def _(view: RisesView) -> Iterator[Part]:
+    """Yield the rises, one below the other, each with its newest quote."""
+    if not view.rises:
+        yield translate("No theme rises; judged up to {day}.", day=view.until)
+    for row in view.rises:
+        line = translate(
+            "{product}: {theme} rises since {day}: {count} complaints in 4 weeks, {baseline:.1f} expected (p {p:.2g})",
+            product=shown(row.product),
+            theme=name_theme(row.theme),
+            day=row.since,
+            count=row.count,
+            baseline=row.baseline,
+            p=row.p_value,
+        )
+        yield Text(line, style="bold")
+        for quote in row.quotes[:1]:
+            yield _quote_line(row.theme, quote)
+    yield from _uncounted(view.counted)
+
+
+def name_theme(theme: str) -> str:
+    """Return the name of a theme for people."""
+    return translate("all complaints") if theme == ALL else theme
+
+
+def draw_trend(weeks: Sequence[int]) -> str:
+    """Return a bar for each two weeks, the highest one as high as a line."""
+    pairs = [sum(weeks[at : at + 2]) for at in range(0, len(weeks), 2)]
+    top = max(pairs, default=0)
+    return "".join(_BARS[math.ceil(n * (len(_BARS) - 1) / top)] for n in pairs) if top else ""
+
+
+def _quote_line(theme: str, quote: QuoteRow) -> Text:
+    """Return a quote with its day, site and address."""
+    words = shown(quote.text)
+    if len(words) > _LONGEST_QUOTE:
+        words = f"{words[:_LONGEST_QUOTE]}…"
+    where = " ".join(filter(None, (_day_text(quote.day), shown(quote.site), shown(quote.url))))
+    return Text(f"  {name_theme(theme)}: “{words}” {where}", style="dim")
+
+
+def _day_text(day: date | None) -> str:
+    return "" if day is None else day.isoformat()
+
+
+def _uncounted(share: float) -> Iterator[Part]:
+    if share < 1:
+        sentence = translate(
+            "Only {n} % of the reviews of before the upgrade are counted yet; `run` and `judge` go on with it.",
+            n=math.floor(share * 100),
+        )
+        yield Text(sentence, style="yellow")

@@ -1,0 +1,119 @@
+"""What is shown of themes: the rows and views whose fields are the JSON. Without numpy, as every command loads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+
+ALL = "all"
+"""The theme of all complaints of a product together."""
+
+
+class ThemeState(StrEnum):
+    """What a theme of a product does.
+
+    WATCHING: the product is watched for less than `WATCHED_WEEKS`, or too few of its last weeks hold a review.
+    RISING: the week's complaints are significantly more than expected, and at least `LEAST_RISE` in 4 weeks; until
+        4 weeks in a row have no more than 1.25 times the usual complaints and one.
+    NEW: first seen less than `NEWEST_WEEKS` ago, with at least 3 complaints from 2 pages.
+    BACK: it was quiet, and at least 2 complaints came in 4 weeks; for `BACK_WEEKS`.
+    QUIET: none for so many weeks that, at its usual rate, this has a chance of 1 %; at least `QUIET_WEEKS`.
+    ONGOING: any other.
+    """
+
+    WATCHING = "watching"
+    RISING = "rising"
+    NEW = "new"
+    BACK = "back"
+    QUIET = "quiet"
+    ONGOING = "ongoing"
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteRow:
+    """A clause that shows a complaint, and where it is from; `day` is `None` if its date could not be read."""
+
+    text: str
+    day: date | None
+    site: str
+    url: str
+    review: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThemeRow:
+    """Complaints of a product about a theme in a period.
+
+    Attributes:
+        complaints: number of them; of equal texts one.
+        undated: number of those whose date could not be read.
+        share: of buyers' reviews, at sites that publish praise as well; `None` if there is no such site.
+        first_day, last_day: of the complaints with a day.
+        state: at the end of the last whole week, whatever the period.
+        trend: complaints in each of the last `TREND_WEEKS` whole weeks.
+    """
+
+    product: str
+    theme: str
+    complaints: int
+    undated: int
+    share: float | None
+    first_day: date | None
+    last_day: date | None
+    state: ThemeState
+    trend: Sequence[int]
+    quotes: Sequence[QuoteRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThemesView:
+    """Themes of products in a period, the most frequent of each product first.
+
+    Attributes:
+        undated: number of reviews of these products whose date could not be read; with an open period they count.
+        sites_without_share: sites of these complaints that take no part in shares, as they publish no praise.
+        counted: share of the reviews of before an upgrade that are counted, 0 to 1.
+    """
+
+    since: date | None
+    until: date | None
+    themes: Sequence[ThemeRow]
+    undated: int
+    sites_without_share: Sequence[str]
+    counted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiseRow:
+    """A theme that rises.
+
+    Attributes:
+        theme: `ALL` for all complaints of the product together.
+        since: the first day of the week in which it began to rise.
+        count, baseline: complaints of the last 4 whole weeks, and those that were expected in them.
+        p_value: of the last whole week.
+    """
+
+    product: str
+    theme: str
+    since: date
+    count: int
+    baseline: float
+    p_value: float
+    quotes: Sequence[QuoteRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RisesView:
+    """The themes that rise, the surest first, at the end of the last whole week.
+
+    Attributes:
+        until: the last day of that week.
+        counted: share of the reviews of before an upgrade that are counted, 0 to 1.
+    """
+
+    until: date
+    rises: Sequence[RiseRow]
+    counted: float

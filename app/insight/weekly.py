@@ -1,0 +1,169 @@
+"""Weekly counts of products as series that are judged, and the rises among all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+
+from app.insight.rises import Counts
+from app.insight.rows import ALL, ThemeState
+from app.insight.sites import find_sites_with_praise
+from app.insight.states import NEW_WEEKS, CutoffSearch, Judgement, ThemeSeries, judge_weeks
+from splitter.catalog.names import Group
+from tasks.domain.voices import Voice
+from tasks.store.queries import themes as theme_queries
+from tasks.store.queries.themes import WeekCount, week_of
+from tasks.store.sql.transaction import Transaction
+
+WEEKS = 260
+"""Weeks of a series: the baseline and two years before it, as a rise is judged from the weeks before."""
+_PRODUCTS_AT_ONCE = 200
+Groups = Mapping[str, Group | None]
+"""The kind of each site of the catalog."""
+
+
+def last_whole_week(today: date) -> int:
+    """Return the number of the last week that has ended before a day."""
+    return week_of(today) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Weekly:
+    """Series of products.
+
+    Attributes:
+        keys: product and theme of each series.
+        last_week: number of the week of the last column.
+    """
+
+    keys: Sequence[tuple[int, str]]
+    last_week: int
+    series: ThemeSeries
+
+    def select(self, rows: Sequence[int]) -> Weekly:
+        """Return some of the series."""
+        all_of = self.series
+        chosen = ThemeSeries(
+            all_of.counts[rows], all_of.others[rows], all_of.has_reviews[rows], all_of.pages[rows]
+        )
+        return Weekly([self.keys[row] for row in rows], self.last_week, chosen)
+
+
+def load_weekly(tx: Transaction, product_ids: Sequence[int], last_week: int, groups: Groups) -> Weekly:
+    """Load the series of products, up to a week."""
+    first = last_week - WEEKS + 1
+    complaints = _by_site(theme_queries.count_theme_weeks(tx, product_ids, first), first)
+    reviews = theme_queries.count_voice_weeks(tx, product_ids, first)
+    voices = _by_site(reviews, first)
+    with_praise = find_sites_with_praise([(one.site, one.name, one.n) for one in reviews], groups)
+    pages = {
+        (row.product_id, row.theme): row.n
+        for row in theme_queries.count_theme_pages(tx, product_ids, last_week - NEW_WEEKS + 1)
+    }
+    totals: dict[int, dict[str, Counts]] = defaultdict(lambda: defaultdict(lambda: np.zeros(WEEKS)))
+    for (product_id, voice), of_sites in voices.items():
+        for site, counts in of_sites.items():
+            totals[product_id][site] += counts
+            if site in with_praise and voice == Voice.COMPLAINT:
+                complaints[product_id, ALL][site] = counts
+    keys = sorted(complaints)
+    empty = np.zeros((len(keys), WEEKS))
+    one = ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(len(keys)))
+    for row, key in enumerate(keys):
+        of_product = totals[key[0]]
+        sites = with_praise & of_product.keys() if key[1] == ALL else complaints[key].keys()
+        one.counts[row] = sum(complaints[key].values())
+        one.others[row] = sum(of_product[site] for site in sites) - one.counts[row]
+        one.has_reviews[row] = sum(of_product.values()) > 0
+        one.pages[row] = pages.get(key, 0)
+    return Weekly(keys, last_week, one)
+
+
+def _by_site(rows: Sequence[WeekCount], first_week: int) -> dict[tuple[int, str], dict[str, Counts]]:
+    """Return the weekly counts of each product and name, by site."""
+    found: dict[tuple[int, str], dict[str, Counts]] = defaultdict(
+        lambda: defaultdict(lambda: np.zeros(WEEKS))
+    )
+    for product_id, name, site, week, n in rows:
+        if week - first_week < WEEKS:
+            found[product_id, name][site][week - first_week] = n
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """A theme that rises.
+
+    Attributes:
+        week: number of the week in which the rise began.
+        count, baseline: complaints of the last 4 weeks, and those that were expected in them.
+        p_value: of the last week.
+    """
+
+    product_id: int
+    theme: str
+    week: int
+    count: int
+    baseline: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rises:
+    """The rises of all products at the end of a week.
+
+    Attributes:
+        cutoffs: for each of the last `WEEKS`, the p value up to which themes rose.
+    """
+
+    last_week: int
+    cutoffs: Sequence[float]
+    rises: Sequence[Rise]
+
+
+def find_rises(tx: Transaction, last_week: int, groups: Groups) -> Rises:
+    """Find the themes that rise among those of all products; it reads all counts, part by part."""
+    search = CutoffSearch()
+    candidates: list[Weekly] = []
+    for weekly in _load_parts(tx, last_week, groups):
+        may_rise = search.add(weekly.series)
+        candidates.append(weekly.select(np.flatnonzero(may_rise).tolist()))
+    cutoffs = search.list_cutoffs() or [0.0] * WEEKS
+    rises = [
+        rise for weekly in candidates for rise in list_rises(weekly, judge_weeks(weekly.series, cutoffs))
+    ]
+    return Rises(last_week, cutoffs, sorted(rises, key=lambda rise: rise.p_value))
+
+
+def judge_alone(weekly: Weekly) -> list[float]:
+    """Return the cutoffs of series as if there were no others: those of all products are not known yet."""
+    search = CutoffSearch()
+    search.add(weekly.series)
+    return search.list_cutoffs() or [0.0] * WEEKS
+
+
+def _load_parts(tx: Transaction, last_week: int, groups: Groups) -> Iterator[Weekly]:
+    numbers = theme_queries.list_products_with_themes(tx)
+    for at in range(0, len(numbers), _PRODUCTS_AT_ONCE):
+        yield load_weekly(tx, numbers[at : at + _PRODUCTS_AT_ONCE], last_week, groups)
+
+
+def list_rises(weekly: Weekly, judged: Judgement) -> Iterator[Rise]:
+    """Yield the series that rise in the last week."""
+    for row, (product_id, theme) in enumerate(weekly.keys):
+        if judged.state_of(row) is not ThemeState.RISING:
+            continue
+        is_rising = judged.states[row] == judged.states[row, -1]
+        weeks = int(np.argmin(is_rising[::-1])) or WEEKS
+        yield Rise(
+            product_id=product_id,
+            theme=theme,
+            week=weekly.last_week - weeks + 1,
+            count=int(weekly.series.counts[row, -4:].sum()),
+            baseline=float(judged.evidence.baseline.mean[row, -4:].sum()),
+            p_value=float(judged.p[row, -1]),
+        )
