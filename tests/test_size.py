@@ -74,7 +74,7 @@ PACKAGES = {
         794,
         "Reads the optional columns of both imports as people write them, and tells lists of names from other texts.",
     ),
-    "app/insight": (190, "Judges which themes rise, and the state of each."),
+    "app/insight": (480, "Judges which themes rise, and lists them with their quotes."),
     "app/lab": (1_540, ""),
     "app/reports": (669, "Takes samples that differ from each other, and links them."),
     "app/run": (2_823, "Gives every obstacle as a reason with parameters, and says that a cluster starts."),

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
-ALL = "all"
-"""The theme of all complaints of a product together."""
-
 
 class ThemeState(StrEnum):
     """What a theme of a product does.
@@ -90,7 +87,7 @@ class RiseRow:
     """A theme that rises.
 
     Attributes:
-        theme: `ALL` for all complaints of the product together.
+        theme: `tasks.domain.themes.ALL_THEMES` for all complaints of the product together.
         since: the first day of the week in which it began to rise.
         count, baseline: complaints of the last 4 whole weeks, and those that were expected in them.
         p_value: of the last whole week.

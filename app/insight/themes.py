@@ -73,33 +73,33 @@ def _count_buyers(voices: Sequence[VoiceCount], sites: frozenset[str]) -> Counte
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _JudgedTheme:
     """State and trend of a theme."""
 
     state: ThemeState
     trend: Sequence[int]
 
 
-_UNSEEN = _Judged(ThemeState.WATCHING, (0,) * TREND_WEEKS)
+_UNSEEN = _JudgedTheme(ThemeState.WATCHING, (0,) * TREND_WEEKS)
 """A theme whose complaints have no day, or are older than `WEEKS`."""
 
 
 def _judge(
     tx: Transaction, numbers: Sequence[int], today: date, groups: Groups
-) -> Mapping[tuple[int, str], _Judged]:
+) -> Mapping[tuple[int, str], _JudgedTheme]:
     """Return state and trend of each theme of products."""
     weekly = load_weekly(tx, numbers, last_whole_week(today), groups)
     cutoffs = theme_queries.load_cutoffs(tx, weekly.last_week) or judge_alone(weekly)
     judged = judge_weeks(weekly.series, cutoffs)
     trends = weekly.series.counts[:, -TREND_WEEKS:].astype(int).tolist()
-    return {key: _Judged(judged.state_of(row), trends[row]) for row, key in enumerate(weekly.keys)}
+    return {key: _JudgedTheme(judged.state_of(row), trends[row]) for row, key in enumerate(weekly.keys)}
 
 
 def _row(
     product: str,
     counts: Sequence[ThemeCount],
     share: float | None,
-    judged: _Judged,
+    judged: _JudgedTheme,
     quotes: Sequence[QuoteRow],
 ) -> ThemeRow:
     days = [day for one in counts for day in (one.first, one.last) if day is not None]

@@ -10,10 +10,11 @@ from datetime import date
 import numpy as np
 
 from app.insight.rises import Counts
-from app.insight.rows import ALL, ThemeState
+from app.insight.rows import ThemeState
 from app.insight.sites import find_sites_with_praise
 from app.insight.states import NEW_WEEKS, CutoffSearch, Judgement, ThemeSeries, judge_weeks
 from splitter.catalog.names import Group
+from tasks.domain.themes import ALL_THEMES
 from tasks.domain.voices import Voice
 from tasks.store.queries import themes as theme_queries
 from tasks.store.queries.themes import WeekCount, week_of
@@ -69,13 +70,13 @@ def load_weekly(tx: Transaction, product_ids: Sequence[int], last_week: int, gro
         for site, counts in of_sites.items():
             totals[product_id][site] += counts
             if site in with_praise and voice == Voice.COMPLAINT:
-                complaints[product_id, ALL][site] = counts
+                complaints[product_id, ALL_THEMES][site] = counts
     keys = sorted(complaints)
     empty = np.zeros((len(keys), WEEKS))
     one = ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(len(keys)))
     for row, key in enumerate(keys):
         of_product = totals[key[0]]
-        sites = with_praise & of_product.keys() if key[1] == ALL else complaints[key].keys()
+        sites = with_praise & of_product.keys() if key[1] == ALL_THEMES else complaints[key].keys()
         one.counts[row] = sum(complaints[key].values())
         one.others[row] = sum(of_product[site] for site in sites) - one.counts[row]
         one.has_reviews[row] = sum(of_product.values()) > 0

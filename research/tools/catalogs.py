@@ -25,6 +25,7 @@ import app
 from app.cli.help_texts import change_texts
 from app.cli.main import RESEARCH, cli
 from app.cli.program import GROUPS
+from app.insight.rows import ThemeState
 from app.views.fields import NodeState
 from app.views.loop_state import Situation
 from app.views.words import DOMAIN, FOLDER, LANGUAGES
@@ -71,7 +72,7 @@ def collect_messages() -> set[Message]:
     found.update(
         map(str, (*Category, *Group, *Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass))
     )
-    found.update(map(str, (*NodeState, *BreakerState)))
+    found.update(map(str, (*NodeState, *BreakerState, *ThemeState)))
     return {
         text for text in found if text and re.search("[A-Za-z]", text if isinstance(text, str) else text[0])
     }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ALL_THEMES = "all"
+"""In the place of a theme: all complaints of a product together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Theme:

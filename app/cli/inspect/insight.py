@@ -17,8 +17,9 @@ from app.cli.command import App, command
 from app.cli.options import ReadBy, sites_option
 from app.cli.render import Part, table, text
 from app.files.harmless import shown
-from app.insight.rows import ALL, QuoteRow, RisesView, ThemesView
+from app.insight.rows import QuoteRow, RisesView, ThemesView
 from app.views.moments import local_time
+from app.views.theme_names import name_theme
 from app.views.words import plural, translate
 from splitter.errors import InputError
 
@@ -158,7 +159,7 @@ def _(view: ThemesView) -> Iterator[Part]:
     if view.sites_without_share:
         some = ", ".join(map(shown, view.sites_without_share[:_MOST_SITES]))
         rest = len(view.sites_without_share) - _MOST_SITES
-        more = plural(" and {n} more", " and {n} more", rest) if rest > 0 else ""
+        more = translate(" and {n} more", n=rest) if rest > 0 else ""
         yield translate("Not in shares, as they publish no praise: {sites}{more}", sites=some, more=more)
     yield from _uncounted(view.counted)
 
@@ -182,11 +183,6 @@ def _(view: RisesView) -> Iterator[Part]:
         for quote in row.quotes[:1]:
             yield _quote_line(row.theme, quote)
     yield from _uncounted(view.counted)
-
-
-def name_theme(theme: str) -> str:
-    """Return the name of a theme for people."""
-    return translate("all complaints") if theme == ALL else theme
 
 
 def draw_trend(weeks: Sequence[int]) -> str:

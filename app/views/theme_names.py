@@ -1,0 +1,28 @@
+"""Names of themes in the reader's language, from the themes file."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from app.views.words import language, translate
+from tasks.domain.themes import ALL_THEMES
+
+
+def name_theme(theme: str) -> str:
+    """Return the name of a theme for people; its id if the themes file does not have it any more."""
+    if theme == ALL_THEMES:
+        return translate("all complaints")
+    return _load_names().get(theme, {}).get(language(), theme)
+
+
+@cache
+def _load_names() -> dict[str, dict[str, str]]:
+    """Return the names of themes by id and language."""
+    from tasks.reading.judge.theme_file import CATEGORIES, builtin_themes  # it brings pydantic
+
+    themes = builtin_themes()
+    return {
+        name: {"zh": one.zh, "en": one.en}
+        for category in reversed(CATEGORIES)
+        for name, one in themes.list_themes(category).items()
+    }

@@ -1,0 +1,207 @@
+"""`insight themes` and `insight rising`, on a product with a contamination in its last weeks and one without."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
+from random import Random
+
+import pytest
+
+from app.insight.sites import find_sites_with_praise
+from app.insight.themes import list_rises, list_themes
+from app.insight.weekly import WEEKS, find_rises, last_whole_week
+from app.run.version import MIGRATIONS
+from splitter.catalog.names import Group
+from splitter.normalize import name_key
+from tasks.store.content import counted_reviews
+from tasks.store.queries import themes
+from tasks.store.queries.themes import Period, monday_of, week_of
+from tasks.store.queue.upkeep import store_value
+from tasks.store.sql import schema
+from tasks.store.sql.database import Store
+
+TODAY = date(2026, 11, 28)
+CLEAN, SPOILT = "光明高钙牛奶", "特仑苏纯牛奶"
+TEXT = "喝到一半发现有黑色颗粒，打电话给客服也没有人理会"
+GROUPS = {"jd.com": Group.SHOP, "12315.com": Group.COMPLAINTS}
+_CONTAMINATED = 8
+"""Weeks before today in which the second product is contaminated."""
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    """A store with 104 weeks of two products."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('insight') / 'r.db'}"
+    store = Store.open(url)
+    with closing(store):
+        schema.upgrade(store, MIGRATIONS)
+        with store.begin(now=datetime(2026, 11, 28, 4, tzinfo=UTC)) as tx:
+            names = [(1, CLEAN), (2, SPOILT)]
+            products = [(number, name, name_key(name), [], [], tx.now) for number, name in names]
+            tx.insert("products", ("id", "name", "name_key", "keywords", "aliases", "created_at"), products)
+            _insert_reviews(tx, list(_draw(Random(5))))
+    return url
+
+
+def _draw(rng):
+    """Yield product, site, voice, theme and day of reviews."""
+    for product in (1, 2):
+        for week in range(104):
+            for _ in range(20):
+                day = TODAY - timedelta(weeks=104 - week) + timedelta(days=rng.randrange(7))
+                is_complaint = rng.random() < 0.25
+                theme = rng.choice(["service", "delivery", "price"])
+                if product == 2 and week >= 104 - _CONTAMINATED and rng.random() < 0.15:
+                    is_complaint, theme = True, "foreign_matter"
+                site = rng.choice(["jd.com", "jd.com", "12315.com"]) if is_complaint else "jd.com"
+                yield product, site, "complaint" if is_complaint else "praise", theme, day
+    for _ in range(3):
+        yield 2, "jd.com", "complaint", "foreign_matter", None
+
+
+def _insert_reviews(tx, drawn):
+    pages, links, reviews = [], [], []
+    for number, (product, site, voice, theme, day) in enumerate(drawn, 1):
+        url = f"http://{site}/{number}"
+        pages.append((number, url, number.to_bytes(16, "big"), site, "x", "utf-8", "n1", tx.now))
+        links.append((number, product, tx.now))
+        found = [(theme, -1, 2, 12)] if voice == "complaint" else None
+        row = (number, "1", "", TEXT, "", "", day, url, site, bytes(16), tx.now, "n1", voice, found)
+        reviews.append(row)
+    columns = ("id", "url", "url_key", "site", "content_hash", "encoding", "node", "fetched_at")
+    tx.insert("pages", columns, pages)
+    tx.insert("page_products", ("page_id", "product_id", "linked_at"), links)
+    columns = ("page_id", "key", "title", "body", "author", "date_text", "day", "url", "site", "text_hash")
+    columns += ("collected_at", "node", "voice", "themes")
+    tx.insert("reviews", columns, reviews)
+    counted_reviews.add_pages(tx, range(1, len(drawn) + 1))
+
+
+@pytest.fixture
+def tx(database):
+    store = Store.open(database)
+    with closing(store), store.read() as tx:
+        yield tx
+
+
+def rows_of(view, product):
+    return {row.theme: row for row in view.themes if row.product == product}
+
+
+def test_themes_have_counts_shares_days_and_quotes(tx):
+    view = list_themes(tx, {1: CLEAN, 2: SPOILT}, Period(), TODAY, GROUPS)
+    assert set(rows_of(view, CLEAN)) == {"service", "delivery", "price"}
+    found = rows_of(view, SPOILT)["foreign_matter"]
+    ((n, first, last),) = tx.rows(
+        "SELECT count(*), min(day), max(day) FROM reviews WHERE themes LIKE '%foreign_matter%'"
+    )
+    assert (found.complaints, found.undated) == (n, 3)
+    assert (found.first_day, found.last_day) == (date.fromisoformat(first), date.fromisoformat(last))
+    ((at_shop, buyers),) = tx.rows(
+        "SELECT sum(CASE WHEN r.themes LIKE '%foreign_matter%' THEN 1 ELSE 0 END), count(*) FROM reviews r "
+        "JOIN page_products l ON l.page_id = r.page_id WHERE r.site = 'jd.com' AND l.product_id = 2"
+    )
+    assert found.share == at_shop / buyers
+    assert view.sites_without_share == ["12315.com"]
+    assert view.undated == 3
+    assert [quote.text for quote in found.quotes] == [TEXT[2:12]] * 3
+    days = [quote.day for quote in found.quotes]
+    assert days == sorted(days, reverse=True)
+    assert days[0] == found.last_day
+    assert len(found.trend) == 26
+    assert sum(found.trend) == sum(
+        1 for (day,) in tx.rows("SELECT day FROM reviews WHERE themes LIKE '%foreign_matter%' AND day IS NOT NULL")
+        if week_of(date.fromisoformat(day)) < week_of(TODAY)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("days", [1, 7, 30, 90, 365])
+def test_a_period_holds_the_reviews_of_its_days(tx, days):
+    period = Period(TODAY - timedelta(days=days), TODAY)
+    view = list_themes(tx, {1: CLEAN, 2: SPOILT}, period, TODAY, GROUPS)
+    n = tx.value(
+        "SELECT count(*) FROM reviews WHERE themes IS NOT NULL AND day >= :first AND day <= :last",
+        first=period.since.isoformat(),
+        last=TODAY.isoformat(),
+    )
+    assert sum(row.complaints for row in view.themes) == n
+    assert sum(row.undated for row in view.themes) == 0
+
+
+def test_the_contamination_rises_and_nothing_else(tx):
+    view = list_rises(tx, TODAY, GROUPS)
+    (rise,) = view.rises
+    assert (rise.product, rise.theme) == (SPOILT, "foreign_matter")
+    began = TODAY - timedelta(weeks=_CONTAMINATED)
+    assert began <= rise.since <= began + timedelta(weeks=4)
+    assert rise.count > 3 * rise.baseline
+    assert rise.p_value < 1e-4
+    assert view.until == monday_of(week_of(TODAY)) - timedelta(days=1)
+    states = {row.theme: row.state for row in list_themes(tx, {2: SPOILT}, Period(), TODAY, GROUPS).themes}
+    assert states.pop("foreign_matter") == "rising"
+    assert set(states.values()) == {"ongoing"}
+
+
+def test_stored_cutoffs_decide_for_a_product(database):
+    store = Store.open(database)
+    with closing(store):
+        with store.read() as tx:
+            found = find_rises(tx, last_whole_week(TODAY), GROUPS)
+            states = [row.state for row in list_themes(tx, {2: SPOILT}, Period(), TODAY, GROUPS).themes]
+        for cutoffs, is_rising in (([0.0] * WEEKS, False), (found.cutoffs, True)):
+            with store.begin() as tx:
+                data = {"last_week": found.last_week, "cutoffs": cutoffs}
+                store_value(tx, themes.RISES, tx.now, data)
+                view = list_themes(tx, {2: SPOILT}, Period(), TODAY, GROUPS)
+                assert ("rising" in [row.state for row in view.themes]) is is_rising
+                tx.run("DELETE FROM stored_values WHERE name = :name", name=themes.RISES)
+    assert "rising" in states
+
+
+def test_the_commands_print_the_views(database, reviewloop):
+    printed = reviewloop("insight", "themes", SPOILT, "--until", "2026-11-28", "--json", "--db", database)
+    view = json.loads(printed.stdout)
+    assert {row["product"] for row in view["themes"]} == {SPOILT}
+    keys = {"product", "theme", "complaints", "share", "first_day", "last_day", "trend", "quotes"}
+    assert keys <= view["themes"][0].keys()
+    assert {"text", "day", "url", "review"} <= view["themes"][0]["quotes"][0].keys()
+    text = reviewloop("insight", "themes", "--db", database).stdout
+    assert CLEAN in text
+    assert "Foreign matter" in text
+    assert "have no date" in text
+    rising = json.loads(reviewloop("insight", "rising", "--json", "--db", database).stdout)
+    assert {"until", "rises", "counted"} == rising.keys()
+    assert reviewloop("insight", "rising", "--db", database).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["themes", "不存在"], "there is no product '不存在'"),
+        (["themes", "--since", "昨天"], "is no day; write 2026-05-01"),
+        (["themes", "--until", "2026-02-30"], "is no day; write 2026-05-01"),
+        (["themes", "--since", "2026-11-02", "--until", "2026-11-01"], "later than --until"),
+    ],
+)
+def test_wrong_input_is_named(database, reviewloop, options, told):
+    printed = reviewloop("insight", *options, "--db", database)
+    assert printed.exit_code == 2
+    assert told in printed.stderr
+
+
+@pytest.mark.parametrize(
+    ("group", "complaints", "praise", "publishes"),
+    [
+        (Group.SHOP, 9, 0, True),
+        (Group.COMPLAINTS, 10, 90, False),
+        (Group.NEWS, 10, 90, False),
+        (None, 40, 9, False),
+        (None, 40, 10, True),
+        (None, 41, 10, False),
+    ],
+)
+def test_a_site_publishes_praise_by_its_group_or_by_its_reviews(group, complaints, praise, publishes):
+    counts = [("a.cn", "complaint", complaints), ("a.cn", "praise", praise), ("a.cn", "news", 99)]
+    assert (find_sites_with_praise(counts, {"a.cn": group}) == {"a.cn"}) is publishes
