@@ -9,6 +9,7 @@ from functools import singledispatch
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -35,7 +36,7 @@ class Done:
     message: str
 
 
-Part = str | Text | Table | Fact
+Part = str | Text | Table | Padding | Fact
 
 
 @singledispatch
@@ -64,6 +65,8 @@ def print_parts(out: Console, parts: Iterable[Part]) -> None:
             labelled(out, part.name, part.text)
         elif isinstance(part, Text) and not part.spans:
             out.print(as_called(part.plain), style=part.style)
+        elif isinstance(part, Padding):
+            out.print(part, soft_wrap=False)
         else:
             out.print(part)
 

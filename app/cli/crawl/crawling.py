@@ -14,7 +14,6 @@ from app.cli.crawl.plan import (
     MOST_PLANNED,
     find_askable,
     plan_of,
-    print_plan,
     refuse_empty,
     say_plan,
     stored_in,
@@ -28,6 +27,7 @@ from app.cli.options import (
 )
 from app.cli.output import say
 from app.cli.products.product import say_notes
+from app.cli.render import show
 from app.reports.summary import Summary, mark, summary
 from app.run.preflight import Preflight, check_lab
 from splitter.errors import InputError
@@ -121,7 +121,7 @@ def show_plan(
         raise InputError("there is no product to plan for: reviewloop run --plan 光明高钙牛奶")
     nodes = beside(added)  # a wrong one is told before it takes a moment
     plan = plan_of(settings, find_askable(settings), accepted, stored, nodes)
-    print_plan(plan, as_json)
+    show(plan, as_json=as_json)
     refuse_empty(plan)
     if refused:
         sys.exit(2)

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.padding import Padding
+from rich.text import Text
 
 from app.cli.options import store_there
-from app.cli.output import print_json, printed, say, table
+from app.cli.output import messages, say
+from app.cli.program import as_called
+from app.cli.render import Part, print_parts, table, text
 from app.files.harmless import shown
 from app.run.crawl_plan import as_virtual_task, crawl_plan
 from app.run.nodes import clients
@@ -18,6 +20,7 @@ from app.run.preflight import LONGEST_S, Preflight, preflight
 from app.run.setting_values import sqlite_file
 from app.views.crawl_plan import CrawlPlan
 from app.views.durations import seconds
+from app.views.words import plural, translate
 from splitter.errors import InputError
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import nodes, tasks
@@ -31,6 +34,7 @@ MOST_PLANNED = 100_000
 """Virtual tasks that a plan is counted over, at most."""
 
 _SITES_NAMED = 6
+_INDENT = (0, 0, 0, 4)
 
 
 def find_askable(settings: Settings) -> Preflight:
@@ -94,27 +98,20 @@ def _describe(node: Node) -> str:
     return f"{node.name} ({node.address or 'as the system chooses'})"
 
 
-def print_plan(plan: CrawlPlan, as_json: bool) -> None:
-    """Print the whole plan on standard output."""
-    if as_json:
-        print_json(plan)
-        return
-    out = printed()
-    _print_summary(out, plan)
+@text.register
+def _(plan: CrawlPlan) -> Iterator[Part]:
+    yield from _list_summary_parts(plan)
     if plan.asked:
-        rows = ((one.site, one.engine, one.searches, one.pages) for one in plan.asked)
-        out.print(table(("site", "engine", "searches", "pages at most"), rows, "Sites that will be asked"))
-    _print_missing(out, plan)
+        yield table(plan.asked, "site engine searches pages", title=translate("Sites that will be crawled"))
+    yield from _list_missing_parts(plan)
 
 
 def say_plan(plan: CrawlPlan) -> None:
-    """Say on standard error what is about to be asked, in a few lines."""
-    from app.cli.output import messages
-
-    _print_summary(messages, plan)
+    """Print on standard error what is about to be crawled, in a few lines."""
+    print_parts(messages, _list_summary_parts(plan))
     if plan.asked and plan.not_asked:
-        messages.print(Padding(_named([one.site for one in plan.asked]), (0, 0, 0, 4), expand=False))
-    _print_missing(messages, plan)
+        print_parts(messages, [Padding(_name_some([one.site for one in plan.asked]), _INDENT, expand=False)])
+    print_parts(messages, _list_missing_parts(plan))
 
 
 def refuse_empty(plan: CrawlPlan) -> None:
@@ -124,30 +121,39 @@ def refuse_empty(plan: CrawlPlan) -> None:
     raise InputError("no site can be crawled: the reasons and what fixes them are listed above")
 
 
-def _print_summary(out: Console, plan: CrawlPlan) -> None:
-    sites = len(plan.asked) + len(plan.not_asked)
-    products = f"{plan.products:,} product{'' if plan.products == 1 else 's'}"
-    out.print(f"{products}; of {sites} sites {len(plan.asked)} will be asked.", style="bold")
+def _list_summary_parts(plan: CrawlPlan) -> Iterator[Part]:
+    products = plural("{n:,} product", "{n:,} products", plan.products)
+    summary = translate(
+        "{products}; {asked} of {sites} sites will be crawled.",
+        products=products,
+        asked=len(plan.asked),
+        sites=len(plan.asked) + len(plan.not_asked),
+    )
+    yield Text(summary, style="bold")
     if plan.requests:
-        host = f", at {plan.slowest_host} longest" if plan.slowest_host else ""
-        out.print(
-            f"At most {plan.requests:,} requests; at the hosts' limits about {seconds(round(plan.seconds))}{host}."
+        length = seconds(round(plan.seconds))
+        yield translate(
+            "At most {n:,} requests; at the hosts' limits about {length}.", n=plan.requests, length=length
         )
+        if plan.slowest_host:
+            yield translate("The slowest host is {host}.", host=plan.slowest_host)
     for note in plan.notes:
-        out.print(shown(note), style="dim")
+        yield Text(shown(note), style="dim")
 
 
-def _print_missing(out: Console, plan: CrawlPlan) -> None:
-    """Each cause with what mends it, in lines: a column of a table would break the names of settings."""
+def _list_missing_parts(plan: CrawlPlan) -> Iterator[Part]:
+    """Yield each cause with its remedy, in lines: a column of a table would break the names of settings."""
     if plan.missing:
-        out.print("\nNot asked, and what mends it", style="bold")
+        yield Text("\n" + translate("Not crawled, and what mends it"), style="bold")
     for one in plan.missing:
-        out.print(shown(f"{len(one.sites)} site{'s' * (len(one.sites) != 1)}: {one.why}"))
+        sites = plural("{n} site: {why}", "{n} sites: {why}", len(one.sites), why=one.why)
+        yield shown(sites)
         if one.mend:
-            out.print(Padding(shown(one.mend), (0, 0, 0, 4), expand=False), soft_wrap=False, style="yellow")
-        out.print(Padding(_named(one.sites), (0, 0, 0, 4), expand=False), soft_wrap=False, style="dim")
+            yield Padding(Text(as_called(shown(one.mend)), style="yellow"), _INDENT, expand=False)
+        yield Padding(Text(_name_some(one.sites), style="dim"), _INDENT, expand=False)
 
 
-def _named(sites: Sequence[str]) -> str:
-    more = f" and {len(sites) - _SITES_NAMED} more" if len(sites) > _SITES_NAMED else ""
-    return ", ".join(sites[:_SITES_NAMED]) + more
+def _name_some(sites: Sequence[str]) -> str:
+    more = len(sites) - _SITES_NAMED
+    names = ", ".join(sites[:_SITES_NAMED])
+    return translate("{names} and {n} more", names=names, n=more) if more > 0 else names

@@ -3,53 +3,95 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from app.actions.review_actions import count_older, judge_links, link_reposts, record_dates, record_judging
-from app.cli.options import db_option, json_option, person, settings_of, sites_option, store_there
-from app.cli.output import clock, labelled, print_json, printed, say, short, table
+from app.cli import output
+from app.cli.command import App, command
+from app.cli.options import sites_option
+from app.cli.output import clock, say, short
+from app.cli.render import Fact, Part, text
 from app.files.harmless import shown
+from app.views.fields import extend_row, format_counts
+from app.views.words import plural, translate
 from tasks.domain.voices import Voice
 from tasks.store.content import products
 
 if TYPE_CHECKING:
-    from datetime import date
-
-    from app.run.setting_fields import Settings
     from tasks.jobs.date_reading import DatesRead, DayChange
-    from tasks.jobs.judging import Judged
-    from tasks.store.sql.database import Store
+    from tasks.jobs.judging import Change, Judged
 
-_NOT_JUDGED = "not judged"
+_NOT_JUDGED = "not_judged"
 _SHOWN = 10
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class VoiceChange:
+    """Reviews that had one voice and have another, or the same, now; `None`: not judged."""
+
+    before: str | None
+    after: str | None
+    reviews: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedView:
+    """The outcome of judging, with the fields of `Judged`.
+
+    Attributes:
+        model: the name of the voices' model.
+        ended: False if it was broken off.
+        compared: reviews that were compared with earlier ones.
+    """
+
+    model: str
+    dry_run: bool
+    ended: bool
+    to_do: int
+    pages: int
+    reviews: int
+    voices: Sequence[VoiceChange]
+    taken_in: int
+    left_out: int
+    taken_back: int
+    changes: Sequence[Change]
+    of_unknown_sites: int
+    compared: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatesView:
+    """The outcome of reading dates again, with the fields of `DatesRead`."""
+
+    dry_run: bool
+    ended: bool
+    to_do: int
+    pages: int
+    dates: int
+    imported: int
+    moved: int
+    found: int
+    lost: int
+    changes: Sequence[DayChange]
+
+
+@command(None, "judge")
 @click.option("--product", metavar="NAME", help="Only pages that were found for this product.")
 @click.option(
     "--all", "again", is_flag=True, help="Judge everything, also what this version has judged already."
 )
 @click.option("--dates", is_flag=True, help="Read the stored dates again instead; judge nothing.")
 @click.option("--dry-run", is_flag=True, help="Only say what would change; store nothing.")
-@db_option
 @sites_option
-@json_option
-def judge(
-    product: str | None,
-    again: bool,
-    dates: bool,
-    dry_run: bool,
-    db: str | None,
-    sites: str | None,
-    as_json: bool,
-) -> None:
+def judge(app: App, product: str | None, again: bool, dates: bool, dry_run: bool) -> JudgedView | DatesView:
     """Judge again what is stored: voices, whether a page is about its product, and which reviews are reposts.
 
     Use it for a store of an older version, or after a product's words have changed. Nothing is deleted:
@@ -67,171 +109,195 @@ def judge(
       reviewloop judge --all --product 特仑苏
       reviewloop judge --dates --dry-run
     """
-    settings = settings_of(db, sites)
     if dates and again:
-        raise click.UsageError("--dates reads all dates each time: leave --all away")
+        raise click.UsageError(translate("--dates reads all dates each time: leave --all away"))
     if dates:
-        _read_dates(settings, product, dry_run=dry_run, as_json=as_json)
+        view: JudgedView | DatesView = _read_dates(app, product, dry_run=dry_run)
     else:
-        _judge(settings, product, again=again, dry_run=dry_run, as_json=as_json)
+        view = _judge(app, product, again=again, dry_run=dry_run)
+    if not view.ended:
+        say(translate("Broken off. What was done is stored; the same command goes on there."))
+        app.exit_status = 1
+    return view
 
 
-def _judge(settings: Settings, product: str | None, *, again: bool, dry_run: bool, as_json: bool) -> None:
-    from tasks.jobs.judging import judge as judged
+def _judge(app: App, product: str | None, *, again: bool, dry_run: bool) -> JudgedView:
+    from tasks.jobs.judging import judge as judge_pages
     from tasks.jobs.judging import page_judge
     from tasks.reading.voice import MODEL, judgement
 
-    catalog = settings.catalog()
-    of_page = page_judge(catalog, judgement, MODEL, again=again)
-    told: list[Judged] = []
+    catalog, store = app.settings.catalog(), app.store
+    judge_page = page_judge(catalog, judgement, MODEL, again=again)
+    reports: list[Judged] = []
 
-    def progress(done: Judged) -> None:
-        told[:] = [done]
-        say(f"{done.pages:,} of {done.to_do:,} pages", "dim")
+    def report(done: Judged) -> None:
+        reports[:] = [done]
+        _say_pages(done.pages, done.to_do)
 
-    def report_share(share: float) -> None:
-        say(f"{math.floor(share * 100)} % of the reviews compared with earlier ones", "dim")
+    def report_compared(share: float) -> None:
+        n = math.floor(share * 100)
+        say(translate("{n} % of the reviews with earlier ones, for reposts", n=n), "dim")
 
     def report_counted(share: float) -> None:
-        say(f"{math.floor(share * 100)} % of the older reviews counted by day and theme", "dim")
+        n = math.floor(share * 100)
+        say(translate("{n} % of the older reviews counted by day and theme", n=n), "dim")
 
+    number = _find_product(app, product)
+    if not dry_run:
+        record_judging(store, product, again, app.who)
+    sweep = " ".join(["judge", MODEL, *(["all"] if again else []), *([str(number)] if number else [])])
     compared = 0
-    with store_there(settings) as store:
-        number = _product_id(store, product)
+    ended = True
+    try:
+        done = judge_pages(store, judge_page, sweep, report, product_id=number, again=again, dry_run=dry_run)
         if not dry_run:
-            record_judging(store, product, again, person())
-        sweep = " ".join(["judge", MODEL, *(["all"] if again else []), *([str(number)] if number else [])])
-        try:
-            done = judged(store, of_page, sweep, progress, product_id=number, again=again, dry_run=dry_run)
-            if not dry_run:
-                judge_links(store, catalog)
-                compared = link_reposts(store, report_share)
-                count_older(store, report_counted)
-            ended = True
-        except KeyboardInterrupt:
-            if not told:
-                raise
-            done, ended = told[0], False
-    if as_json:
-        print_json({**_document(done, MODEL, dry_run=dry_run, ended=ended), "compared": compared})
-    else:
-        _print(done, dry_run=dry_run)
-        if compared:
-            labelled(printed(), "Compared", f"{compared:,} reviews with earlier ones, for reposts")
-    if not ended:
-        say("Ended before all was judged. What was judged is stored; the same command goes on there.")
-        sys.exit(1)
+            judge_links(store, catalog)
+            compared = link_reposts(store, report_compared)
+            count_older(store, report_counted)
+    except KeyboardInterrupt:
+        if not reports:
+            raise
+        done, ended = reports[0], False
+    return JudgedView(
+        model=MODEL,
+        dry_run=dry_run,
+        ended=ended,
+        to_do=done.to_do,
+        pages=done.pages,
+        reviews=done.reviews,
+        voices=[VoiceChange(before, after, n) for (before, after), n in done.voices.items()],
+        taken_in=done.taken_in,
+        left_out=done.left_out,
+        taken_back=done.taken_back,
+        changes=done.changes,
+        of_unknown_sites=done.of_unknown_sites,
+        compared=compared,
+    )
 
 
-def _read_dates(settings: Settings, product: str | None, *, dry_run: bool, as_json: bool) -> None:
+def _read_dates(app: App, product: str | None, *, dry_run: bool) -> DatesView:
     from tasks.jobs.date_reading import DatesRead, read_again
     from tasks.jobs.judging import Pass, go_through
 
-    catalog = settings.catalog()
+    def report(done: DatesRead) -> None:
+        _say_pages(done.pages, done.to_do)
+
     done = DatesRead()
     ended = True
-
-    def progress(done: DatesRead) -> None:
-        say(f"{done.pages:,} of {done.to_do:,} pages", "dim")
-
-    with store_there(settings) as store:
-        number = _product_id(store, product)
-        if not dry_run:
-            record_dates(store, product, person())
-        mark = " ".join(["dates", *([str(number)] if number else [])])
-        one = Pass(mark=mark, product_id=number, again=True, dry_run=dry_run)
-        try:
-            go_through(store, partial(read_again, catalog), one, done, progress)
-        except KeyboardInterrupt:
-            if not done.pages:
-                raise
-            ended = False
-    if as_json:
-        print_json({"dry_run": dry_run, "ended": ended, **asdict(done)})
-    else:
-        _print_dates(done, dry_run=dry_run)
-    if not ended:
-        say("Ended before all was read. What was read is stored; the same command goes on there.")
-        sys.exit(1)
+    number = _find_product(app, product)
+    if not dry_run:
+        record_dates(app.store, product, app.who)
+    mark = " ".join(["dates", *([str(number)] if number else [])])
+    one = Pass(mark=mark, product_id=number, again=True, dry_run=dry_run)
+    try:
+        go_through(app.store, partial(read_again, app.settings.catalog()), one, done, report)
+    except KeyboardInterrupt:
+        if not done.pages:
+            raise
+        ended = False
+    return extend_row(DatesView, done, dry_run=dry_run, ended=ended)
 
 
-def _product_id(store: Store, product: str | None) -> int | None:
+def _say_pages(pages: int, to_do: int) -> None:
+    say(translate("{n:,} of {to_do:,} pages", n=pages, to_do=to_do), "dim")
+
+
+def _find_product(app: App, product: str | None) -> int | None:
     if product is None:
         return None
-    with store.read() as tx:
+    with app.store.read() as tx:
         return products.find(tx, product).id
 
 
-def _print_dates(done: DatesRead, *, dry_run: bool) -> None:
-    out = printed()
-    for one in done.changes[:_SHOWN]:
-        out.print(f"  {shown(short(one.date_text, 40))}: {_change_text(one)}")
-        out.print(f"    {shown(short(one.url, 74))}", style="dim")
-    if len(done.changes) > _SHOWN:
-        out.print(f"  ... and {done.changed - _SHOWN:,} more; --json lists them", style="dim")
-    labelled(out, "Read", f"{done.dates:,} dates of {done.pages:,} pages")
-    if done.imported:
-        out.print(f"{done.imported:,} pages were imported: their days stay.", style="dim")
-    if not done.changed:
-        out.print("Nothing to do: every stored day is what its text says.")
+@text.register
+def _(view: DatesView) -> Iterator[Part]:
+    for one in view.changes[:_SHOWN]:
+        yield f"  {shown(short(one.date_text, 40))}: {_describe_change(one)}"
+        yield Text(f"    {shown(short(one.url, 74))}", style="dim")
+    changed = view.moved + view.found + view.lost
+    yield from _list_more(changed)
+    read = translate("{dates:,} dates of {pages:,} pages", dates=view.dates, pages=view.pages)
+    yield Fact(translate("Read"), read)
+    if view.imported:
+        note = plural(
+            "{n:,} page was imported: its days stay.",
+            "{n:,} pages were imported: their days stay.",
+            view.imported,
+        )
+        yield Text(note, style="dim")
+    if not changed:
+        yield translate("Nothing to do: every stored day is what its text says.")
         return
-    counts = {"have another day": done.moved, "have a day now": done.found, "have none now": done.lost}
-    labelled(out, "Changed", ", ".join(f"{n:,} {what}" for what, n in counts.items()))
+    counts = {"have another day": view.moved, "have a day now": view.found, "have none now": view.lost}
+    yield Fact(translate("Changed"), format_counts(counts))
+    yield from _list_dry_run(view.dry_run)
+
+
+def _list_more(n: int) -> Iterator[Part]:
+    """Yield how many changes are not shown, if there are any."""
+    if n > _SHOWN:
+        yield Text(translate("  ... and {n:,} more; --json lists them", n=n - _SHOWN), style="dim")
+
+
+def _list_dry_run(dry_run: bool) -> Iterator[Part]:
     if dry_run:
-        out.print("Nothing was stored (--dry-run).", style="dim")
+        yield Text(translate("Nothing was stored (--dry-run)."), style="dim")
 
 
-def _change_text(one: DayChange) -> str:
+def _describe_change(one: DayChange) -> str:
     if one.day_before == one.day_after:
         return f"{clock(one.before)} -> {clock(one.after)}"
-    return f"{_day(one.day_before)} -> {_day(one.day_after)}"
+    return f"{_describe_day(one.day_before)} -> {_describe_day(one.day_after)}"
 
 
-def _day(day: date | None) -> str:
-    return "no date" if day is None else day.isoformat()
+def _describe_day(day: date | None) -> str:
+    return translate("no date") if day is None else day.isoformat()
 
 
-def _document(done: Judged, model: str, *, dry_run: bool, ended: bool) -> dict[str, Any]:
-    voices = [{"before": before, "after": after, "reviews": n} for (before, after), n in done.voices.items()]
-    counts = {name: value for name, value in asdict(done).items() if name not in ("voices", "changes")}
-    return {
-        "model": model,
-        "dry_run": dry_run,
-        "ended": ended,
-        **counts,
-        "voices": voices,
-        "changes": done.changes,
+@text.register
+def _(view: JudgedView) -> Iterator[Part]:
+    if view.voices:
+        yield _tabulate_voices(view.voices)
+    for one in view.changes[:_SHOWN]:
+        before, after = (translate(name).replace("_", " ") for name in (one.before, one.after))
+        line = f"  {shown(short(one.product, 20))}: {before} -> {after}"
+        if one.missing:
+            line += translate(" (lacks {words})", words=shown(short(" ".join(one.missing), 20)))
+        yield line
+        yield Text(f"    {shown(short(one.url, 74))}", style="dim")
+    yield from _list_more(len(view.changes))
+    judged = translate("{reviews:,} reviews of {pages:,} pages", reviews=view.reviews, pages=view.pages)
+    yield Fact(translate("Judged"), judged)
+    counts = {
+        "left out of exports": view.left_out,
+        "back in exports": view.taken_back,
+        "refused texts taken in": view.taken_in,
     }
-
-
-def _print(done: Judged, *, dry_run: bool) -> None:
-    out = printed()
-    if done.voices:
-        before = Counter[tuple[str, str]]()
-        for (was, now), n in done.voices.items():
-            before[was or _NOT_JUDGED, now or _NOT_JUDGED] += n
-        names = [*Voice, _NOT_JUDGED]
-        rows = [was for was in names if any(before[was, now] for now in names)]
-        cells = ((was, *(before[was, now] or None for now in names)) for was in rows)
-        out.print(table(("was", *names), cells, "Reviews by voice: what they were, and what they are"))
-    for one in done.changes[:_SHOWN]:
-        lacks = f" (lacks {short(' '.join(one.missing), 20)})" if one.missing else ""
-        words = f"{one.before.replace('_', ' ')} -> {one.after.replace('_', ' ')}"
-        out.print(f"  {shown(short(one.product, 20))}: {words}{shown(lacks)}")
-        out.print(f"    {shown(short(one.url, 74))}", style="dim")
-    if len(done.changes) > _SHOWN:
-        out.print(f"  ... and {len(done.changes) - _SHOWN:,} more; --json lists them", style="dim")
-    labelled(out, "Judged", f"{done.reviews:,} reviews of {done.pages:,} pages")
-    counts: Mapping[str, int] = {
-        "left out of exports": done.left_out,
-        "back in exports": done.taken_back,
-        "refused texts taken in": done.taken_in,
-    }
-    labelled(out, "Changed", ", ".join(f"{n:,} {what}" for what, n in counts.items()))
-    if done.of_unknown_sites:
-        out.print(
-            f"{done.of_unknown_sites:,} pages keep their verdicts: their sites are not in this catalog (--sites).",
-            style="yellow",
+    yield Fact(translate("Changed"), format_counts(counts))
+    if view.of_unknown_sites:
+        note = plural(
+            "{n:,} page keeps its verdicts: its site is not in this catalog (--sites).",
+            "{n:,} pages keep their verdicts: their sites are not in this catalog (--sites).",
+            view.of_unknown_sites,
         )
-    if dry_run:
-        out.print("Nothing was stored (--dry-run).", style="dim")
+        yield Text(note, style="yellow")
+    yield from _list_dry_run(view.dry_run)
+    if view.compared:
+        compared = plural(
+            "{n:,} review with earlier ones, for reposts",
+            "{n:,} reviews with earlier ones, for reposts",
+            view.compared,
+        )
+        yield Fact(translate("Compared"), compared)
+
+
+def _tabulate_voices(changes: Sequence[VoiceChange]) -> Part:
+    """Return a table of the reviews: a row for each voice before, a column for each voice now."""
+    counts = Counter[tuple[str, str]]()
+    for one in changes:
+        counts[one.before or _NOT_JUDGED, one.after or _NOT_JUDGED] += one.reviews
+    names = [*Voice, _NOT_JUDGED]
+    rows = [was for was in names if any(counts[was, now] for now in names)]
+    cells = ((translate(was), *(counts[was, now] or None for now in names)) for was in rows)
+    title = translate("Reviews by voice: rows before, columns now")
+    return output.table((translate("before"), *map(translate, names)), cells, title)
