@@ -18,7 +18,6 @@ from app.cli.program import as_called
 from app.views.words import translate
 
 _ENGLISH: WeakKeyDictionary[click.Command | click.Option, str] = WeakKeyDictionary()
-_CODE_AND_TEXT = re.compile(r"(\s+\S.*?\s{2,})(\S.*)")
 _PIECE = re.compile(r"\s+|[（「“]*(?:[^\s\u2e80-\uffef“”]+|[\u2e80-\uffef])[，。、；：？！）」”]*|.")
 """Spaces, a word, or a Chinese character. Lines break between these, not after an opening or before a closing mark."""
 
@@ -114,8 +113,9 @@ def _change_line(line: str, change: Callable[[str], str]) -> str:
         return line
     if not line.startswith(" "):
         return change(line)
-    found = _CODE_AND_TEXT.fullmatch(line)
-    return found[1] + change(found[2]) if found else line
+    _, gap, rest = line.strip().partition("  ")
+    remark = rest.lstrip()
+    return line.rstrip().removesuffix(remark) + change(remark) if gap else line
 
 
 def _shorten(text: str) -> str | None:

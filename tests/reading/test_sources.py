@@ -25,7 +25,7 @@ FEED = "https://itunes.apple.com/cn/rss/customerreviews/page=1/id=900000001/sort
 
 
 def sample(name: str) -> str:
-    return (ROOT / "app" / "sites" / "samples" / name).read_text("utf-8")
+    return (ROOT / "tests" / "app" / "samples" / name).read_text("utf-8")
 
 
 def read(rules: str, text: str, url: str = FEED):

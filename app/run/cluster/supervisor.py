@@ -156,7 +156,7 @@ class Supervisor:
             raise ClusterFailed(
                 "{name} ended with {status}, {n} times in a row; its log {log} ends:\n{end}",
                 name=program.name,
-                status=_describe(child.process.returncode),
+                status=_describe(child.process.returncode or 0),
                 n=child.failures,
                 log=program.log,
                 end=last_lines(program.log),

@@ -86,10 +86,10 @@ def list_settings(tx: Transaction, number: int | None = None) -> list[ProductSet
 
 
 _LAST_KEYWORDS = (
-    "SELECT keywords FROM virtual_tasks v WHERE v.product_id = p.id ORDER BY v.round DESC LIMIT 1"
+    "(SELECT keywords FROM virtual_tasks v WHERE v.product_id = p.id ORDER BY v.round DESC LIMIT 1)"
 )
 _SETTINGS = f"""
-    SELECT p.id, p.name, p.category, p.priority, p.sites, p.keywords AS own_keywords, ({_LAST_KEYWORDS}) AS keywords
+    SELECT p.id, p.name, p.category, p.priority, p.sites, p.keywords AS own_keywords, {_LAST_KEYWORDS} AS keywords
     FROM products p
     WHERE :number IS NULL OR p.id IN (SELECT product_id FROM import_products WHERE import_id = :number)
     ORDER BY p.id
@@ -105,20 +105,19 @@ def list_products(
         after: behind this one.
         contains: only names with this in them.
     """
-    return tx.records(
-        ProductRow, _PRODUCTS.format(_CONTAINS), after=after, most=most, contains=as_pattern(contains)
-    )
+    return tx.records(ProductRow, _BY_NAME, after=after, most=most, contains=as_pattern(contains))
 
 
 def list_numbered(tx: Transaction, numbers: Collection[int]) -> list[ProductRow]:
     """Return the products with these numbers, by number."""
-    return tx.records(ProductRow, _PRODUCTS.format("id IN :numbers"), numbers=numbers, most=len(numbers))
+    return tx.records(ProductRow, _BY_NUMBER, numbers=numbers, most=len(numbers))
 
 
-_CONTAINS = "id > :after AND lower(name) LIKE lower(:contains) ESCAPE '/'"
-_PRODUCTS = f"""
+def _select_products(condition: str) -> str:
+    """Return the statement that reads products for which a condition holds."""
+    return f"""
     WITH chosen AS (
-        SELECT * FROM products WHERE {{}} ORDER BY id LIMIT :most
+        SELECT * FROM products WHERE {condition} ORDER BY id LIMIT :most
     ), stored AS (
         SELECT l.product_id, count(*) AS pages,
             sum(CASE WHEN l.verdict = '{Verdict.REVIEW}' THEN pages.reviews ELSE 0 END) AS reviews
@@ -127,13 +126,17 @@ _PRODUCTS = f"""
         GROUP BY l.product_id
     )
     SELECT p.id, p.name, p.category, p.aliases, p.priority, p.created_at,
-        ({_LAST_KEYWORDS}) AS keywords,
+        {_LAST_KEYWORDS} AS keywords,
         s.every_s AS recrawl_every_s, s.cron AS recrawl_cron, s.next_at AS next_crawl_at,
         coalesce(stored.pages, 0) AS pages, coalesce(stored.reviews, 0) AS reviews,
         p.sites IS NULL OR p.sites <> '[]' AS looked_for
     FROM chosen p LEFT JOIN stored ON stored.product_id = p.id LEFT JOIN schedules s ON s.product_id = p.id
     ORDER BY p.id
 """
+
+
+_BY_NAME = _select_products("id > :after AND lower(name) LIKE lower(:contains) ESCAPE '/'")
+_BY_NUMBER = _select_products("id IN :numbers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
