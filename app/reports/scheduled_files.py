@@ -13,7 +13,7 @@ from typing import IO, Any
 from app.files.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_rows
 from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
-from app.views.moments import clock_text_with_zone
+from app.views.moments import clock_text_with_zone, local_time
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
@@ -98,7 +98,7 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
             folder.mkdir(parents=True, exist_ok=True)
         with store.read() as tx:
             now = tx.now
-            path = (folder or Path(own)) / f"{kind}-{taken.id}-{now:%Y%m%d-%H%M%S}.{form}"
+            path = (folder or Path(own)) / f"{kind}-{taken.id}-{local_time(now):%Y%m%d-%H%M%S}.{form}"
             with whole_file(path) as out:
                 said = _write(tx, tools, taken, out)
         if folder is not None:

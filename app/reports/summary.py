@@ -11,6 +11,7 @@ from typing import Any
 
 from app.views.failed import get_cause, group_by_cause
 from app.views.loop_state import LoopState, read_state
+from app.views.moments import clock_text_with_zone
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums, PairRow
@@ -157,7 +158,7 @@ def write_report(store: Store, file: str | None) -> None:
     if not file:
         return
     with store.read() as tx:
-        text = _report(manual.list_manual(tx), tx.now.isoformat(timespec="seconds"))
+        text = _report(manual.list_manual(tx), clock_text_with_zone(tx.now))
     path = Path(file)
     draft = path.with_name(path.name + ".new")
     draft.write_text(text, encoding="utf-8")

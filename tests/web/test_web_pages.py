@@ -202,6 +202,40 @@ def _numbers(text: str) -> list[int]:
     return [int(one) for one in re.findall(r'<h3><a href="/reviews/(\d+)"', text)]
 
 
+_DATED = [
+    (6, "2026-01-06 19:31", "2026-01-06 11:31:00.000000", "2026-01-06", True),
+    (5, "2026-01-07", "2026-01-06 16:00:00.000000", "2026-01-07", False),
+    (4, "Jan 6 11:31 PM EST", "2026-01-07 04:31:00.000000", "2026-01-06", True),
+    (3, "long ago", None, None, False),
+]
+
+
+def test_a_filter_by_day_lists_the_reviews_of_that_day(served: Served) -> None:
+    with served.store.begin() as tx:
+        for number, text, at, day, clock in _DATED:
+            tx.run(
+                "UPDATE reviews SET date_text = :text, published_at = :at, day = :day, has_clock = :clock "
+                "WHERE id = :number",
+                **{"number": number, "text": text, "at": at, "day": day, "clock": clock},
+            )
+    sixth, seventh = (
+        served.get(f"/reviews?first={day}&last={day}").text for day in ("2026-01-06", "2026-01-07")
+    )
+    assert _numbers(sixth) == [6, 4]
+    assert "2026-01-06 19:31" in sixth
+    assert "2026-01-06 (01-07 12:31 Asia/Shanghai)" in sixth
+    assert _numbers(seventh) == [5]
+    assert "2026-01-06" not in seventh
+    assert "2026-01-07 00:00" not in seventh
+    found = served.get("/api/reviews?first=2026-01-06&last=2026-01-07").json()["reviews"]
+    assert [(row["review"], row["day"]) for row in found] == [
+        (6, "2026-01-06"), (5, "2026-01-07"), (4, "2026-01-06")
+    ]  # fmt: skip
+    assert [row["day"] for row in served.get("/api/reviews").json()["reviews"] if row["review"] == 3] == [
+        None
+    ]
+
+
 def test_reviews_are_searched_and_filtered(sample: Served) -> None:
     assert _numbers(sample.get("/reviews").text) == [8, 7, 6, 5, 4, 3, 2, 1]
     assert _numbers(sample.get("/reviews?q=第3次").text) == [3]
