@@ -22,7 +22,9 @@ from app.run.setting_values import (
     lab_address,
     read_kinds,
     read_proxy,
+    read_public_address,
     read_redis_url,
+    read_root_path,
     read_searxng_url,
 )
 from app.run.version import DEFAULT_DATABASE, ROOT, VERSION
@@ -199,6 +201,11 @@ class Settings(BaseModel):
     trusted_proxies: Networks = frozenset()
     """Addresses or networks of the proxies in front of the dashboard, separated by commas. It believes the client's
     address (X-Forwarded-For) and scheme that they send."""
+    web_address: Annotated[Secret, _text_validator(read_public_address)] = ""
+    """Public address of the dashboard behind a proxy, for example https://example.com/reviews/. Changes are taken
+    from its pages only (docs/proxy.md)."""
+    web_root_path: Annotated[str, _text_validator(read_root_path)] = ""
+    """Path below which a proxy shows the dashboard, for example /reviews. Default: that of REVIEWLOOP_WEB_ADDRESS."""
     chromium: str = ""
     """Browser for pages made by script, a path or a name on PATH. Default: the first of chromium, chromium-browser,
     google-chrome and msedge."""

@@ -5,14 +5,17 @@ Addresses are judged by `tasks.domain.given_address`: no error repeats one.
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from splitter.catalog.names import Kind
 from splitter.errors import InputError, WrongValue
 from tasks.domain.given_address import AddressKind, read_address, read_redis
 
 PREFIX = "REVIEWLOOP_"
+_ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
 
 
 def sqlite_file(url: str) -> Path | None:
@@ -83,3 +86,24 @@ def read_proxy(text: str) -> str:
     address = read_address(AddressKind.PROXY, text)
     scheme = "socks5h" if address.scheme == "socks5" else address.scheme
     return f"{scheme}://{address.netloc}"
+
+
+def read_public_address(text: str) -> str:
+    """Read the address that browsers see of a dashboard behind a proxy. Raises InputError."""
+    try:
+        parts = urlsplit(text)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise InputError("write the address that browsers see, as https://example.com/reviews/") from None
+    if text and (not is_whole or "@" in parts.netloc or parts.query or parts.fragment):
+        raise InputError("write the address that browsers see, as https://example.com/reviews/")
+    read_root_path(parts.path)
+    return text
+
+
+def read_root_path(text: str) -> str:
+    """Read the path below which a proxy shows the dashboard, without a slash at its end. Raises InputError."""
+    path = text.rstrip("/")
+    if not _ROOT_PATH.fullmatch(path):
+        raise InputError("write a path of letters, digits and -._~ that begins with /, as /reviews")
+    return path

@@ -5,10 +5,17 @@ from __future__ import annotations
 import errno
 import socket
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from splitter.errors import InputError, system_reason
 
 DEFAULT_PORT = 8787
+
+
+def split_public(address: str) -> tuple[str, str]:
+    """Split a public address: https://example.com/reviews/ is the origin https://example.com and the path /reviews."""
+    parts = urlsplit(address)
+    return address and f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
 
 
 def is_loopback(host: str) -> bool:

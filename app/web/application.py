@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,16 +14,19 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app.run.version import VERSION
 from app.views.loop_state import Situation
 from app.views.words import describe, translate
 from app.web import metrics
+from app.web.address import split_public
 from app.web.api import acting, reading
 from app.web.base.context import Context, Page
 from app.web.base.forms import describe_errors, find_page, keep_typed
 from app.web.base.guard import Guard
 from app.web.base.query import check_filters
+from app.web.base.under_path import UnderPath, inner_path
 from app.web.pages import (
     drafts,
     failed,
@@ -58,11 +61,12 @@ _PAGES = (
 )
 
 
-def make_application(context: Context, names: Collection[str] | None) -> ASGIApp:
-    """The application.
+def make_application(context: Context, hosts: Sequence[str], root_path: str) -> ASGIApp:
+    """Return the application.
 
     Args:
-        names: values of the Host header that are answered; None: any.
+        root_path: below which a proxy shows it; empty: at the root of its server.
+        hosts: names that the Host header may have; "*": any.
     """
     app = FastAPI(
         title="reviewloop",
@@ -85,7 +89,21 @@ def make_application(context: Context, names: Collection[str] | None) -> ASGIApp
         app.add_exception_handler(wrong, _wrong_input)
     for away in (StoreFailed, WrongRevision):
         app.add_exception_handler(away, _store_away)
-    return Guard(app, context.access, names)
+    settings = context.settings
+    guard = Guard(app, context.access, hosts, split_public(settings.web_address)[0])
+    proxies = [str(network) for network in settings.trusted_proxies]
+    return UnderPath(
+        ProxyHeadersMiddleware(guard, proxies),  # type: ignore[arg-type]
+        root_path,
+        settings.trusted_proxies,
+        _list_names(),
+    )
+
+
+def _list_names() -> set[str]:
+    """Return the first parts of all paths."""
+    paths = [getattr(route, "path", "") for page in _PAGES for route in page.router.routes]
+    return {path.split("/")[1] for path in paths if path} | {"api", "static", "healthz", ""}
 
 
 async def _alive() -> PlainTextResponse:
@@ -93,7 +111,7 @@ async def _alive() -> PlainTextResponse:
 
 
 def _failure(request: Request, status: int, why: str) -> Response:
-    if request.url.path.startswith("/api"):
+    if inner_path(request.scope).startswith("/api"):
         return JSONResponse({"detail": why}, status)
     return Page(request).html("error.html", status=status, status_code=status, why=why)
 
@@ -107,7 +125,7 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 async def _wrong_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    if request.url.path.startswith("/api"):
+    if inner_path(request.scope).startswith("/api"):
         said = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
         return _failure(request, 422, said)
     return await _refuse_form(request, 422, describe_errors(error.errors()))

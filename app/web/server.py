@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.run.setting_fields import Settings
-from app.web.address import address_of, is_loopback
+from app.web.address import address_of, is_loopback, split_public
 from app.web.application import make_application
 from app.web.base.access import Access, Role, Tokens, token_hash
 from app.web.base.context import Context
@@ -123,12 +124,16 @@ class LimitedProtocol(H11Protocol):
 def with_tokens(settings: Settings, host: str) -> tuple[Settings, str]:
     """Return the settings with tokens if other machines reach the address, and the operator's token if it was made.
 
+    They also reach 127.0.0.1 if a proxy has a public address for it.
+
     Tokens that are not set are made at random, once, and kept in files of the keys folder.
 
     Raises:
         InputError: a token can't be read or kept.
     """
-    if is_loopback(host) or (settings.web_viewer and settings.web_operator):
+    public = urlsplit(settings.web_address).hostname or host
+    is_ours = is_loopback(host) and is_loopback(public)
+    if is_ours or (settings.web_viewer and settings.web_operator):
         return settings, ""
     folder = Path(settings.keys_folder)
     viewer, operator = (kept_key(folder / f"reviewloop.web-{role}") for role in Role)
@@ -151,23 +156,23 @@ def make_server(
         InputError: other machines reach the address, and there are no tokens (`with_tokens` makes them).
         CatalogError: the catalog is wrong.
     """
-    host, port = sock.getsockname()[:2]
+    host = sock.getsockname()[0]
     tokens = Tokens(settings.web_viewer, settings.web_operator)
     if not is_loopback(host) and not (tokens.viewer and tokens.operator):
         raise InputError("other machines reach {host}: the dashboard needs tokens there", host=host)
     catalog = settings.catalog()
-    access = Access(tokens, time.monotonic)
+    access = Access(tokens)
     context = Context(settings, store, catalog, HostCatalog(catalog), settings.node_silent_after(), access)
     if ahead:
         warm_up(context)
     # The other files of the process are the database's, uploads' and a crawl's.
     max_connections = min(_MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
-    names = None if tokens else {f"{name}:{port}" for name in (host, f"[{host}]", "localhost", "127.0.0.1")}
     config = uvicorn.Config(
-        make_application(context, names),
+        make_application(context, _list_hosts(settings, host), find_root_path(settings)),
         http=LimitedProtocol,
         ws="none",
         limit_concurrency=max_connections,
+        proxy_headers=False,
         forwarded_allow_ips=[str(network) for network in settings.trusted_proxies],
         log_config=None,
         access_log=False,
@@ -177,6 +182,20 @@ def make_server(
         timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)
+
+
+def find_root_path(settings: Settings) -> str:
+    """Return the path below which a proxy shows the dashboard; empty at the root of its server."""
+    return settings.web_root_path or split_public(settings.web_address)[1]
+
+
+def _list_hosts(settings: Settings, host: str) -> list[str]:
+    """Return the names that the Host header may have. Without tokens or a public address these are only our own."""
+    public = urlsplit(settings.web_address).hostname
+    if public is None and (settings.web_viewer or settings.web_operator):
+        return ["*"]
+    own = [host, f"[{host}]", "localhost", "127.0.0.1", "[::1]", "::1"]
+    return own if public is None else [*own, public]
 
 
 def warm_up(context: Context) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -32,12 +31,6 @@ class Served:
     def post(self, path: str, **options: Any) -> requests.Response:
         """Send a form, or JSON."""
         return self.session.post(self.address + path.lstrip("/"), timeout=PATIENCE_S, **options)
-
-    def csrf(self) -> str:
-        """What every change must carry."""
-        found = re.search(r'name="csrf" value="([^"]+)"', self.get("/failed").text)
-        assert found is not None
-        return found[1]
 
 
 Serve = Callable[..., Served]

@@ -52,14 +52,13 @@ def look(answer: requests.Response) -> Looked:
 def preview(served: Served, **sent: Any) -> Looked:
     """Send names or a file."""
     sent.setdefault("data", {})
-    sent["data"] |= {"csrf": served.csrf()}
+    sent["data"] |= {}
     return look(served.post("/products/preview", **sent))
 
 
 def send(served: Served, looked: Looked, **more: Any) -> requests.Response:
     """Send a draft back as it is on the page, with something else beside it."""
     form = {
-        "csrf": served.csrf(),
         "draft": looked.key,
         "name": looked.name,
         "keywords": looked.keywords,
@@ -109,7 +108,7 @@ def test_a_row_is_corrected_and_another_left_out_before_anything_is_stored(serve
     new = {name: row for name, row in names_of(served).items() if name not in before}
     assert sorted(new) == sorted(["三元牛奶", "老干妈", "雀巢怡养中老年奶粉"])
     assert (new["老干妈"]["keywords"], new["老干妈"]["category"]) == (["老干妈", "辣酱"], "other")
-    undone = served.post("/imports/1/undo", data={"csrf": served.csrf(), "sure": "yes"})
+    undone = served.post("/imports/1/undo", data={"sure": "yes"})
     assert (undone.status_code, names_of(served)) == (200, before)
 
 
@@ -195,7 +194,10 @@ TYPED = {"names": "特仑苏\n老干妈", "priority": "7", "ignore": "备注", "
 def test_a_wrong_value_of_the_form_keeps_the_others(
     sample: Served, wrong: dict[str, str], english: str, chinese: str
 ) -> None:
-    form = {**TYPED, **wrong, "csrf": sample.csrf()}
+    form = {
+        **TYPED,
+        **wrong,
+    }
     for language, said in (("en", english), ("zh", chinese)):
         refused = sample.post("/products/preview", data=form, headers={"Accept-Language": language})
         text = html.unescape(refused.text)
@@ -208,7 +210,7 @@ def test_a_wrong_value_of_the_form_keeps_the_others(
 
 
 def test_a_file_has_to_be_chosen_again(sample: Served) -> None:
-    form = {"csrf": sample.csrf(), "ignore": "no such"}
+    form = {"ignore": "no such"}
     refused = sample.post(
         "/products/preview", data=form, files={"file": ("a.csv", "名称\n特仑苏\n".encode())}
     )
@@ -217,7 +219,6 @@ def test_a_file_has_to_be_chosen_again(sample: Served) -> None:
 
 def test_a_wrong_change_of_a_product_is_shown_on_its_page(served: Served) -> None:
     form = {
-        "csrf": served.csrf(),
         "name": "三元牛奶",
         "name_shown": PRODUCT,
         "recrawl": "soon",
@@ -227,7 +228,7 @@ def test_a_wrong_change_of_a_product_is_shown_on_its_page(served: Served) -> Non
     text = html.unescape(refused.text)
     assert (refused.status_code, 'value="三元牛奶"' in text, 'value="soon"' in text) == (400, True, True)
     assert f"<h1>{PRODUCT}</h1>" in text
-    unsure = served.post("/products/1/remove", data={"csrf": form["csrf"]}, headers={"Accept-Language": "zh"})
+    unsure = served.post("/products/1/remove", data={}, headers={"Accept-Language": "zh"})
     assert (unsure.status_code, "请填写“我确定”。" in unsure.text) == (422, True)
 
 
@@ -236,7 +237,7 @@ BULK = "老干妈\n奇多妙脆角\n蒙牛早餐奶\n"
 
 def change(served: Served, /, **form: Any) -> requests.Response:
     """Change many products."""
-    return served.post("/products/edit", data={"csrf": served.csrf(), **form})
+    return served.post("/products/edit", data={**form})
 
 
 def test_many_products_are_changed_at_once(served: Served) -> None:

@@ -15,11 +15,10 @@ SETTINGS = "rules:\n  main_text: true\nsites:\n  12315.com:\n"
 
 
 def _bring(served: Served, names: str) -> str:
-    csrf = served.csrf()
-    preview = served.post("/products/preview", data={"csrf": csrf, "names": names, "as_list": "yes"}).text
+    preview = served.post("/products/preview", data={"names": names, "as_list": "yes"}).text
     draft = re.search(r'name="draft" value="([^"]+)"', preview)
     assert draft is not None
-    return served.post("/products", data={"csrf": csrf, "draft": draft[1]}).text
+    return served.post("/products", data={"draft": draft[1]}).text
 
 
 def test_products_that_were_added_by_mistake_are_undone(served: Served) -> None:
@@ -27,7 +26,7 @@ def test_products_that_were_added_by_mistake_are_undone(served: Served) -> None:
     assert "Undo import 1" in _bring(served, SETTINGS)
     assert len(served.get("/api/products").json()) == len(before) + 4
     assert "4 products would be removed." in served.get("/imports/1").text
-    form = {"csrf": served.csrf()}
+    form = {}
     assert served.post("/imports/1/undo", data=form).status_code == 422
     said = served.post("/imports/1/undo", data={**form, "sure": "yes"}).text
     assert "4 products and 0 reviews are removed" in said
@@ -44,10 +43,9 @@ def test_a_product_that_stays_is_named(served: Served, language: str) -> None:
     product_actions.edit(served.store, "三元牛奶", ProductEdit(priority=2), "w")
     page = served.get(f"/imports/{added.number}", headers={"Accept-Language": language}).text
     assert ("三元牛奶" in page, "君乐宝酸奶" in page, "x.csv" in page) == (True, False, True)
-    headers = {"X-CSRF-Token": served.get("/api/csrf").json()["token"]}
-    undone = served.post(f"/api/imports/{added.number}/undo", headers=headers).json()
-    assert served.post(f"/api/imports/{added.number}/undo", headers=headers).status_code == 409
-    assert served.post("/api/imports/99/undo", headers=headers).status_code == 404
+    undone = served.post(f"/api/imports/{added.number}/undo").json()
+    assert served.post(f"/api/imports/{added.number}/undo").status_code == 409
+    assert served.post("/api/imports/99/undo").status_code == 404
     assert (undone["products_removed"], [(one["name"], one["need"]) for one in undone["stays"]]) == (
         1,
         [("三元牛奶", "correction")],
@@ -58,10 +56,10 @@ def test_a_product_that_stays_is_named(served: Served, language: str) -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_settings_in_the_form_are_refused_with_lines_of_them(served: Served, language: str) -> None:
-    form = {"csrf": served.csrf(), "names": SETTINGS}
+    form = {"names": SETTINGS}
     for sent in (
         {"data": form},
-        {"data": {"csrf": form["csrf"]}, "files": {"file": ("a.txt", SETTINGS.encode())}},
+        {"data": {}, "files": {"file": ("a.txt", SETTINGS.encode())}},
     ):
         refused = served.post("/products/preview", headers={"Accept-Language": language}, **sent)
         assert (refused.status_code, "main_text" in refused.text) == (400, True)

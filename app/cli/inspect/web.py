@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.options import db_option, json_option, settings_of, sites_option, store_there
+from app.cli.options import ReadBy, db_option, json_option, settings_of, sites_option, store_there
 from app.cli.output import answer, print_json, say
+from app.run.setting_values import read_root_path
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
@@ -31,39 +32,55 @@ if TYPE_CHECKING:
     type=click.Choice(["viewer", "operator"]),
     help="Make a token, say what to store of it, and end.",
 )
+@click.option(
+    "--root-path",
+    type=ReadBy("path", read_root_path),
+    metavar="PATH",
+    help="Path below which a proxy shows the dashboard, as /reviews. Default: REVIEWLOOP_WEB_ROOT_PATH.",
+)
 @db_option
 @sites_option
 @json_option
 def web(
-    port: int, host: str, make_token: str | None, db: str | None, sites: str | None, as_json: bool
+    port: int,
+    host: str,
+    make_token: str | None,
+    root_path: str | None,
+    db: str | None,
+    sites: str | None,
+    as_json: bool,
 ) -> None:
     """Serve the dashboard: queues, nodes, failed tasks, reviews, with an API and metrics.
 
     On 127.0.0.1, everyone on this machine may look and act. Any other address asks for the token of a viewer
     or an operator; if none are set, both are made at the first start. /api offers the same to programs,
-    /metrics is for Prometheus. Ctrl-C ends it. See docs/dashboard.md.
+    /metrics is for Prometheus. Ctrl-C ends it. See docs/dashboard.md; behind a proxy: docs/proxy.md.
 
     \b
     Examples:
       reviewloop web
       reviewloop web --port 9000 --db sqlite:///reviews.db
+      reviewloop web --root-path /reviews
       reviewloop web --make-token operator
     """
     if make_token is not None:
         _make_token(make_token, as_json)
         return
     settings = settings_of(db, sites)
+    if root_path is not None:
+        settings = settings.with_(web_root_path=root_path)
     from app.web.address import address_of, listening
-    from app.web.server import make_server, with_tokens
+    from app.web.server import find_root_path, make_server, with_tokens
 
     settings, token = with_tokens(settings, host)
     with store_there(settings) as store, listening(host, port) as sock:
         store.patient = False
         server = make_server(settings, store, sock, ahead=True)
+        address = f"{address_of(sock).rstrip('/')}{find_root_path(settings)}/"
         if as_json:
-            print_json({"address": address_of(sock)})
+            print_json({"address": address})
         else:
-            say_dashboard(address_of(sock), token)
+            say_dashboard(address, token)
         try:
             server.run(sockets=[sock])
         except KeyboardInterrupt:

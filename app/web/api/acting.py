@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
@@ -26,26 +26,7 @@ from tasks.store.content.products import ProductEdit
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
 
-def _checked(page: Here, x_csrf_token: Annotated[str, Header()] = "") -> None:
-    """A change carries the token of `GET /api/csrf`, or comes with a token of its own (Authorization)."""
-    if page.visitor is None or not page.visitor.carries(x_csrf_token):
-        raise HTTPException(403, "send the header X-CSRF-Token with what GET /api/csrf gives")
-
-
 router = APIRouter(prefix="/api", tags=["acting"])
-_CHANGE = [Depends(_checked)]
-
-
-class Csrf(BaseModel):
-    """The value that changes must carry in the header X-CSRF-Token; empty: none."""
-
-    token: str
-
-
-@router.get("/csrf", responses=PROBLEMS)
-def csrf(page: Here) -> Csrf:
-    """The token of changes, for programs on this machine; other sites' pages can't read it."""
-    return Csrf(token=page.visitor.csrf if page.visitor is not None else "")
 
 
 class _Strict(BaseModel):
@@ -84,7 +65,7 @@ class Abandon(_Strict):
 FailedAction = Annotated[Retry | Assign | Abandon, Field(discriminator="action")]
 
 
-@router.post("/failed", responses=PROBLEMS, dependencies=_CHANGE)
+@router.post("/failed", responses=PROBLEMS)
 def act(page: Here, wanted: FailedAction) -> Outcome:
     """Try subtasks again, on any node or on one, or abandon them."""
     action = action_of(wanted.action, getattr(wanted, "node", ""), getattr(wanted, "why", ""))
@@ -100,7 +81,7 @@ class Edited(_Strict):
     quota: Annotated[int, Field(ge=1, le=MOST_QUOTA)] | None = None
 
 
-@router.post("/failed/{subtask}/edit", responses=PROBLEMS, dependencies=_CHANGE)
+@router.post("/failed/{subtask}/edit", responses=PROBLEMS)
 def edit_failed(page: Here, subtask: Id, wanted: Edited) -> Outcome:
     """Try a subtask again with fewer result pages, or another quota."""
     action = manual_actions.edit(wanted.pages, wanted.quota)
@@ -116,7 +97,7 @@ class NodeAction(_Strict):
     action: Literal["drain", "resume"]
 
 
-@router.post("/nodes", responses=PROBLEMS, dependencies=_CHANGE)
+@router.post("/nodes", responses=PROBLEMS)
 def drain(page: Here, wanted: NodeAction) -> NodeAction:
     """Drain a node, or take it back."""
     manual_actions.set_drained(page.context.store, wanted.node, wanted.action == "drain", page.who)
@@ -131,7 +112,7 @@ class ScheduleAction(_Strict):
     action: Literal["run", "pause", "resume"]
 
 
-@router.post("/schedules", responses=PROBLEMS, dependencies=_CHANGE)
+@router.post("/schedules", responses=PROBLEMS)
 def schedule(page: Here, wanted: ScheduleAction) -> ScheduleAction:
     """Run a schedule now, pause or resume it."""
     schedule_actions.act(
@@ -163,7 +144,7 @@ class ProductsAdded(BaseModel):
     refused: list[RefusedName]
 
 
-@router.post("/products", responses=PROBLEMS, dependencies=_CHANGE)
+@router.post("/products", responses=PROBLEMS)
 def add(page: Here, wanted: NewProducts) -> ProductsAdded:
     """Add products."""
     read = named_products(wanted.names, priority=wanted.priority)
@@ -200,7 +181,7 @@ class ProductChanged(BaseModel):
     looked_for: bool
 
 
-@router.patch("/products/{product}", responses=PROBLEMS, dependencies=_CHANGE)
+@router.patch("/products/{product}", responses=PROBLEMS)
 def edit(page: Here, number: ProductId, wanted: ProductChange) -> ProductChanged:
     """Change a product."""
     other = ProductEdit(
@@ -218,7 +199,7 @@ def edit(page: Here, number: ProductId, wanted: ProductChange) -> ProductChanged
     )
 
 
-@router.delete("/products/{product}", responses=PROBLEMS, dependencies=_CHANGE)
+@router.delete("/products/{product}", responses=PROBLEMS)
 def remove(page: Here, number: ProductId) -> ProductChanged:
     """Look for a product no more; what was collected of it stays."""
     [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
@@ -236,7 +217,7 @@ class ImportUndone(BaseModel):
     stays: list[Undone]
 
 
-@router.post("/imports/{number}/undo", responses=PROBLEMS, dependencies=_CHANGE)
+@router.post("/imports/{number}/undo", responses=PROBLEMS)
 def undo_import(page: Here, number: Id) -> ImportUndone:
     """Remove what an import added, and nothing else."""
     import_of(page, number)

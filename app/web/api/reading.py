@@ -49,7 +49,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     for status, said in {
         400: "The input was wrong.",
         401: "A token is needed.",
-        403: "Viewers may look only, or a change lacks its CSRF token.",
+        403: "Viewers may look only, or another site's page sent a change.",
         404: "There is no such thing.",
         409: "It is not in a state for that.",
         413: "The request is too large.",
@@ -162,7 +162,7 @@ class FoundReview(ReviewRow):
     """
 
     id: int
-    original: int | None
+    original: int | None = None
 
 
 class Reviews(BaseModel):

@@ -1,6 +1,7 @@
 """Access to the dashboard: without tokens for whoever is on this machine, else for who signs in with a token.
 
-Tokens are random, so that a plain SHA-256 of them is enough to keep. Sessions are in memory: they end with the process.
+Tokens are random, so that a plain SHA-256 of them is enough to keep. Sessions are signed cookies: the key ends with the
+process.
 """
 
 from __future__ import annotations
@@ -9,15 +10,14 @@ import asyncio
 import hashlib
 import hmac
 import secrets
-from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from splitter.errors import ReviewloopError
 
 SESSION_S = 12 * 3600.0
-_MOST_SESSIONS = 1000
 _WRONG_TOKEN_PAUSE_S = 1.0
 _MAX_WAITING, _MAX_WAITING_IN_ALL = 5, 20
 
@@ -67,22 +67,18 @@ class Visitor:
 
     Attributes:
         who: name for the audit log.
-        csrf: what every change must carry; empty where a token came with the request itself, which no other page in
-            a browser can send.
     """
 
     role: Role
     who: str
-    csrf: str = ""
 
     @property
     def may_act(self) -> bool:
         """True for an operator."""
         return self.role is Role.OPERATOR
 
-    def carries(self, csrf: str) -> bool:
-        """Whether a change that carries this text is the visitor's own."""
-        return not self.csrf or hmac.compare_digest(self.csrf.encode(), csrf.encode("utf-8", "surrogatepass"))
+
+_LOCAL = Visitor(Role.OPERATOR, "on this machine")
 
 
 @dataclass(slots=True)
@@ -90,24 +86,22 @@ class Access:
     """Decides who a visitor is.
 
     Attributes:
-        clock: seconds, only ever growing.
         pause: sleeps for a number of seconds before a wrong token is answered.
+        key: signs the sessions of this process.
     """
 
     tokens: Tokens
-    clock: Callable[[], float]
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    _local: Visitor = field(
-        default_factory=lambda: Visitor(Role.OPERATOR, "on this machine", secrets.token_urlsafe(32))
-    )
-    _sessions: OrderedDict[str, tuple[Visitor, float]] = field(default_factory=OrderedDict)
+    key: str = field(default_factory=new_token)
     _waiting: Counter[str] = field(default_factory=Counter)
 
-    async def visitor(self, session: str, authorization: str, address: str) -> Visitor | None:
+    async def visitor(
+        self, session: Mapping[str, object], authorization: str, address: str
+    ) -> Visitor | None:
         """Return the visitor who sent a request, or `None` if the visitor has to sign in.
 
         Args:
-            session: value of the session cookie; empty: none.
+            session: of the visitor, as `sign_in` made it; empty: none.
             authorization: the header of that name.
             address: the client's.
 
@@ -115,16 +109,15 @@ class Access:
             TooManyWrongTokens: too many wrong tokens wait already.
         """
         if not self.tokens:
-            return self._local
+            return _LOCAL
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and token:
             role = await self._check(token.strip(), address)
             return Visitor(role, f"{role} by token, {address}") if role is not None else None
-        visitor, ends_at = self._sessions.get(session, (None, 0.0))
-        return visitor if self.clock() < ends_at else None
+        return Visitor(Role(str(session["role"])), str(session["who"])) if session else None
 
-    async def sign_in(self, token: str, name: str, address: str) -> str | None:
-        """Begin a session and return its id, or `None` if the token is wrong.
+    async def sign_in(self, token: str, name: str, address: str) -> dict[str, str] | None:
+        """Return a new session, or `None` if the token is wrong.
 
         Raises:
             TooManyWrongTokens: too many wrong tokens wait already.
@@ -132,16 +125,7 @@ class Access:
         role = await self._check(token, address)
         if role is None:
             return None
-        session = secrets.token_urlsafe(32)
-        who = f"{name.strip()[:60] or role}, {address}"
-        self._sessions[session] = (Visitor(role, who, secrets.token_urlsafe(32)), self.clock() + SESSION_S)
-        while len(self._sessions) > _MOST_SESSIONS:
-            self._sessions.popitem(last=False)
-        return session
-
-    def sign_out(self, session: str) -> None:
-        """End a session."""
-        self._sessions.pop(session, None)
+        return {"role": str(role), "who": f"{name.strip()[:60] or role}, {address}"}
 
     async def _check(self, token: str, address: str) -> Role | None:
         """Return the role of a token, at once. A wrong token gets `None` after a pause.

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
-from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.importing.uploads import Uploads
@@ -20,6 +19,7 @@ from app.web.base.access import Access, Visitor
 from app.web.base.cached import Cached
 from app.web.base.guard import LANGUAGE_COOKIE, visitor_of
 from app.web.base.rendering import rendered
+from app.web.base.under_path import inner_path
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.sql.database import Store
@@ -111,6 +111,11 @@ class Page:
         return language()
 
     @property
+    def root(self) -> str:
+        """The path below which the dashboard is shown; empty at the root of its server."""
+        return str(self.request.scope.get("root_path", ""))
+
+    @property
     def visitor(self) -> Visitor | None:
         """The visitor."""
         return visitor_of(self.request.scope)
@@ -133,7 +138,8 @@ class Page:
             page=self,
             visitor=self.visitor,
             signed_in=bool(self.context.access.tokens),
-            path=self.request.url.path,
+            path=inner_path(self.request.scope),
+            root=self.root,
             other_language=self._other_language(),
             live_s=live_s,
             problem=self.problem,
@@ -146,7 +152,12 @@ class Page:
         answer = HTMLResponse(text, status)
         if query.get("lang", "") in LANGUAGES:
             answer.set_cookie(
-                LANGUAGE_COOKIE, query["lang"], max_age=31_536_000, httponly=True, samesite="strict"
+                LANGUAGE_COOKIE,
+                query["lang"],
+                max_age=31_536_000,
+                path=self.root or "/",
+                httponly=True,
+                samesite="strict",
             )
         return answer
 
@@ -154,7 +165,9 @@ class Page:
         """After a change: to a page that says what became of it."""
         self.context.cached.clear()
         joined = "&" if "?" in path else "?"
-        return RedirectResponse(f"{path}{joined}said={self.context.held.put(notice)}", status_code=303)
+        return RedirectResponse(
+            f"{self.root}{path}{joined}said={self.context.held.put(notice)}", status_code=303
+        )
 
     def _other_language(self) -> str:
         other = "en" if self.language == "zh" else "zh"
@@ -166,14 +179,4 @@ def page_of(request: Request) -> Page:
     return Page(request)
 
 
-async def change_of(request: Request) -> Page:
-    """The same of a change: it must carry the visitor's CSRF token."""
-    page = Page(request)
-    given = (await request.form()).get("csrf", "")
-    if page.visitor is None or not page.visitor.carries(given if isinstance(given, str) else ""):
-        raise HTTPException(403, "the form is too old or not from this server: load the page again")
-    return page
-
-
 Here = Annotated[Page, Depends(page_of)]
-Change = Annotated[Page, Depends(change_of)]

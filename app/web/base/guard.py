@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.views.words import in_language
-from app.web.base.access import Access, TooManyWrongTokens, Visitor
+from app.views.words import describe, in_language, translate
+from app.web.base.access import SESSION_S, Access, TooManyWrongTokens, Visitor
 from app.web.base.phrases import choose_language
+from app.web.base.under_path import inner_path
 
 SESSION_COOKIE = "reviewloop_session"
 LANGUAGE_COOKIE = "reviewloop_language"
@@ -33,6 +36,8 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 _SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+_OWN_SITE = ("same-origin", "none")
+"""Values of Sec-Fetch-Site: a page of the dashboard, or a person who opened an address."""
 _FREE = ("/healthz", "/sign-in")
 _STATIC = "/static/"
 _FOR_PROGRAMS = ("/api", "/metrics")
@@ -46,24 +51,22 @@ class Guard:
     """Wraps the application.
 
     Args:
-        names: values of the Host header that are answered; None: any (visitors have to sign in then).
+        hosts: names that the Host header may have; "*": any (visitors have to sign in then).
+        origin: the public origin of a dashboard behind a proxy, for example https://example.com; empty: none.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, names: Collection[str] | None) -> None:
+    def __init__(self, app: ASGIApp, access: Access, hosts: Sequence[str], origin: str) -> None:
         self._app = app
         self._access = access
-        self._names = names
+        self._origin = origin
+        self._inside = TrustedHostMiddleware(self._open_session, hosts, www_redirect=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on with its visitor in the scope's state."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with in_language(_language_of(scope)):
-            await self._answer(scope, receive, send)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        static = scope["path"].startswith(_STATIC)
+        static = inner_path(scope).startswith(_STATIC)
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -73,43 +76,74 @@ class Guard:
                 headers["Cache-Control"] = "no-cache" if static else "no-store"
             await send(message)
 
+        with in_language(_language_of(scope)):
+            await self._inside(scope, receive, sent)
+
+    async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the session cookie of a request. It belongs to the path and the scheme of the request."""
+        sessions = SessionMiddleware(
+            self._answer,
+            self._access.key,
+            SESSION_COOKIE,
+            int(SESSION_S),
+            path=scope.get("root_path") or "/",
+            same_site="strict",
+            https_only=scope["scheme"] == "https" or self._origin.startswith("https:"),
+        )
+        await sessions(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = await self._refusal(scope)
         if refusal is not None:
-            await refusal(scope, receive, sent)
+            await refusal(scope, receive, send)
             return
         try:
-            await self._app(scope, _bounded(receive), sent)
+            await self._app(scope, _bounded(receive), send)
         except TooLarge:
-            await _too_large()(scope, receive, sent)
+            await _too_large()(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        path, method = scope["path"], scope["method"]
-        if self._names is not None and headers.get("host", "").lower() not in self._names:
-            return PlainTextResponse(
-                f"This server answers at {', '.join(sorted(self._names))} only.\n", status_code=421
-            )
+        path, method = inner_path(scope), scope["method"]
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length) > MOST_BYTES:
             return _too_large()
-        origin = headers.get("origin")
-        if method not in _SAFE and origin is not None and urlsplit(origin).netloc != headers.get("host"):
-            return _refused(path, 403, "this request came from another site's page")
+        if method not in _SAFE and (why := self._find_other_site(headers)):
+            return _refused(path, 403, why)
         address = (scope.get("client") or ("?",))[0]
         try:
-            visitor = await self._access.visitor(
-                session_of(headers), headers.get("authorization", ""), address
-            )
+            visitor = await self._access.visitor(scope["session"], headers.get("authorization", ""), address)
         except TooManyWrongTokens as error:
-            return _refused(path, 429, str(error))
+            return _refused(path, 429, describe(error))
         scope.setdefault("state", {})["visitor"] = visitor
         if path in _FREE or path.startswith(_STATIC):
             return None
         if visitor is None:
             return _unknown(scope)
         if method not in _SAFE and not visitor.may_act:
-            return _refused(path, 403, "viewers may look; changes need the operators' token")
+            return _refused(path, 403, translate("viewers may look; changes need the operators' token"))
         return None
+
+    def _find_other_site(self, headers: Headers) -> str:
+        """Return why a change comes from another site's page; empty if it does not.
+
+        Browsers send Origin with every change, and Sec-Fetch-Site where the connection is secure; a page can't set
+        them. A request with neither comes from a program, which no page of another site can start.
+        """
+        if headers.get("sec-fetch-site", "same-origin") not in _OWN_SITE:
+            return translate("this request came from another site's page")
+        origin = headers.get("origin")
+        host = headers.get("host", "")
+        if origin is None or origin == self._origin:
+            return ""
+        if not self._origin and urlsplit(origin).netloc == host:
+            return ""
+        return translate(
+            "this request came from a page of {origin}, and the dashboard is at {own}; behind a proxy set "
+            "REVIEWLOOP_WEB_ADDRESS (docs/proxy.md)",
+            origin=origin[:200],
+            own=self._origin or host,
+        )
 
 
 def visitor_of(scope: Scope) -> Visitor | None:
@@ -120,17 +154,12 @@ def visitor_of(scope: Scope) -> Visitor | None:
 
 def _language_of(scope: Scope) -> str:
     """Return the language of the answer. Programs are answered in English."""
-    if scope["path"].startswith(_FOR_PROGRAMS):
+    if inner_path(scope).startswith(_FOR_PROGRAMS):
         return "en"
     headers, query = Headers(scope=scope), QueryParams(scope["query_string"])
     return choose_language(
         query.get("lang", ""), _cookie_of(headers, LANGUAGE_COOKIE), headers.get("accept-language", "")
     )
-
-
-def session_of(headers: Headers) -> str:
-    """Return the session cookie; an empty text if there is none."""
-    return _cookie_of(headers, SESSION_COOKIE)
 
 
 def _cookie_of(headers: Headers, name: str) -> str:
@@ -142,22 +171,21 @@ def _cookie_of(headers: Headers, name: str) -> str:
 
 
 def _unknown(scope: Scope) -> Response:
-    path = scope["path"]
+    path = inner_path(scope)
     if path.startswith(_FOR_PROGRAMS):
         sent = Headers(scope=scope).get("authorization", "")
         wrong = "this is no token of this dashboard" if sent else "send a token"
         detail = f"{wrong}: Authorization: Bearer TOKEN"
         return JSONResponse({"detail": detail}, 401, {"WWW-Authenticate": "Bearer"})
     query = scope["query_string"].decode("latin-1")
-    return RedirectResponse(
-        f"/sign-in?next={quote(path + ('?' + query if query else ''), safe='')}", status_code=303
-    )
+    wanted = quote(f"{path}?{query}" if query else path, safe="")
+    return RedirectResponse(f"{scope.get('root_path', '')}/sign-in?next={wanted}", status_code=303)
 
 
 def _refused(path: str, status: int, why: str) -> Response:
     if path.startswith(_FOR_PROGRAMS):
         return JSONResponse({"detail": why}, status)
-    return PlainTextResponse(f"Refused: {why}.\n", status)
+    return PlainTextResponse(translate("Refused: {why}.", why=why) + "\n", status)
 
 
 def _too_large() -> Response:

@@ -19,7 +19,7 @@ from app.importing.product_files import Line, read_typed_names
 from app.importing.product_rows import ProductRows
 from app.views.doubts import Doubt, describe_doubt, list_doubts
 from app.views.words import translate
-from app.web.base.context import Change, Here, Notice, Page
+from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
 from app.web.pages.products import ListQuery, listed
 from splitter.catalog.names import Category
@@ -136,7 +136,7 @@ def show_form(page: Page) -> Response:
 @router.post("/products/preview")
 @shown_on(show_form)
 async def preview(
-    page: Change,
+    page: Here,
     names: Annotated[str, Form()] = "",
     keywords: Annotated[str, Form(max_length=500)] = "",
     aliases: Annotated[str, Form(max_length=1000)] = "",
@@ -225,7 +225,7 @@ class Corrections(BaseModel):
 
 
 @router.post("/products")
-def look_through(page: Change, sent: Annotated[Corrections, Form()]) -> Response:
+def look_through(page: Here, sent: Annotated[Corrections, Form()]) -> Response:
     """Take a person's corrections of a page of a draft, and add the products or show the draft again."""
     held = page.context.held.get(sent.draft)
     size = len(sent.name)

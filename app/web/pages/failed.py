@@ -13,7 +13,7 @@ from starlette.responses import Response
 from app.actions import manual_actions
 from app.actions.manual_actions import Action
 from app.views.words import describe, translate
-from app.web.base.context import Change, Here, Notice
+from app.web.base.context import Here, Notice
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, Cursor, Text, check_site
 from splitter.errors import InputError
@@ -117,7 +117,7 @@ def action_of(name: str, node: str, why: str) -> Action:
 @router.post("/failed")
 @shown_on(failed)
 def act(
-    page: Change,
+    page: Here,
     action: Annotated[str, Form()],
     subtask: Annotated[list[int], Form()] = [],  # noqa: B006
     cause: Annotated[str, Form()] = "",
@@ -141,7 +141,7 @@ def act(
 
 @router.post("/failed/{subtask}/edit")
 @shown_on(story)
-async def edit(page: Change, subtask: SubtaskId) -> Response:
+async def edit(page: Here, subtask: SubtaskId) -> Response:
     """Try a subtask again with fewer result pages, or another quota."""
     form = await page.request.form()
     given = {name: str(text).strip() for name, text in form.items()}

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app.actions import import_actions
 from app.actions.import_actions import ImportUndo
 from app.views.words import translate
-from app.web.base.context import Change, Here, Notice, Page
+from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, Cursor
 from splitter.errors import InputError
@@ -54,7 +54,7 @@ def show_import(page: Here, number: ImportNumber) -> Response:
 
 @router.post("/imports/{number}/undo")
 @shown_on(show_import)
-def undo(page: Change, number: ImportNumber, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
+def undo(page: Here, number: ImportNumber, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
     """Remove what an import added; a person has to say that they are sure."""
     done = import_actions.undo(page.context.store, number, page.who)
     return page.redirect_with(f"/imports/{number}", Notice(_undo_message(done)))

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from app.actions import manual_actions
 from app.views.nodes import NODE_FIELDS, REST_FIELDS, NodesView, get_nodes_view, list_problems
 from app.views.words import translate
-from app.web.base.context import Change, Context, Here, Notice
+from app.web.base.context import Context, Here, Notice
 
 router = APIRouter()
 
@@ -36,7 +36,7 @@ def listed(page: Here) -> Response:
 
 
 @router.post("/nodes")
-def act(page: Change, node: Annotated[str, Form(max_length=100)], action: Annotated[str, Form()]) -> Response:
+def act(page: Here, node: Annotated[str, Form(max_length=100)], action: Annotated[str, Form()]) -> Response:
     """Drain a node, or take it back."""
     drained = action == "drain"
     manual_actions.set_drained(page.context.store, node, drained, page.who)

@@ -16,7 +16,7 @@ from app.actions.product_choice import ProductChoice, list_chosen
 from app.actions.products import MOST_PAGES, MOST_PRIORITY
 from app.views.doubts import Doubt, describe_doubt
 from app.views.words import translate
-from app.web.base.context import Change, Here, Notice, Page
+from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, ProductId, find_product
 from splitter.catalog.model import Catalog
@@ -141,7 +141,7 @@ class BulkForm(ProductFilter):
 
 @router.post("/products/edit")
 @shown_on(list_again)
-def edit_many(page: Change, sent: Annotated[BulkForm, Form()]) -> Response:
+def edit_many(page: Here, sent: Annotated[BulkForm, Form()]) -> Response:
     """Change many products. Those that are so already stay as they are."""
     edit = sent.make_edit(page.context.catalog)
     with page.context.store.read() as tx:
@@ -193,7 +193,7 @@ def show_again(page: Page, product: str) -> Response:
 @router.post("/products/{product}/edit")
 @shown_on(show_again)
 def edit(
-    page: Change,
+    page: Here,
     number: ProductId,
     name: Annotated[str, Form(max_length=1000)] = "",
     name_shown: Annotated[str, Form(max_length=1000)] = "",
@@ -227,7 +227,7 @@ def edit(
 
 @router.post("/products/{product}/remove")
 @shown_on(show_again)
-def remove(page: Change, number: ProductId, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
+def remove(page: Here, number: ProductId, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
     """Look for a product no more; a person has to say that they are sure."""
     [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     said = translate("{name} is looked for no more; {n} subtasks were cancelled.", name=was.name, n=was.open)

@@ -12,7 +12,7 @@ from app.actions import schedule_actions
 from app.actions.schedule_actions import ScheduleAction, name_of, rule_text, state_of
 from app.sending.delivery import shown_destination
 from app.views.words import translate
-from app.web.base.context import Change, Context, Here, Notice
+from app.web.base.context import Context, Here, Notice
 from app.web.base.query import MOST_ID
 from tasks.store.queue import schedules
 from tasks.store.queue.schedules import MOST_TRIES, Schedule
@@ -43,7 +43,7 @@ def listed(page: Here) -> Response:
 
 @router.post("/schedules")
 def act(
-    page: Change,
+    page: Here,
     number: Annotated[int, Form(ge=1, le=MOST_ID)],
     action: Annotated[Literal["run", "pause", "resume"], Form()],
 ) -> Response:

@@ -9,9 +9,8 @@ from fastapi import APIRouter, Form
 from starlette.responses import RedirectResponse, Response
 
 from app.views.words import translate
-from app.web.base.access import SESSION_S, TooManyWrongTokens
-from app.web.base.context import Change, Here
-from app.web.base.guard import SESSION_COOKIE, session_of
+from app.web.base.access import TooManyWrongTokens
+from app.web.base.context import Here
 
 router = APIRouter()
 
@@ -20,7 +19,7 @@ router = APIRouter()
 def form(page: Here, next: str = "/") -> Response:
     """The form; where nobody has to sign in, the first page."""
     if page.visitor is not None:
-        return RedirectResponse(_inside(next), 303)
+        return RedirectResponse(page.root + _inside(next), 303)
     return page.html("sign_in.html", next=_inside(next), why="")
 
 
@@ -31,7 +30,7 @@ async def sign_in(
     name: Annotated[str, Form(max_length=60)] = "",
     next: Annotated[str, Form(max_length=2000)] = "/",
 ) -> Response:
-    """Begin a session. The form needs no CSRF token: it carries the token itself, which other pages don't know."""
+    """Begin a session."""
     request = page.request
     address = request.client.host if request.client else "?"
     again = partial(page.html, "sign_in.html", next=_inside(next))
@@ -41,25 +40,15 @@ async def sign_in(
         return again(status=429, why=translate("Too many wrong tokens: wait a moment."))
     if session is None:
         return again(status=401, why=translate("Nobody has this token."))
-    answer = RedirectResponse(_inside(next), 303)
-    answer.set_cookie(
-        SESSION_COOKIE,
-        session,
-        max_age=int(SESSION_S),
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
-    )
-    return answer
+    request.session.update(session)
+    return RedirectResponse(page.root + _inside(next), 303)
 
 
 @router.post("/sign-out")
-def sign_out(page: Change) -> Response:
+def sign_out(page: Here) -> Response:
     """End the session."""
-    page.context.access.sign_out(session_of(page.request.headers))
-    answer = RedirectResponse("/sign-in", 303)
-    answer.delete_cookie(SESSION_COOKIE)
-    return answer
+    page.request.session.clear()
+    return RedirectResponse(f"{page.root}/sign-in", 303)
 
 
 def _inside(path: str) -> str:

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.views.words import translate
-from app.web.base.context import Change, Context, Here
+from app.web.base.context import Context, Here
 from app.web.base.forms import shown_on
 from app.web.base.query import Text
 from app.web.pages.matrix import read_matrix, words
@@ -132,7 +132,7 @@ def site(page: Here, name: str, url: str = "") -> Response:
 @router.post("/sites/{name}/try")
 @shown_on(site)
 def try_rules(
-    page: Change,
+    page: Here,
     name: str,
     url: Annotated[str, Form(max_length=_MOST_URL)] = "",
     text: Annotated[str, Form(max_length=_MOST_TEXT)] = "",
