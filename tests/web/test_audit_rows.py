@@ -63,9 +63,10 @@ COMMANDS = (
 """Commands in an order in which each can be run, with the actions that it records."""
 
 READ_ONLY = {
-    "product list", "split", "status", "insight themes", "insight rising", "review classify", "export reviews", "report", "explain", "verify", "doctor", "control pairs",
+    "product list", "split", "status", "insight themes", "insight rising", "review classify", "export reviews",
+    "report", "explain", "verify", "doctor", "control pairs",
     "nodes list", "schedule list", "failed list", "failed show", "failed report", "alerts list", "alerts test",
-    "sites list", "sites check", "sites try", "review classify", "balance", "web", "lab",
+    "sites list", "sites check", "sites try", "balance", "web", "lab",
     "init",  # writes a file of settings
     "sites sign-in",  # writes a file of cookies
     "migrate",  # makes the tables, the audit log among them
