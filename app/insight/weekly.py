@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from app.insight.sites import find_sites_with_praise
 from app.insight.states import NEW_WEEKS, CutoffSearch, Judgement, ThemeSeries, judge_weeks
 from splitter.catalog.names import Group
 from tasks.domain.themes import ALL_THEMES
-from tasks.domain.voices import Voice
 from tasks.store.queries import themes as theme_queries
-from tasks.store.queries.themes import WeekCount, week_of
+from tasks.store.queries.themes import Period, ReviewWeek, ThemeWeek, monday_of, week_of
 from tasks.store.sql.transaction import Transaction
 
 WEEKS = 260
@@ -56,43 +55,56 @@ class Weekly:
 
 def load_weekly(tx: Transaction, product_ids: Sequence[int], last_week: int, groups: Groups) -> Weekly:
     """Load the series of products, up to a week."""
-    first = last_week - WEEKS + 1
-    complaints = _by_site(theme_queries.count_theme_weeks(tx, product_ids, first), first)
-    reviews = theme_queries.count_voice_weeks(tx, product_ids, first)
-    voices = _by_site(reviews, first)
-    with_praise = find_sites_with_praise([(one.site, one.name, one.n) for one in reviews], groups)
-    pages = {
-        (row.product_id, row.theme): row.n
-        for row in theme_queries.count_theme_pages(tx, product_ids, last_week - NEW_WEEKS + 1)
-    }
-    totals: dict[int, dict[str, Counts]] = defaultdict(lambda: defaultdict(lambda: np.zeros(WEEKS)))
-    for (product_id, voice), of_sites in voices.items():
-        for site, counts in of_sites.items():
-            totals[product_id][site] += counts
-            if site in with_praise and voice == Voice.COMPLAINT:
-                complaints[product_id, ALL_THEMES][site] = counts
+    period = Period(monday_of(last_week - WEEKS + 1), monday_of(last_week + 1) - timedelta(days=1))
+    themes = theme_queries.count_theme_weeks(tx, product_ids, period)
+    reviews = theme_queries.count_review_weeks(tx, product_ids, period)
+    return make_weekly(tx, themes, reviews, last_week, groups)
+
+
+def make_weekly(
+    tx: Transaction,
+    themes: Sequence[ThemeWeek],
+    reviews: Sequence[ReviewWeek],
+    last_week: int,
+    groups: Groups,
+) -> Weekly:
+    """Make series, up to a week, of the counts of products."""
+    complaints: SiteCounts = defaultdict(_empty_sites)
+    totals: dict[int, dict[str, Counts]] = defaultdict(_empty_sites)
+    place = WEEKS - 1 - last_week
+    for one in themes:
+        if 0 <= one.week + place < WEEKS:
+            complaints[one.product_id, one.theme][one.site][one.week + place] = one.n
+    with_praise = find_sites_with_praise(reviews, groups)
+    for of in reviews:
+        if 0 <= of.week + place < WEEKS:
+            totals[of.product_id][of.site][of.week + place] = of.n
+            if of.complaints and of.site in with_praise:
+                complaints[of.product_id, ALL_THEMES][of.site][of.week + place] = of.complaints
     keys = sorted(complaints)
     empty = np.zeros((len(keys), WEEKS))
-    one = ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(len(keys)))
+    series = ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(len(keys)))
+    first_recent = last_week - NEW_WEEKS + 1
+    pages = {
+        (row.product_id, row.theme): row.n
+        for row in theme_queries.count_theme_pages(tx, sorted(totals), first_recent)
+    }
     for row, key in enumerate(keys):
         of_product = totals[key[0]]
         sites = with_praise & of_product.keys() if key[1] == ALL_THEMES else complaints[key].keys()
-        one.counts[row] = sum(complaints[key].values())
-        one.others[row] = sum(of_product[site] for site in sites) - one.counts[row]
-        one.has_reviews[row] = sum(of_product.values()) > 0
-        one.pages[row] = pages.get(key, 0)
-    return Weekly(keys, last_week, one)
+        series.counts[row] = sum(complaints[key].values())
+        series.others[row] = sum(of_product[site] for site in sites) - series.counts[row]
+        series.has_reviews[row] = sum(of_product.values()) > 0
+        series.pages[row] = pages.get(key, 0)
+    return Weekly(keys, last_week, series)
 
 
-def _by_site(rows: Sequence[WeekCount], first_week: int) -> dict[tuple[int, str], dict[str, Counts]]:
-    """Return the weekly counts of each product and name, by site."""
-    found: dict[tuple[int, str], dict[str, Counts]] = defaultdict(
-        lambda: defaultdict(lambda: np.zeros(WEEKS))
-    )
-    for product_id, name, site, week, n in rows:
-        if week - first_week < WEEKS:
-            found[product_id, name][site][week - first_week] = n
-    return found
+SiteCounts = dict[tuple[int, str], dict[str, Counts]]
+"""Weekly counts of each product and theme, by site."""
+
+
+def _empty_sites() -> dict[str, Counts]:
+    return defaultdict(lambda: np.zeros(WEEKS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from splitter.catalog.names import Group
 from splitter.normalize import name_key
 from tasks.store.content import counted_reviews
 from tasks.store.queries import themes
-from tasks.store.queries.themes import Period, monday_of, week_of
+from tasks.store.queries.themes import Period, ReviewWeek, monday_of, week_of
 from tasks.store.queue.upkeep import store_value
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
@@ -203,5 +203,8 @@ def test_wrong_input_is_named(database, reviewloop, options, told):
     ],
 )
 def test_a_site_publishes_praise_by_its_group_or_by_its_reviews(group, complaints, praise, publishes):
-    counts = [("a.cn", "complaint", complaints), ("a.cn", "praise", praise), ("a.cn", "news", 99)]
-    assert (find_sites_with_praise(counts, {"a.cn": group}) == {"a.cn"}) is publishes
+    weeks = [
+        ReviewWeek(1, "a.cn", 2900, 99 + complaints, complaints, 0),
+        ReviewWeek(2, "a.cn", 2901, praise, 0, praise),
+    ]
+    assert (find_sites_with_praise(weeks, {"a.cn": group}) == {"a.cn"}) is publishes

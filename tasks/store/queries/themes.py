@@ -17,7 +17,9 @@ from tasks.store.sql.transaction import Transaction
 
 _FIRST_DAY = date(1970, 1, 1)
 _FIRST_MONDAY = date(1969, 12, 29)
-_WEEK = "(day + 3) / 7"
+NO_WEEK = -1
+"""The week of reviews without a day."""
+_WEEK = f"CASE WHEN day = {NO_DAY} THEN {NO_WEEK} ELSE (day + 3) / 7 END"
 """Number of a day's week; 1970-01-01 was a Thursday."""
 _IS_COMPLAINT = "sentiment = -1"
 
@@ -50,11 +52,16 @@ class Period:
     until: date | None = None
 
     @property
+    def is_open(self) -> bool:
+        """Return True if it has neither a first nor a last day."""
+        return self.since is None and self.until is None
+
+    @property
     def first(self) -> int:
         """Return the number of its first day."""
         if self.since is not None:
             return number_of_day(self.since)
-        return NO_DAY if self.until is None else NO_DAY + 1
+        return NO_DAY if self.is_open else NO_DAY + 1
 
     @property
     def last(self) -> int:
@@ -62,98 +69,51 @@ class Period:
         return number_of_day(date.max if self.until is None else self.until)
 
 
-class ThemeCount(NamedTuple):
-    """Complaints of a product about a theme at a site in a period.
-
-    Attributes:
-        first, last: numbers of the first and the last day; `None` if none has a day.
-        undated: number of complaints without a day.
-    """
+class ThemeWeek(NamedTuple):
+    """Complaints of a product about a theme at a site in a week; `first` and `last` are the numbers of days."""
 
     product_id: int
     theme: str
     site: str
+    week: int
     n: int
-    first: int | None
-    last: int | None
-    undated: int
+    first: int
+    last: int
 
 
-def count_themes(tx: Transaction, product_ids: Collection[int], period: Period) -> list[ThemeCount]:
-    """Return the complaints of products in a period, by product, theme and site."""
-    given = {"products": product_ids, "first": period.first, "last": period.last}
-    return tx.records(ThemeCount, _THEMES, **given) if product_ids else []
-
-
-_THEMES = f"""
-    SELECT product_id, theme, site, count(*) AS n, min(CASE WHEN day <> {NO_DAY} THEN day END) AS first,
-        max(CASE WHEN day <> {NO_DAY} THEN day END) AS last, sum(CASE WHEN day = {NO_DAY} THEN 1 ELSE 0 END) AS undated
-    FROM review_themes
-    WHERE product_id IN :products AND day >= :first AND day <= :last AND {_IS_COMPLAINT}
-    GROUP BY product_id, theme, site
-"""
-
-
-class VoiceCount(NamedTuple):
-    """Number of a product's reviews of a voice at a site in a period; `undated` of them have no day."""
+class ReviewWeek(NamedTuple):
+    """Reviews of a product at a site in a week, and those of buyers among them."""
 
     product_id: int
-    site: str
-    voice: str
-    n: int
-    undated: int
-
-
-def count_voices(tx: Transaction, product_ids: Collection[int], period: Period) -> list[VoiceCount]:
-    """Return the reviews of products in a period, by product, site and voice; those not judged have the voice ''."""
-    given = {"products": product_ids, "first": period.first, "last": period.last}
-    return tx.records(VoiceCount, _VOICES, **given) if product_ids else []
-
-
-_VOICES = f"""
-    SELECT product_id, site, voice, count(*) AS n, sum(CASE WHEN day = {NO_DAY} THEN 1 ELSE 0 END) AS undated
-    FROM review_days WHERE product_id IN :products AND day >= :first AND day <= :last
-    GROUP BY product_id, site, voice
-"""
-
-
-class WeekCount(NamedTuple):
-    """Number of complaints about a theme, or of reviews of a voice, of a product at a site in a week."""
-
-    product_id: int
-    name: str
     site: str
     week: int
     n: int
+    complaints: int
+    praise: int
 
 
-def count_theme_weeks(tx: Transaction, product_ids: Collection[int], first_week: int) -> list[WeekCount]:
-    """Return complaints by product, theme, site and week, from a week on."""
-    return _count_weeks(tx, _THEME_WEEKS, product_ids, first_week)
+def count_theme_weeks(tx: Transaction, product_ids: Collection[int], period: Period) -> list[ThemeWeek]:
+    """Return complaints of products in a period by product, theme, site and week."""
+    given = {"products": product_ids, "first": period.first, "last": period.last}
+    return tx.records(ThemeWeek, _THEME_WEEKS, **given) if product_ids else []
 
 
-def count_voice_weeks(tx: Transaction, product_ids: Collection[int], first_week: int) -> list[WeekCount]:
-    """Return reviews by product, voice, site and week, from a week on."""
-    return _count_weeks(tx, _VOICE_WEEKS, product_ids, first_week)
+def count_review_weeks(tx: Transaction, product_ids: Collection[int], period: Period) -> list[ReviewWeek]:
+    """Return reviews of products in a period by product, site and week."""
+    given = {"products": product_ids, "first": period.first, "last": period.last}
+    return tx.records(ReviewWeek, _REVIEW_WEEKS, **given) if product_ids else []
 
 
-def _count_weeks(
-    tx: Transaction, statement: str, product_ids: Collection[int], first_week: int
-) -> list[WeekCount]:
-    if not product_ids:
-        return []
-    first = max(NO_DAY + 1, number_of_day(monday_of(first_week)))
-    return tx.records(WeekCount, statement, products=product_ids, first=first)
-
-
+_IN_PERIOD = "product_id IN :products AND day >= :first AND day <= :last"
 _THEME_WEEKS = f"""
-    SELECT product_id, theme AS name, site, {_WEEK} AS week, count(*) AS n FROM review_themes
-    WHERE product_id IN :products AND day >= :first AND {_IS_COMPLAINT}
-    GROUP BY product_id, theme, site, {_WEEK}
+    SELECT product_id, theme, site, {_WEEK} AS week, count(*) AS n, min(day) AS first, max(day) AS last
+    FROM review_themes WHERE {_IN_PERIOD} AND {_IS_COMPLAINT} GROUP BY product_id, theme, site, {_WEEK}
 """
-_VOICE_WEEKS = f"""
-    SELECT product_id, voice AS name, site, {_WEEK} AS week, count(*) AS n FROM review_days
-    WHERE product_id IN :products AND day >= :first GROUP BY product_id, voice, site, {_WEEK}
+_REVIEW_WEEKS = f"""
+    SELECT product_id, site, {_WEEK} AS week, count(*) AS n,
+        sum(CASE WHEN voice = '{Voice.COMPLAINT}' THEN 1 ELSE 0 END) AS complaints,
+        sum(CASE WHEN voice = '{Voice.PRAISE}' THEN 1 ELSE 0 END) AS praise
+    FROM review_days WHERE {_IN_PERIOD} GROUP BY product_id, site, {_WEEK}
 """
 
 
@@ -165,14 +125,6 @@ def list_products_with_themes(tx: Transaction) -> list[int]:
 _WITH_THEMES = """
     SELECT p.id FROM products p WHERE EXISTS (SELECT 1 FROM review_themes t WHERE t.product_id = p.id) ORDER BY p.id
 """
-
-
-def count_undated(tx: Transaction, product_ids: Collection[int]) -> int:
-    """Return the number of reviews of products whose date could not be read."""
-    if not product_ids:
-        return 0
-    statement = f"SELECT count(*) FROM review_days WHERE product_id IN :products AND day = {NO_DAY}"
-    return int(tx.value(statement, products=product_ids))
 
 
 def get_product_names(tx: Transaction, product_ids: Collection[int]) -> dict[int, str]:
@@ -227,7 +179,7 @@ _QUOTES = f"""
         SELECT product_id, theme, day, site, review_id, quote_from, quote_to,
             row_number() OVER (PARTITION BY product_id, theme ORDER BY day DESC, review_id DESC) AS place
         FROM review_themes
-        WHERE product_id IN :products AND day >= :first AND day <= :last AND {_IS_COMPLAINT}
+        WHERE {_IN_PERIOD} AND {_IS_COMPLAINT}
     ) q JOIN reviews r ON r.id = q.review_id
     WHERE q.place <= :most ORDER BY q.product_id, q.theme, q.place
 """
