@@ -5,16 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from app.cli.options import FILE, json_option, settings_of, store_there
-from app.cli.output import print_json, printed, short, table
+from app.cli.command import App, command
+from app.cli.options import FILE, settings_of, store_there
+from app.cli.output import short
+from app.cli.render import Part, table, text
+from app.views.fields import extend_row
+from app.views.words import translate
 from splitter.errors import InputError, Message, system_reason
 from tasks.scheduling.balance.curves import (
     AllocationResult,
@@ -27,7 +31,7 @@ from tasks.scheduling.balance.curves import (
     piecewise,
 )
 from tasks.scheduling.balance.exact import exact
-from tasks.scheduling.balance.learned import Trained, TrainingError, train
+from tasks.scheduling.balance.learned import HeldOut, Trained, TrainingError, train
 from tasks.scheduling.balance.parameters import PARAMETERS, NodeParameters, Sample
 from tasks.scheduling.balance.swarm import ITERATIONS, swarm
 from tasks.store.queries.pairs import list_node_parameters, list_runs
@@ -46,7 +50,36 @@ RunTime = Curve | NodeParameters
 """A node's run time as it is known: its curve, or parameters for the learned model."""
 
 
-@click.command()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalanceView(AllocationResult):
+    """A division of URLs over nodes.
+
+    Attributes:
+        feasible, published, fitness: of the swarm's best particle; `None` for the exact solver.
+        even: the division in equal parts.
+        learned: the error of learned run times; `None` if none were learned.
+    """
+
+    names: Sequence[str]
+    solver: str
+    feasible: bool | None
+    published: tuple[int, ...] | None
+    fitness: float | None
+    even: AllocationResult
+    learned: HeldOut | None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedUrls:
+    """The URLs of a node, with their seconds and those of an even division."""
+
+    node: str
+    urls: int
+    predicted_s: float
+    even_s: float
+
+
+@command(None, "balance", db=False)
 @click.argument("nodes_file", metavar="[NODES.json]", required=False, type=FILE)
 @click.option(
     "--total",
@@ -91,8 +124,8 @@ RunTime = Curve | NodeParameters
     help="Learn from the attempts of a recorded run instead (its database: a file or a URL); without NODES.json "
     "its own nodes are divided over.",
 )
-@json_option
 def balance(
+    _app: App,
     nodes_file: Path | None,
     total: int,
     solver: str,
@@ -100,8 +133,7 @@ def balance(
     seed: int,
     runs_file: Path | None,
     recorded: str | None,
-    as_json: bool,
-) -> None:
+) -> BalanceView:
     """Divide URLs over nodes so that all of them are done early.
 
     \b
@@ -131,36 +163,45 @@ def balance(
     elif recorded is not None:
         trained = _learned(recorded, samples, seed)
     curves = Curves([_curve(where, name, run, trained) for name, run in nodes.items()])
-    found: dict[str, Any] = {}
-    if solver == "pso":
-        best = swarm(curves, total, np.random.default_rng(seed), iterations)
-        divided = evaluated(curves, best.allocation)
-        found = {"feasible": best.feasible, "published": best.published, "fitness": best.fitness}
-    else:
-        divided = evaluated(curves, exact(curves, total))
-    compared = evaluated(curves, even(len(nodes), total))
-    learned = None if trained is None else trained.held_out
-    if as_json:
-        print_json(
-            {
-                **asdict(divided),
-                "names": list(nodes),
-                "solver": solver,
-                **found,
-                "even": asdict(compared),
-                "learned": learned and asdict(learned),
-            }
+    best = swarm(curves, total, np.random.default_rng(seed), iterations) if solver == "pso" else None
+    divided = evaluated(curves, exact(curves, total) if best is None else best.allocation)
+    return extend_row(
+        BalanceView,
+        divided,
+        names=list(nodes),
+        solver=solver,
+        feasible=None if best is None else best.feasible,
+        published=None if best is None else best.published,
+        fitness=None if best is None else best.fitness,
+        even=evaluated(curves, even(len(nodes), total)),
+        learned=None if trained is None else trained.held_out,
+    )
+
+
+@text.register
+def _(view: BalanceView) -> Iterator[Part]:
+    rows = map(SharedUrls, view.names, view.allocation, view.predicted_s, view.even.predicted_s)
+    yield table(rows, "node urls predicted_s even_s")
+    yield translate(
+        "All done after {makespan_s:,.1f} s (variance {variance:,.4g} s^2); split evenly after {even_s:,.1f} s "
+        "(variance {even_variance:,.4g} s^2).",
+        makespan_s=view.makespan_s,
+        variance=view.variance,
+        even_s=view.even.makespan_s,
+        even_variance=view.even.variance,
+    )
+    if view.published is not None and not view.feasible:
+        yield translate(
+            "The best particle was {allocation}, no allocation of {total}: repaired.",
+            allocation=_listed(view.published),
+            total=sum(view.allocation),
         )
-        return
-    _print_table(nodes, divided, compared)
-    if found and not found["feasible"]:
-        click.echo(
-            f"The best particle was {_listed(found['published'])}, no allocation of {total}: repaired."
-        )
-    if learned is not None:
-        click.echo(
-            f"Learned run times miss {learned.median_relative_error:.0%} at the median of {learned.runs} runs not "
-            f"seen (R^2 {learned.r_squared:.2f})."
+    if view.learned is not None:
+        yield translate(
+            "Learned run times miss {error:.0%} at the median of {n} runs not seen (R^2 {r_squared:.2f}).",
+            error=view.learned.median_relative_error,
+            n=view.learned.runs,
+            r_squared=view.learned.r_squared,
         )
 
 
@@ -195,15 +236,6 @@ def _curve(path: str, name: str, run: RunTime, trained: Trained | None) -> Curve
             name=name,
         )
     return trained.curve(run)
-
-
-def _print_table(nodes: Mapping[str, RunTime], divided: AllocationResult, compared: AllocationResult) -> None:
-    rows = zip(nodes, divided.allocation, divided.predicted_s, compared.predicted_s, strict=True)
-    printed().print(table(("node", "URLs", "seconds", "seconds, even split"), rows))
-    click.echo(
-        f"All done after {divided.makespan_s:,.1f} s (variance {divided.variance:,.4g} s^2); "
-        f"split evenly after {compared.makespan_s:,.1f} s (variance {compared.variance:,.4g} s^2)."
-    )
 
 
 def _listed(counts: tuple[int, ...]) -> str:

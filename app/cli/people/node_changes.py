@@ -8,10 +8,13 @@ from ipaddress import ip_address
 import click
 
 from app.actions.manual_actions import add_node, remove_node
-from app.cli.options import ReadBy, db_option, json_option, person, settings_of, store_there, store_to_fill
-from app.cli.output import answer, say
+from app.cli.command import App, command
+from app.cli.options import ReadBy, store_to_fill
+from app.cli.output import say
+from app.cli.render import Done
 from app.run.nodes import OWN, check_node_name, own_address, system_addresses
 from app.run.setting_values import read_kinds, read_proxy
+from app.views.words import translate
 from splitter.catalog.names import Kind
 from splitter.errors import InputError
 from tasks.domain.proxy import Proxy
@@ -21,14 +24,14 @@ _ANSWERS_WITHIN_S = 3.0
 _MOST_SLOTS = 1000
 
 
-def _kinds(text: str) -> frozenset[Kind]:
+def _read_kinds(text: str) -> frozenset[Kind]:
     try:
         return read_kinds(text)
     except ValueError as error:
         raise InputError("{text!r}: {error}", text=text, error=error) from None
 
 
-@click.command()
+@command(None, "add")
 @click.argument("name", type=ReadBy("name", check_node_name))
 @click.option(
     "--address",
@@ -49,21 +52,18 @@ def _kinds(text: str) -> frozenset[Kind]:
 )
 @click.option(
     "--kinds",
-    type=ReadBy("kinds", _kinds),
+    type=ReadBy("kinds", _read_kinds),
     metavar="meta,microblog",
     help="Kinds of sites that it crawls. Default: both.",
 )
-@db_option
-@json_option
 def add(
+    app: App,
     name: str,
     address: str | None,
     proxy_url: str | None,
     slots: int | None,
     kinds: frozenset[Kind] | None,
-    db: str | None,
-    as_json: bool,
-) -> None:
+) -> Done:
     """Add a crawl node with an address of its own, or through a proxy.
 
     Without --nodes, `run` and `up` crawl with all added nodes and with node1, which is this machine with its
@@ -81,65 +81,79 @@ def add(
     """
     if (address is None) == (proxy_url is None):
         raise InputError("say how {name} reaches the web: either --address A or --proxy URL", name=name)
-    proxy = None if proxy_url is None else _proxy(proxy_url)
+    proxy = None if proxy_url is None else _read_proxy(proxy_url)
     place = proxy.place if proxy is not None else None
-    node = Node(name, kinds or frozenset(Kind), slots or settings_of().slots, address, place, proxy)
-    with store_to_fill(settings_of(db)) as store:
-        add_node(store, node, slots, person())
+    node = Node(name, kinds or frozenset(Kind), slots or app.settings.slots, address, place, proxy)
+    with store_to_fill(app.settings) as store:
+        add_node(store, node, slots, app.who)
     if proxy is not None:
-        _try(proxy)
+        _try_proxy(proxy)
     if address is not None and ip_address(address).is_loopback:
-        say(f"{address} reaches nothing but a lab: `run` on the web will refuse it", "yellow")
+        say(
+            translate("{address} reaches only a lab: `run` on the web will refuse it", address=address),
+            "yellow",
+        )
+    document = {
+        "node": name,
+        "address": address,
+        "proxy": str(proxy) if proxy is not None else None,
+        "slots": slots,
+        "kinds": sorted(node.kinds),
+    }
+    origin = translate("from {address}", address=address)
+    if proxy is not None:
+        origin = translate("through {proxy}", proxy=proxy)
     # An address that the system would choose by itself is no second client.
-    instead = name == OWN or address in system_addresses(lab=False)
-    own = f", {'instead of' if instead else 'beside'} {OWN} (this machine as the system connects it)"
-    where = f"from {address}" if address is not None else f"through {proxy}"
-    answer(
-        {
-            "node": name,
-            "address": address,
-            "proxy": str(proxy) if proxy is not None else None,
-            "slots": slots,
-            "kinds": sorted(node.kinds),
-        },
-        f"{name} is added: from the next start on `run` and `up` crawl {where}{own}",
-        as_json,
-    )
+    if name == OWN or address in system_addresses(lab=False):
+        message = translate(
+            "{name} is added: from the next start on `run` and `up` crawl {origin}, instead of {own} (this machine "
+            "with its default address).",
+            name=name,
+            origin=origin,
+            own=OWN,
+        )
+    else:
+        message = translate(
+            "{name} is added: from the next start on `run` and `up` crawl {origin}, beside {own} (this machine "
+            "with its default address).",
+            name=name,
+            origin=origin,
+            own=OWN,
+        )
+    return Done(document, message)
 
 
-@click.command()
+@command(None, "remove")
 @click.argument("name")
-@db_option
-@json_option
-def remove(name: str, db: str | None, as_json: bool) -> None:
+def remove(app: App, name: str) -> Done:
     """Remove a node that was added; the pages it collected and what was learned of it stay.
 
     \b
     Example:
       reviewloop nodes remove second
     """
-    settings = settings_of(db)
-    with store_there(settings) as store:
-        remove_node(store, name, settings.node_silent_after(), person())
-    answer({"node": name, "removed": True}, f"{name} is removed", as_json)
+    remove_node(app.store, name, app.settings.node_silent_after(), app.who)
+    return Done({"node": name, "removed": True}, translate("{name} is removed.", name=name))
 
 
-def _proxy(text: str) -> Proxy:
-    """The proxy that is named, or asked for. Raises InputError, whose message does not repeat it."""
-    given = click.prompt("Proxy", hide_input=True, err=True) if text == "-" else text
+def _read_proxy(text: str) -> Proxy:
+    """Return the proxy that is given, or asked for. Raises InputError, whose message does not repeat it."""
+    given = click.prompt(translate("Proxy"), hide_input=True, err=True) if text == "-" else text
     try:
         return Proxy(read_proxy(given))
     except InputError as error:
         raise InputError("--proxy: {error}", error=error) from None
 
 
-def _try(proxy: Proxy) -> None:
-    """Say so where nothing answers at the proxy's place; it may come later."""
+def _try_proxy(proxy: Proxy) -> None:
+    """Warn if nothing answers at the proxy's place; it may come later."""
     host, _, port = proxy.place.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_WITHIN_S).close()
     except OSError as error:
-        say(
-            f"nothing answers at {proxy.place} now ({error.strerror or error}); the node is added all the same",
-            "yellow",
+        warning = translate(
+            "nothing answers at {place} now ({why}); the node is added all the same",
+            place=proxy.place,
+            why=error.strerror or error,
         )
+        say(warning, "yellow")

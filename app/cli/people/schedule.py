@@ -30,13 +30,6 @@ _when = (
     click.option(
         "--cron", metavar="'M H D M W'", help="Minute, hour, day of month, month, weekday (0-7, mon-sun)."
     ),
-    click.option(
-        "--zone",
-        default="UTC",
-        show_default=True,
-        metavar="NAME",
-        help="Time zone of --cron: Asia/Shanghai ...",
-    ),
 )
 
 
@@ -80,7 +73,7 @@ def schedule() -> None:
     \b
     Examples:
       reviewloop schedule set 特仑苏 --every 7d
-      reviewloop schedule set 光明高钙牛奶 --cron "30 3 * * 1-5" --zone Asia/Shanghai
+      reviewloop schedule set 光明高钙牛奶 --cron "30 3 * * 1-5"
       reviewloop schedule add report --cron "0 8 * * 1" --to mailto:boss@example.cn
       reviewloop schedule list
     """
@@ -121,7 +114,10 @@ def _(view: SchedulesView) -> Iterator[Part]:
 @click.argument("names", metavar="PRODUCT...", nargs=-1, required=True)
 @_with_rule
 def set_(
-    app: App, names: tuple[str, ...], every: timedelta | None, cron: str | None, zone: str
+    app: App,
+    names: tuple[str, ...],
+    every: timedelta | None,
+    cron: str | None,
 ) -> ChangedView:
     """Crawl products again regularly. To change another schedule, remove it and add it again.
 
@@ -131,9 +127,9 @@ def set_(
     \b
     Examples:
       reviewloop schedule set 特仑苏 光明高钙牛奶 --every 7d
-      reviewloop schedule set 特仑苏 --cron "0 8 1 * *" --zone Asia/Shanghai
+      reviewloop schedule set 特仑苏 --cron "0 8 1 * *"
     """
-    rule = rule_of(cron, zone, every, datetime.now(UTC))
+    rule = rule_of(cron, app.settings.timezone, every, datetime.now(UTC))
     return _view_changed(schedule_actions.set_rule(app.store, names, rule, app.who))
 
 
@@ -154,7 +150,6 @@ def add(
     what: str,
     every: timedelta | None,
     cron: str | None,
-    zone: str,
     form: str | None,
     **given: Any,
 ) -> ChangedView:
@@ -166,12 +161,12 @@ def add(
 
     \b
     Examples:
-      reviewloop schedule add report --cron "0 8 * * 1" --zone Asia/Shanghai --to mailto:boss@example.cn
+      reviewloop schedule add report --cron "0 8 * * 1" --to mailto:boss@example.cn
       reviewloop schedule add export --every 1d --format xlsx --product 特仑苏 --to file:exports
       reviewloop schedule add failed-report --every 12h --to https://hooks.example.cn/reviewloop
       reviewloop schedule add recrawl --every 30d
     """
-    rule = rule_of(cron, zone, every, datetime.now(UTC))
+    rule = rule_of(cron, app.settings.timezone, every, datetime.now(UTC))
     options = {**given, "format": form}
     made = schedule_actions.add(app.store, ScheduleKind(what), rule, options, app.who)
     if str(made.options.get("to", "")).startswith("mailto:") and not app.settings.smtp_url:
