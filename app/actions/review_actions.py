@@ -26,9 +26,9 @@ def begin_import(tx: Transaction, source: str, file: str, who: str) -> int:
 def judge_links(store: Store, catalog: Catalog) -> None:
     """Judge the links of pages that have no verdict: there may be no runner that does it."""
     from tasks.jobs import judging  # it brings the reading
-    from tasks.reading.voice import judgement
+    from tasks.reading.judge.reviews import add_judgements
 
-    judging.judge_links(store, store.write, judging.link_judge(catalog, judgement), lambda: True)
+    judging.judge_links(store, store.write, judging.link_judge(catalog, add_judgements), lambda: True)
 
 
 def link_reposts(store: Store, progress: Callable[[float], None]) -> int:

@@ -18,6 +18,7 @@ from app.importing.review_columns import FieldColumns
 from app.importing.review_files import Record
 from app.importing.review_values import read_day, read_rating
 from splitter.catalog.model import Site
+from splitter.category import guess_category
 from splitter.errors import InputError, Message
 from splitter.normalize import normalize
 from splitter.spans import CHINA, get_zone
@@ -26,8 +27,8 @@ from tasks.domain.page_key import canonical
 from tasks.domain.pages import Review
 from tasks.reading.copies.copy_key import copy_key
 from tasks.reading.judge.product_match import matchable_text, product_match
+from tasks.reading.judge.reviews import add_judgements
 from tasks.reading.relevance import reject_reason
-from tasks.reading.voice import judgement
 from tasks.store.content.imports import ImportedReview, page_of, review_key
 from tasks.store.content.products import KnownName, NewProduct
 from tasks.worker.pseudonyms import NOBODY_PREFIX, PREFIX, Pseudonyms
@@ -163,6 +164,7 @@ class ReviewChecks:
         self._sites = sites
         self._address = lru_cache(_REMEMBERED)(self._address_of)
         self._page_of = lru_cache(_REMEMBERED)(page_of)
+        self._category = lru_cache(_REMEMBERED)(guess_category)
         self._pseudonyms = pseudonyms
         self._now = now.astimezone(CHINA)
         self.ignored = IgnoredCells()
@@ -207,7 +209,8 @@ class ReviewChecks:
         if reason := reject_reason(review, main_text=False):
             raise _Refused("body", Message("is no review: {reason}", reason=Message(reason)))
         group = self._sites[site].group if site in self._sites else None
-        review = review._replace(voice=judgement(review._replace(author=by), group))
+        (judged,) = add_judgements([review._replace(author=by)], group, self._category(product))
+        review = judged._replace(author=author)
         page = self._page_of(site, url, written)
         return ImportedReview(product, written, site, url, review, page, copy_key(site, author, body))
 

@@ -26,7 +26,7 @@ from research.training.themes.theme_texts import ThemeText, list_learnable, list
 from tasks.reading.judge.theme_file import CATEGORIES, builtin_themes
 from tasks.reading.judge.theme_terms import BITS, compile_terms
 from tasks.reading.judge.themes import CAR, GOODS, MODEL_BITS, MOST_READ, RESTAURANT, TextBatch
-from tasks.reading.voice import LEVELS
+from tasks.reading.judge.voice import LEVELS
 
 
 @dataclass(frozen=True, slots=True)

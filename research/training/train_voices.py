@@ -1,6 +1,6 @@
-"""Trains the network of `tasks.reading.voice`.
+"""Trains the network of `tasks.reading.judge.voice`.
 
-    python -m research.training.train_voices ../shared/data tasks/reading/voice-network.npz
+    python -m research.training.train_voices ../shared/data tasks/reading/judge/voice-network.npz
 
 A teacher over word vectors (`research.training.voices.word_network`) is fitted to the posts whose voice is known; it tells the
 voice of all texts of the sources that may be learned from. The network (`research.training.voices.voice_student`) learns what
@@ -40,7 +40,7 @@ from research.training.voices.voice_student import Steps, begin, fit, packed, pi
 from research.training.voices.word_network import WordNetwork, seen_by
 from splitter.catalog.names import Group
 from tasks.domain.voices import Voice
-from tasks.reading.voice import VOICES, VoiceNetwork
+from tasks.reading.judge.voice import VOICES, VoiceNetwork
 
 FOLDS = 3
 """Parts of the sources; each is left out once, and the probabilities are calibrated on all of them."""

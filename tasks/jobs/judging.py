@@ -18,7 +18,6 @@ from splitter.catalog.names import Group
 
 from tasks.domain.pages import PageRead, Review
 from tasks.domain.verdicts import Verdict
-from tasks.domain.voices import VoiceJudgement
 from tasks.reading.judge.product_match import matchable_text
 from tasks.reading.judge.verdicts import judge_for_products
 from tasks.reading.relevance import screen_reviews
@@ -88,7 +87,7 @@ class Judged:
         self.of_unknown_sites += not one.site_known
         for number, voice in one.voices:
             self.voices[before[number], voice.voice] += 1
-        names = {link.product_id: (name, link.verdict) for link, name, _ in one.page.links}
+        names = {at.link.product_id: (at.name, at.link.verdict) for at in one.page.links}
         n = len(before) + len(one.taken_in)
         for link in one.links:
             name, was_ = names[link.product_id]
@@ -216,35 +215,39 @@ def _save(found: Sequence[JudgedPage], tx: Transaction) -> None:
     links.save(tx, found)
 
 
-JudgeVoice = Callable[[Review, Group | None], VoiceJudgement]
-"""Judges whose voice a review on a kind of site is."""
+JudgeReviews = Callable[[Sequence[Review], Group | None, str | None], Sequence[Review]]
+"""Adds voices and themes to reviews on a kind of site, of a product of this category."""
 
 
 def page_judge(
-    catalog: Catalog, voice: JudgeVoice, model: str, *, again: bool
+    catalog: Catalog, judge_reviews: JudgeReviews, model: str, *, again: bool
 ) -> Callable[[StoredPage], JudgedPage]:
     """Return the judge of a page by its site's rules, as when it was read.
 
     Args:
-        model: id of the model of voices.
-        again: also the voices that this model has judged.
+        model: id of the model of voices and themes.
+        again: also the reviews that this model has judged.
     """
 
     def judged(page: StoredPage) -> JudgedPage:
         group = _group(catalog, page)
-        voices = [
-            (one.id, voice(one.review, group))
-            for one in _list_reviews(page)
-            if again or one.voice_model != model
-        ]
         found = _judge_links_of(catalog, page)
-        taken_in = [(number, one._replace(voice=voice(one, group))) for number, one in found.taken_in]
-        return replace(found, voices=voices, taken_in=taken_in)
+        category = _category(page, found)
+        due = [one for one in _list_reviews(page) if again or one.voice_model != model]
+        now = judge_reviews([one.review for one in due], group, category)
+        changed = [(one.id, review) for one, review in zip(due, now, strict=True)]
+        taken_in = judge_reviews([one for _, one in found.taken_in], group, category)
+        return replace(
+            found,
+            voices=[(number, review.voice) for number, review in changed if review.voice is not None],
+            themes=[(number, review.themes) for number, review in changed],
+            taken_in=[(number, one) for (number, _), one in zip(found.taken_in, taken_in, strict=True)],
+        )
 
     return judged
 
 
-def link_judge(catalog: Catalog, voice: JudgeVoice) -> Callable[[StoredPage], JudgedPage]:
+def link_judge(catalog: Catalog, judge_reviews: JudgeReviews) -> Callable[[StoredPage], JudgedPage]:
     """Return the judge of a page for its products, which leaves the voices that its reviews have.
 
     If a page raises an error, that is logged, and none of its new products gets its reviews: other pages go on, and a
@@ -254,8 +257,9 @@ def link_judge(catalog: Catalog, voice: JudgeVoice) -> Callable[[StoredPage], Ju
     def judged(page: StoredPage) -> JudgedPage:
         try:
             found, group = _judge_links_of(catalog, page), _group(catalog, page)
+            category = _category(page, found)
             taken_in = [
-                (number, one if one.voice is not None else one._replace(voice=voice(one, group)))
+                (number, one if one.voice is not None else judge_reviews([one], group, category)[0])
                 for number, one in found.taken_in
             ]
         except Exception:
@@ -270,6 +274,14 @@ def link_judge(catalog: Catalog, voice: JudgeVoice) -> Callable[[StoredPage], Ju
         return replace(found, taken_in=taken_in)
 
     return judged
+
+
+def _category(page: StoredPage, found: JudgedPage) -> str | None:
+    """Return the category of the first product that a page is about, otherwise of the first it was found for."""
+    verdicts = {one.link.product_id: one.link.verdict for one in page.links}
+    verdicts |= {link.product_id: link.verdict for link in found.links}
+    about = [one for one in page.links if verdicts[one.link.product_id] is Verdict.REVIEW]
+    return next((one.category for one in (*about, *page.links)), None)
 
 
 def _group(catalog: Catalog, page: StoredPage) -> Group | None:
@@ -311,7 +323,7 @@ def _verdicts(page: StoredPage, *, main_text: bool) -> JudgedPage:
     come = sorted([*rescued, *_list_wrong_product(page)])
     reviews = _list_reviews(page)
     texts = [*((one.title, one.body) for one in reviews), *((one.title, one.body) for _, one in come)]
-    live = [(link, sets) for link, _, sets in page.links if link.verdict is not Verdict.REMOVED]
+    live = [(one.link, one.sets) for one in page.links if one.link.verdict is not Verdict.REMOVED]
     if not texts:
         return JudgedPage(page=page, links=_decide_open_links(page, Verdict.NO_REVIEW))
     text = matchable_text(page.row.title, texts)

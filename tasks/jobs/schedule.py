@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from splitter.catalog.names import Group
 
     from tasks.domain.pages import Review
-    from tasks.domain.voices import VoiceJudgement
     from tasks.jobs.runtime import Control
 
 
@@ -29,17 +28,17 @@ def _count_older(control: Control) -> None:
             return
 
 
-def _judge_voice(review: Review, group: Group | None) -> VoiceJudgement:
-    """Judge a record that an older version stored without its voice."""
-    from tasks.reading.voice import judgement  # brings numpy
+def _judge_reviews(reviews: Sequence[Review], group: Group | None, category: str | None) -> Sequence[Review]:
+    """Judge records that an older version stored without their voices."""
+    from tasks.reading.judge.reviews import add_judgements  # brings numpy
 
-    return judgement(review, group)
+    return add_judgements(reviews, group, category)
 
 
 def _judge_links(control: Control) -> None:
     from tasks.jobs.judging import judge_links, link_judge
 
-    of_page = link_judge(control.context.catalog, _judge_voice)
+    of_page = link_judge(control.context.catalog, _judge_reviews)
     judge_links(control.store, control.write, of_page, control.goes_on)
 
 

@@ -20,10 +20,10 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import ListPage, PageRead, Response, ResultPage
 from tasks.reading.decode import decode
 from tasks.reading.extract import ThreadReader, read_page
+from tasks.reading.judge.reviews import add_judgements
 from tasks.reading.lists import read_list
 from tasks.reading.results import read_results
 from tasks.reading.thread_pages import read_thread_page
-from tasks.reading.voice import add_voices
 
 _SMALL_BYTES = 65_536
 
@@ -70,12 +70,14 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
     Attributes:
         hint: the catalog's encoding of the site.
         group: the kind of site; None: not known.
+        category: of the product that it was found for; None: not known.
         read_thread: reads a page without rules as a thread; `None` if it is none.
     """
 
     rules: PageRules
     hint: str
     group: Group | None = None
+    category: str | None = None
     read_thread: ThreadReader = read_thread_page
 
     @property
@@ -87,29 +89,18 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
         read = read_page(
             text, self.url, self.rules, now=self.now, read_thread=self.read_thread, encoding=encoding
         )
-        return replace(read, reviews=add_voices(read.reviews, self.group)), encoding
+        return replace(read, reviews=add_judgements(read.reviews, self.group, self.category)), encoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultJob(ReadingJob[ResultPage]):
-    """A result page of an engine.
-
-    Attributes:
-        group: the kind of the site whose posts it has; None: not known.
-    """
+    """A result page of an engine."""
 
     rules: ResultRules
-    group: Group | None = None
 
     def read(self) -> ResultPage:
         text, encoding, _ = decode(self.body, self.headers)
-        read = read_results(text, self.url, self.rules, now=self.now, encoding=encoding)
-        if self.rules.post is None:
-            return read
-        hits = (
-            replace(hit, post=add_voices([hit.post], self.group)[0]) if hit.post else hit for hit in read.hits
-        )
-        return replace(read, hits=tuple(hits))
+        return read_results(text, self.url, self.rules, now=self.now, encoding=encoding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,6 +147,7 @@ class Attempt:
     async def _crawl(self, work: Work) -> None:
         await self._enter()
         self._collector.keyword_sets = work.keyword_sets
+        self._collector.category = work.category
         self._tries.left = len(work.targets)
         results = [t for t in work.targets if t.kind == "result"]
         self._add_hits([t for t in work.targets if t.kind == "hit"])

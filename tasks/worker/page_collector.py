@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -14,6 +15,7 @@ from tasks.domain.pages import Hit, PageRead, Response, Review
 from tasks.domain.verdicts import Verdict
 from tasks.fetching.permits import WaitTooLong
 from tasks.reading.judge.product_match import matchable_text
+from tasks.reading.judge.reviews import add_judgements
 from tasks.reading.judge.verdicts import judge_page
 from tasks.reading.page_jobs import PageJob
 from tasks.reading.relevance import screen_reviews
@@ -38,7 +40,7 @@ class PageCollector:
         note_error: called with the error of a later part of a list, which costs no page.
 
     Attributes:
-        keyword_sets: of the product that pages are collected for; set before the first page.
+        keyword_sets, category: of the product that pages are collected for; set before the first page.
     """
 
     def __init__(
@@ -61,13 +63,14 @@ class PageCollector:
         self._searcher: Searcher | ListSearcher = (
             ListSearcher(site, engine, deps, fetcher, note_error)
             if engine.discover == "list"
-            else Searcher(engine, catalog.sites[site].group, self._zone, deps, fetcher, note_error)
+            else Searcher(engine, self._zone, deps, fetcher, note_error)
         )
         self._posts: dict[bytes, Hit] = {}
         self._rules = catalog.rules_of(site)
         self._is_made_by_script = catalog.renders(site)
         self._site = catalog.sites[site]
         self.keyword_sets: Sequence[Sequence[str]] = ()
+        self.category: str | None = None
 
     async def results(self, url: str) -> SearchResult:
         """A result page. Raises FetchError, WaitTooLong."""
@@ -78,8 +81,15 @@ class PageCollector:
                 if not await self._fetcher.signed_in_again(url, error):
                     raise
                 result = await self._searcher.read(url)
-        self._posts |= result.posts
+        if result.posts:
+            self._posts |= await asyncio.to_thread(self._judge_posts, result.posts)
         return result
+
+    def _judge_posts(self, hits: Mapping[bytes, Hit]) -> dict[bytes, Hit]:
+        """Return hits that are whole posts, each with its voice and themes."""
+        posts = [hit.post for hit in hits.values() if hit.post is not None]
+        judged = iter(add_judgements(posts, self._site.group, self.category))
+        return {key: replace(hit, post=next(judged)) for key, hit in hits.items() if hit.post is not None}
 
     def post(self, target: WorkTarget) -> NewPage | None:
         """The page of a hit that its result page held as a whole post; None: it has to be requested."""
@@ -170,7 +180,12 @@ class PageCollector:
     async def _read_one(self, response: Response) -> tuple[PageRead, str]:
         now = self._deps.now().astimezone(self._zone)
         job = PageJob.from_response(
-            response, now, rules=self._rules, hint=self._site.encoding, group=self._site.group
+            response,
+            now,
+            rules=self._rules,
+            hint=self._site.encoding,
+            group=self._site.group,
+            category=self.category,
         )
         return await self._deps.reader.read(job)
 

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from tasks.domain.failures import FetchError
 from tasks.reading import reader_process
+from tasks.reading.judge.voice import network as voice_network
 from tasks.reading.page_jobs import ReadingJob, run, unreadable
-from tasks.reading.voice import network as voice_network
 
 PATIENCE_S = 4.5
 """CPU seconds for one page. With sending it and replacing the process, a page takes at most 5 s of a free core."""

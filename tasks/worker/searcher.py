@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from splitter.catalog.model import Engine
-from splitter.catalog.names import Group
 from splitter.catalog.paths import condition_of
 from splitter.catalog.patterns import compile_pattern
 
@@ -42,7 +41,6 @@ class Searcher:
     """Reads the result pages of one engine for one attempt.
 
     Args:
-        group: the kind of the site whose pages are searched; None: not known.
         zone: the time zone of that site, for posts that result pages hold.
         note_error: called where a link of the engine's own could not be resolved.
     """
@@ -50,13 +48,11 @@ class Searcher:
     def __init__(
         self,
         engine: Engine,
-        group: Group | None,
         zone: tzinfo,
         deps: Dependencies,
         fetcher: Fetcher,
         note_error: NoteError,
     ) -> None:
-        self._group = group
         self._zone = zone
         self._rules = engine.results
         self._headers = engine.headers
@@ -72,9 +68,7 @@ class Searcher:
         """A result page. Raises FetchError, WaitTooLong."""
         response = await self._fetcher.page(url, self._headers, blocked=self._blocked, search=True)
         now = self._deps.now().astimezone(self._zone)
-        page = await self._deps.reader.read(
-            ResultJob.from_response(response, now, rules=self._rules, group=self._group)
-        )
+        page = await self._deps.reader.read(ResultJob.from_response(response, now, rules=self._rules))
         return by_address(await self._resolved(page))
 
     async def _resolved(self, page: ResultPage) -> ResultPage:

@@ -14,6 +14,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Review
 from tasks.domain.voices import Voice
 from tasks.reading.extract import read_page
+from tasks.reading.judge.reviews import add_judgements
 from tasks.reading.page_jobs import ResultJob
 from tasks.reading.results import read_results
 
@@ -128,12 +129,11 @@ def test_posts_of_a_result_page_are_judged_by_the_kind_of_their_site():
     engine = TODAY.engines["12365auto-list"]
     body = sample("12365auto-list.html")
     told = {}
+    content = {"content-type": "text/html; charset=utf-8"}
+    job = ResultJob(url=engine.url, body=body.encode(), headers=content, now=NOW, rules=engine.results)
+    posts = [hit.post for hit in job.read().hits if hit.post]
     for group in (None, Group.COMPLAINTS):
-        content = {"content-type": "text/html; charset=utf-8"}
-        job = ResultJob(
-            url=engine.url, body=body.encode(), headers=content, now=NOW, rules=engine.results, group=group
-        )
-        told[group] = [hit.post.voice for hit in job.read().hits if hit.post]
+        told[group] = [one.voice for one in add_judgements(posts, group)]
     assert all(voice.voice == Voice.COMPLAINT for voice in told[Group.COMPLAINTS])
     pairs = zip(told[Group.COMPLAINTS], told[None], strict=True)
     assert all(known.buyer > alone.buyer for known, alone in pairs)

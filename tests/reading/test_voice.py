@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 from splitter.catalog.names import Group
 from tasks.domain.pages import Review
 from tasks.domain.voices import Voice
-from tasks.reading.runs import ORDERS
-from tasks.reading.voice import (
+from tasks.reading.judge.runs import ORDERS
+from tasks.reading.judge.voice import (
     BITS,
     HEAD,
     LEVELS,
     NOT_JUDGED,
     TAIL,
     VOICES,
-    add_voices,
     judgement,
     network,
     runs_of,
@@ -159,13 +158,13 @@ def test_traditional_characters_are_read_as_simplified_ones():
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=5))
 def test_any_texts_together_are_as_each_alone(texts):
-    together = [one for page in [add_voices(map(review, texts))] for one in page]
+    together = voices_of([review(text) for text in texts])
     for one, text in zip(together, texts, strict=True):
         alone = voice_of(text)
         if alone is NOT_JUDGED:
-            assert one.voice is NOT_JUDGED
+            assert one is NOT_JUDGED
         else:
-            assert one.voice[1:4] == pytest.approx(alone[1:4], abs=1e-5)
+            assert one[1:4] == pytest.approx(alone[1:4], abs=1e-5)
 
 
 def test_the_longest_text_does_not_overflow():

@@ -27,8 +27,12 @@ SOUR = "光明高钙牛奶有点酸"
 ILL = review("x", "牛奶喝了拉肚子，客服不理")
 
 
-def voice(one, _group=None):
+def voice(one):
     return VoiceJudgement("complaint" if "酸" in one.body else "praise", 0.9, 0.8, -0.25, "two")
+
+
+def add_voices(found, _group=None, _category=None):
+    return [one._replace(voice=voice(one)) for one in found]
 
 
 def save(world, words, bodies, *, name="", **page):
@@ -38,7 +42,7 @@ def save(world, words, bodies, *, name="", **page):
 
 
 def judged(world, *, again=False, catalog=CATALOG, product_id=None, progress=lambda _: None, **how):
-    of_page = page_judge(catalog, voice, "two", again=again)
+    of_page = page_judge(catalog, add_voices, "two", again=again)
     sweep = f"judge two{' all' if again else ''}{product_id or ''}"
     return judge(world.store, of_page, sweep, progress, product_id=product_id, again=again, **how)
 
@@ -75,8 +79,8 @@ def test_a_text_that_is_not_judged_is_no_buyer_anywhere_and_is_not_looked_at_aga
     save(world, MILK, [SOUR, "It went sour", "不错"])
     untold = VoiceJudgement(None, None, None, None, "two")
 
-    def knows_chinese(one, _group=None):
-        return untold if one.body.isascii() else voice(one)
+    def knows_chinese(found, _group, _category):
+        return [one._replace(voice=untold if one.body.isascii() else voice(one)) for one in found]
 
     of_page = page_judge(CATALOG, knows_chinese, "two", again=False)
     done = judge(world.store, of_page, "judge two", lambda _: None)
@@ -207,7 +211,7 @@ def test_a_page_that_changed_meanwhile_is_left_as_it_is(world):
     lease, hits = world.found("光明高钙牛奶", [hit("1")], MILK)
     save(world, YOGURT, [SOUR])
     change_words(world, "蒙牛酸奶", MILK)
-    of_page = page_judge(CATALOG, voice, "two", again=False)
+    of_page = page_judge(CATALOG, add_voices, "two", again=False)
 
     def slow(page):
         found = of_page(page)

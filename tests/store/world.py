@@ -346,7 +346,10 @@ class World:
         """Judge the links that have no verdict. `judge`: the sites of the catalog are judged."""
         sites = {name: site.model_copy(update={"judge": judge}) for name, site in CATALOG.sites.items()}
         voice = VoiceJudgement("other", 0.5, 0.5, 0.0, "test")
-        of_page = judging.link_judge(CATALOG.model_copy(update={"sites": sites}), lambda *_: voice)
+        of_page = judging.link_judge(
+            CATALOG.model_copy(update={"sites": sites}),
+            lambda found, *_: [one._replace(voice=voice) for one in found],
+        )
         judging.judge_links(self.store, self.do, of_page, lambda: True)
 
     def end_target(

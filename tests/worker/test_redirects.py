@@ -116,7 +116,7 @@ def search(leads: Mapping[str, Any], *links: str, times: int = 1, lanes: int = 2
     deps: Any = SimpleNamespace(
         settings=CrawlSettings(lanes=lanes), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), reader=PageReader()
     )
-    searcher = Searcher(engine, None, CHINA, deps, fetched, tell)
+    searcher = Searcher(engine, CHINA, deps, fetched, tell)
 
     async def run():
         for _ in range(times):

@@ -124,10 +124,10 @@ def judge(app: App, product: str | None, again: bool, dates: bool, dry_run: bool
 def _judge(app: App, product: str | None, *, again: bool, dry_run: bool) -> JudgedView:
     from tasks.jobs.judging import judge as judge_pages
     from tasks.jobs.judging import page_judge
-    from tasks.reading.voice import MODEL, judgement
+    from tasks.reading.judge.reviews import MODEL, add_judgements
 
     catalog, store = app.settings.catalog(), app.store
-    judge_page = page_judge(catalog, judgement, MODEL, again=again)
+    judge_page = page_judge(catalog, add_judgements, MODEL, again=again)
     reports: list[Judged] = []
 
     def report(done: Judged) -> None:

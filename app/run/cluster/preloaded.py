@@ -5,7 +5,7 @@ import signal
 from importlib import import_module
 
 from app.run.cluster.processes import end_with_parent
-from tasks.reading.voice import network
+from tasks.reading.judge.voice import network
 
 # Its forks would keep it alive otherwise. They end with it.
 end_with_parent(signal.SIGTERM)

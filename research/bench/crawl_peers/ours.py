@@ -33,6 +33,7 @@ from splitter.catalog.model import Catalog
 from splitter.catalog.rules import PageRules
 from tasks.jobs import sweeps
 from tasks.reading import page_jobs
+from tasks.reading.judge import reviews as judged_reviews
 from tasks.scheduling.feedback import Feedback
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
@@ -71,7 +72,7 @@ def catalog(pages: int, rules: PageRules = RULES, *, judge: bool = True) -> Cata
 def crawl(call: Call) -> Figures:
     """Crawl the pages of as many products as they belong to; less than one product's: of its first sites."""
     if call.variant == "without_judging":
-        setattr(page_jobs, "add_voices", lambda reviews, _group=None: tuple(reviews))  # noqa: B010
+        setattr(page_jobs, "add_judgements", lambda reviews, *_: tuple(reviews))  # noqa: B010
     settings = Settings(
         database_url=f"sqlite:///{call.database}", lab=("127.0.0.1", call.port), slots=SLOTS, seed=1
     )
@@ -89,7 +90,8 @@ def _parts() -> CpuParts:
     parts = CpuParts(THREADS)
     for part, place, name in (
         ("reading", page_reader, "run"),
-        ("judging", page_jobs, "add_voices"),
+        ("judging", page_jobs, "add_judgements"),
+        ("themes", judged_reviews, "read_themes_of"),
         ("judging", page_collector, "matchable_text"),
         ("judging", page_collector, "judge_page"),
         ("scheduling", Feedback, "decide"),

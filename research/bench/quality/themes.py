@@ -26,7 +26,7 @@ from tasks.domain.themes import Theme
 from tasks.reading.judge.reviews import judge_reviews
 from tasks.reading.judge.theme_file import CATEGORIES, ThemeFile, builtin_themes
 from tasks.reading.judge.themes import GOODS, ThemeReader, models
-from tasks.reading.voice import voices_of
+from tasks.reading.judge.voice import voices_of
 
 _A_PAGE, _TIMES = 28, 300
 _SERIOUS = frozenset({"safety", "foreign_matter"})

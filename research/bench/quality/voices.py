@@ -26,8 +26,9 @@ from research.training.voices.voice_apart import apart
 from research.training.voices.voice_posts import Post, held_back, written_posts
 from tasks.domain.pages import PageRead, Review
 from tasks.domain.voices import Voice, VoiceJudgement
+from tasks.reading.judge.reviews import MODEL, judge_reviews
+from tasks.reading.judge.voice import VOICES, voices_of
 from tasks.reading.relevance import screen_reviews
-from tasks.reading.voice import MODEL, VOICES, judgement, voices_of
 
 _BUYERS = (Voice.COMPLAINT, Voice.PRAISE)
 _BINS = 10
@@ -44,6 +45,7 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
     figures: dict[str, Any] = {
         "model": MODEL,
         "voices_ms_of_28": _ms(lambda: voices_of(page), times),
+        "voices_and_themes_ms_of_28": _ms(lambda: judge_reviews(page), times),
         "screening_ms_of_28": _ms(lambda: screen_reviews(PageRead(""), page, main_text=False), times),
         "ms_of_1": _ms(lambda: voices_of(page[:1]), times),
     }
@@ -51,7 +53,7 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
     if (shared / "voices").is_dir():
         set_apart = apart(shared)
         posts = [post for post, _, _ in set_apart]
-        with_context = [judgement(review, group) for _, review, group in set_apart]
+        with_context = [judge_reviews([review], group)[0][0] for _, review, group in set_apart]
         back = held_back(shared)
         found += (
             of_posts("apart", posts, with_context)
@@ -134,7 +136,7 @@ def confusion(found: Sequence[Post], said: Sequence[Voice | None]) -> Mapping[st
 
 
 def _alone(found: Sequence[Post]) -> list[VoiceJudgement]:
-    return voices_of([_record(post.text) for post in found])
+    return [voice for voice, _ in judge_reviews([_record(post.text) for post in found])]
 
 
 def _record(text: str) -> Review:

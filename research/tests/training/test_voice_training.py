@@ -23,7 +23,7 @@ from research.training.voices.voice_words import word_vectors
 from splitter.catalog.names import Group
 from tasks.domain.voices import Voice, VoiceJudgement
 from tasks.reading import voice
-from tasks.reading.voice import VOICES
+from tasks.reading.judge.voice import VOICES
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "voices"
 

@@ -1,4 +1,4 @@
-"""Fits the layers of `tasks.reading.voice.VoiceNetwork`.
+"""Fits the layers of `tasks.reading.judge.voice.VoiceNetwork`.
 
 One hidden layer, cross entropy with softened labels (Szegedy et al., CVPR 2016, section 7), values left out at random
 (Srivastava et al., JMLR 2014), steps by Adam (Kingma and Ba, ICLR 2015), smaller and smaller. The mean of several

@@ -16,7 +16,7 @@ import yaml
 from research.tools.pagetruth import SAMPLES
 from research.training.voices.voice_posts import Post
 from tasks.domain.voices import Voice
-from tasks.reading.voice import VOICES
+from tasks.reading.judge.voice import VOICES
 
 EACH = 2000
 """Posts of praise, and of complaint; of each other voice a quarter."""

@@ -1,4 +1,4 @@
-"""Fits the network of `tasks.reading.voice`: rows of runs of characters, and one hidden layer behind them.
+"""Fits the network of `tasks.reading.judge.voice`: rows of runs of characters, and one hidden layer behind them.
 
 It learns what a teacher says of many texts (Hinton, Vinyals and Dean, Distilling the Knowledge in a Neural Network,
 2015), then also labels. Steps by Adam (Kingma and Ba, ICLR 2015), smaller and smaller; runs and hidden values are left
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from tasks.domain.voices import Voice
-from tasks.reading.runs import ORDERS
-from tasks.reading.voice import BITS, LEVELS, VoiceNetwork, pack, runs_of
+from tasks.reading.judge.runs import ORDERS
+from tasks.reading.judge.voice import BITS, LEVELS, VoiceNetwork, pack, runs_of
 
 SIZE, HIDDEN = 16, 48
 _LEFT_OUT, _HIDDEN_LEFT_OUT = 0.15, 0.3

@@ -1,4 +1,4 @@
-"""A network over word vectors: the teacher of the network that `tasks.reading.voice` ships.
+"""A network over word vectors: the teacher of the network that `tasks.reading.judge.voice` ships.
 
 A deep averaging network (Iyyer et al., ACL 2015): the vectors of a text's words are added up, divided by the root of
 their number; with how dense the text's cues are, they pass one hidden layer. Words of a like use have like vectors, so

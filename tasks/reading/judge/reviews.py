@@ -7,7 +7,8 @@ its theme all the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,9 @@ from tasks.domain.pages import Review
 from tasks.domain.themes import Theme
 from tasks.domain.voices import Voice, VoiceJudgement
 from tasks.reading.judge.themes import CAR, GOODS, RESTAURANT, theme_reader
-from tasks.reading.voice import VOICES, VoiceOdds
+from tasks.reading.judge.themes import MODEL as THEME_MODEL
+from tasks.reading.judge.voice import MODEL as VOICE_MODEL
+from tasks.reading.judge.voice import VOICES, VoiceOdds
 
 READ_FROM: Final = 0.1
 """Probability of a complaint, by the text alone, from which a text about goods is read for themes.
@@ -26,19 +29,40 @@ The probability is too low for texts from unknown sources: by half of them, a co
 """
 DOUBT: Final = 0.3
 """What a theme must be surer by, of the log odds that the text is no complaint."""
-RAISE: Final = 1.0
+RAISE: Final = 0.5
 """What a theme that is complained about adds to the log odds of a complaint."""
 _COMPLAINT = VOICES.index(Voice.COMPLAINT)
+_FIRST_JUDGED = Review._fields.index("voice")
 _NOT_READ = (Voice.QUESTION, Voice.COMPANY)
 """Voices whose themes do not count."""
-_THEME_SETS: Mapping[Category | None, str] = {Category.CAR: CAR, Category.RESTAURANT: RESTAURANT}
+_THEME_SETS: Mapping[str | None, str] = {Category.CAR: CAR, Category.RESTAURANT: RESTAURANT}
 _NOT_MEASURED = (Category.APP, Category.SERVICE)
+
+MODEL: Final = hashlib.sha256(f"{VOICE_MODEL} {THEME_MODEL}".encode()).hexdigest()[:12]
+"""The version of what decides voices and themes."""
 
 Judged = tuple[VoiceJudgement, tuple[Theme, ...] | None]
 """The voice of a review, and its themes; None: it was not read for themes."""
 
 
-def choose_theme_set(category: Category | None) -> str | None:
+def add_judgements(
+    reviews: Iterable[Review], group: Group | None = None, category: str | None = None
+) -> tuple[Review, ...]:
+    """Return reviews of a page, each with its voice and its themes.
+
+    Args:
+        group: the kind of their site.
+        category: of the product that the page was found for.
+    """
+    there = tuple(reviews)
+    judged = judge_reviews(there, group, choose_theme_set(category))
+    return tuple(
+        Review._make((*review[:_FIRST_JUDGED], voice, themes or ()))
+        for review, (voice, themes) in zip(there, judged, strict=True)
+    )
+
+
+def choose_theme_set(category: str | None) -> str | None:
     """Return the set of themes of a product's category; `None` if there is none for it."""
     if category in _NOT_MEASURED:
         return None
@@ -55,9 +79,9 @@ def judge_reviews(
         theme_set: goods, car or restaurant; `None` reads no themes.
     """
     odds = VoiceOdds(reviews, group)
-    themes = _read_themes(odds, theme_set)
+    themes = read_themes_of(odds, theme_set)
     odds.raise_complaints([row for row, found in themes.items() if _complains(found)], RAISE)
-    voices = odds.judge()
+    voices = [voice._replace(model=MODEL) for voice in odds.judge()]
     for row, voice in enumerate(voices):
         if voice.voice in _NOT_READ:
             themes[row] = ()
@@ -68,7 +92,7 @@ def judge_reviews(
     return judged
 
 
-def _read_themes(odds: VoiceOdds, theme_set: str | None) -> dict[int, tuple[Theme, ...]]:
+def read_themes_of(odds: VoiceOdds, theme_set: str | None) -> dict[int, tuple[Theme, ...]]:
     """Return the themes of the texts that are read for them, by row."""
     if theme_set is None or not odds.texts:
         return {}

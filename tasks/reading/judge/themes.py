@@ -8,8 +8,9 @@ training and the scores.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -19,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.domain.themes import Theme
-from tasks.reading.judge.theme_file import CATEGORIES, ThemeFile, builtin_themes
+from tasks.reading.judge.runs import ORDERS, Codes, hash_runs, plain_codes, text_of
+from tasks.reading.judge.theme_file import CATEGORIES, ThemeFile, builtin_text, builtin_themes
 from tasks.reading.judge.theme_terms import BITS, compile_terms
-from tasks.reading.runs import ORDERS, Codes, hash_runs, plain_codes, text_of
-from tasks.reading.voice import LEVELS, network, pack
+from tasks.reading.judge.voice import LEVELS, network, pack
 
 GOODS, CAR, RESTAURANT = CATEGORIES
 LONGEST_CLAUSE = 400
@@ -47,7 +48,7 @@ class ThemeModel:
 
     Attributes:
         themes: ids, one a column.
-        packed: rows of numbers from 0 to `LEVELS` (`tasks.reading.voice.pack`), one of each hash of a run.
+        packed: rows of numbers from 0 to `LEVELS` (`tasks.reading.judge.voice.pack`), one of each hash of a run.
         scale: what a step of these numbers adds; shape (columns,).
         bias: log odds of a text that says nothing.
         of_term: log odds that a term adds.
@@ -59,14 +60,14 @@ class ThemeModel:
     bias: Floats
     of_term: Floats
 
-    def read(self, page: TextBatch) -> Floats:
+    def read(self, batch: TextBatch) -> Floats:
         """Return the log odds of themes in each clause; shape (clauses, themes)."""
-        runs = page.runs >> np.uint32(BITS - MODEL_BITS)
+        runs = batch.runs >> np.uint32(BITS - MODEL_BITS)
         together = self.packed.take(runs[0], 0)
         for more in runs[1:]:
             together += self.packed.take(more, 0)
-        odds = np.add.reduceat(together, page.clause_starts).view(np.uint16).astype(np.float32)
-        sizes = page.sizes.astype(np.float32)[:, None]
+        odds = np.add.reduceat(together, batch.clause_starts).view(np.uint16).astype(np.float32)
+        sizes = batch.sizes.astype(np.float32)[:, None]
         odds -= np.float32(ORDERS * LEVELS / 2) * sizes
         odds *= self.scale
         odds /= np.sqrt(ORDERS * sizes)
@@ -92,6 +93,7 @@ class ThemeReader:
         numbers = {name: number for number, name in enumerate(themes)}
         self._column = {number: columns[name] for name, number in numbers.items() if name in columns}
         self._theme = {column: number for number, column in self._column.items()}
+        self._unused = [column for column in columns.values() if column not in self._theme]
 
     def read(self, texts: Sequence[str], doubt: Floats | None = None) -> list[tuple[Theme, ...]]:
         """Return the themes of texts, which cost less together than one by one.
@@ -101,46 +103,38 @@ class ThemeReader:
         """
         if not texts:
             return []
-        page = TextBatch([text[:MOST_READ] for text in texts])
-        hits: dict[tuple[int, int], int] = {}
-        for hit in self._terms.find(page.plain, page.runs, page.ends):
-            hits.setdefault((bisect_left(page.ends, hit.start), hit.theme), hit.start)
-        found = self._decide(self._model, page, hits, doubt) if self._model else self._first(page, hits)
-        quotes = [(row, theme, *page.quote(row, clause)) for row, theme, clause in sorted(found)]
-        moods = self._moods([page.texts[row][start:end] for row, _, start, end in quotes])
+        batch = TextBatch([text[:MOST_READ] for text in texts])
+        if self._model is None:
+            hits = self._terms.find(batch.plain, batch.runs, batch.ends)
+            best = [(bisect_left(batch.ends, start), theme) for theme, start in hits]
+        else:
+            best = self._decide(self._model, batch, doubt)
+        first: dict[tuple[int, int], int] = {}
+        for clause, theme in sorted(best):
+            first.setdefault((batch.rows[clause], theme), clause)
+        quotes = [(row, theme, *batch.quote(row, clause)) for (row, theme), clause in sorted(first.items())]
+        moods = self._moods([batch.texts[row][start:end] for row, _, start, end in quotes])
         themes: list[list[Theme]] = [[] for _ in texts]
         for (row, theme, start, end), mood in zip(quotes, moods, strict=True):
             themes[row].append(Theme(self._names[theme], mood, start, end))
         return [tuple(of) for of in themes]
 
-    def _first(self, page: TextBatch, hits: Iterable[tuple[int, int]]) -> list[tuple[int, int, int]]:
-        """Return text, theme and clause of the first term of each theme in each text."""
-        first: dict[tuple[int, int], int] = {}
-        for clause, theme in sorted(hits):
-            first.setdefault((page.row(clause), theme), clause)
-        return [(row, theme, clause) for (row, theme), clause in first.items()]
-
-    def _decide(
-        self, model: ThemeModel, page: TextBatch, hits: Iterable[tuple[int, int]], doubt: Floats | None
-    ) -> list[tuple[int, int, int]]:
-        """Return text, theme and best clause of the themes that model and terms find together."""
-        odds = model.read(page)
-        odds[page.sizes < _LEAST_CLAUSE] = -np.inf
-        unknown = []
-        for clause, theme in hits:
-            if theme in self._column:
-                odds[clause, self._column[theme]] += model.of_term[self._column[theme]]
-            else:
-                unknown.append((clause, theme))
-        best = np.maximum.reduceat(odds, page.first)
-        if doubt is not None:
-            best -= doubt[:, None]
-        found = self._first(page, unknown)
-        for row, column in np.argwhere(best >= 0).tolist():
-            if column in self._theme:
-                clause = int(odds[page.first[row] : page.behind(row), column].argmax()) + int(page.first[row])
-                found.append((row, self._theme[column], clause))
-        return found
+    def _decide(self, model: ThemeModel, batch: TextBatch, doubt: Floats | None) -> list[tuple[int, int]]:
+        """Return the best clauses of the themes that model and terms find together in texts."""
+        odds = model.read(batch)
+        odds[batch.sizes < _LEAST_CLAUSE] = -np.inf
+        odds[:, self._unused] = -np.inf
+        hits = self._terms.find(batch.plain, batch.runs, batch.ends)
+        clauses = {(bisect_left(batch.ends, start), theme) for theme, start in hits}
+        known = [(clause, self._column[theme]) for clause, theme in clauses if theme in self._column]
+        if known:
+            where = np.array(known)
+            odds[where[:, 0], where[:, 1]] += model.of_term[where[:, 1]]
+        best = np.maximum.reduceat(odds, batch.first)
+        least = np.zeros(len(best), np.float32) if doubt is None else doubt
+        is_best = odds >= np.maximum(best, least[:, None])[batch.rows]
+        found = [(clause, self._theme[column]) for clause, column in np.argwhere(is_best).tolist()]
+        return found + [(clause, theme) for clause, theme in clauses if theme not in self._column]
 
     def _moods(self, quotes: Sequence[str]) -> Iterator[int]:
         """Yield the sentiment of quotes."""
@@ -159,8 +153,8 @@ class TextBatch:
         runs: hashes of the runs that begin at each character.
         ends: place of each character that ends a clause; a clause begins behind the end of the one before.
         first: number of each text's first clause.
+        rows: number of each clause's text.
         sizes: characters of each clause, with its end.
-        lengths: characters of each text.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -168,23 +162,17 @@ class TextBatch:
         codes = plain_codes(_BETWEEN.join([*texts, "", ""]))
         self.runs = hash_runs(codes, BITS)
         self.plain = text_of(codes[: self.runs.shape[1]])
-        self.lengths = np.array([len(text) + len(_BETWEEN) for text in texts])
-        starts = self.lengths.cumsum() - self.lengths
+        lengths = np.array([len(text) + len(_BETWEEN) for text in texts])
+        starts = lengths.cumsum() - lengths
         ends = _list_ends(codes[: self.runs.shape[1]])
         self.first = ends.searchsorted(starts)
         self.sizes = np.diff(ends, prepend=-1)
         self.clause_starts = ends - self.sizes + 1
         self.ends: list[int] = ends.tolist()
         self._starts: list[int] = starts.tolist()
-        self._first: list[int] = self.first.tolist()
-
-    def row(self, clause: int) -> int:
-        """Return the number of the text that has a clause."""
-        return bisect_right(self._first, clause) - 1
-
-    def behind(self, row: int) -> int:
-        """Return the number of the clause behind a text."""
-        return self._first[row + 1] if row + 1 < len(self._first) else len(self.ends)
+        self.rows: list[int] = np.repeat(
+            np.arange(len(texts)), np.diff(self.first, append=len(ends))
+        ).tolist()
 
     def quote(self, row: int, clause: int) -> tuple[int, int]:
         """Return where a clause begins and ends in its text, without blanks around it."""
@@ -233,7 +221,7 @@ def theme_reader(category: str) -> ThemeReader:
 @cache
 def models() -> Mapping[str, ThemeModel]:
     """Return the models that come with the project, by category."""
-    return read_models(files("tasks.reading.judge").joinpath("theme-models.npz").read_bytes())
+    return read_models(_file())
 
 
 def read_models(file: bytes) -> Mapping[str, ThemeModel]:
@@ -250,3 +238,11 @@ def read_models(file: bytes) -> Mapping[str, ThemeModel]:
             )
             for category in sorted(categories)
         }
+
+
+def _file() -> bytes:
+    return files("tasks.reading.judge").joinpath("theme-models.npz").read_bytes()
+
+
+MODEL = hashlib.sha256(_file() + builtin_text().encode()).hexdigest()[:12]
+"""The version of the models and the themes file."""

@@ -113,11 +113,12 @@ _IS_WRONG = f"""
 
 
 class LinkedProduct(NamedTuple):
-    """A page's link to a product, the product's name, and the keyword sets it is matched by."""
+    """A page's link to a product, the product's name, the keyword sets it is matched by, and its category."""
 
     link: Link
     name: str
     sets: KeywordSets
+    category: str | None = None
 
 
 class PageRow(NamedTuple):
@@ -268,6 +269,7 @@ class _Linked(NamedTuple):
     name: str
     keywords: list[str]
     aliases: list[list[str]]
+    category: str | None
 
 
 class _Query(NamedTuple):
@@ -288,7 +290,7 @@ def _list_linked_products(tx: Transaction, page_ids: Collection[int]) -> Mapping
     for row in tx.records(_Linked, _LINKED, pages=page_ids):
         link = Link(row.page_id, row.product_id, row.verdict, row.missing)
         sets = [row.keywords, *row.aliases, *own[row.page_id, row.product_id]]
-        found[row.page_id].append(LinkedProduct(link, row.name, sets))
+        found[row.page_id].append(LinkedProduct(link, row.name, sets, row.category))
     return found
 
 
@@ -298,7 +300,7 @@ _LAST_ROUND = """
     )
 """
 _LINKED = f"""
-    SELECT l.page_id, l.product_id, l.verdict, l.missing, p.name, v.keywords, v.aliases
+    SELECT l.page_id, l.product_id, l.verdict, l.missing, p.name, v.keywords, v.aliases, p.category
     FROM page_products l JOIN products p ON p.id = l.product_id {_LAST_ROUND}
     WHERE l.page_id IN :pages ORDER BY l.page_id, l.product_id
 """

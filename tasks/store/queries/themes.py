@@ -171,7 +171,7 @@ def list_quotes(tx: Transaction, product_ids: Collection[int], period: Period, m
 
 
 _READ = "CASE WHEN trim(r.body) = '' THEN r.title ELSE r.body END"
-"""What is read of a review, see `tasks.reading.voice`."""
+"""What is read of a review, see `tasks.reading.judge.voice`."""
 _QUOTES = f"""
     SELECT q.product_id, q.theme, substr({_READ}, q.quote_from + 1, q.quote_to - q.quote_from) AS text, q.day, q.site,
         r.url, q.review_id AS review

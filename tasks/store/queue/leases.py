@@ -104,6 +104,7 @@ class Work:
         token: of its lease.
         words, aliases: keyword sets of its product: its own, and those of its other names.
         own_words: keyword set of its query, if that has one of its own.
+        category: of its product; `None`: unknown.
     """
 
     token: str
@@ -111,6 +112,7 @@ class Work:
     words: list[str]
     aliases: list[list[str]]
     own_words: list[str] | None
+    category: str | None = None
     targets: Sequence[WorkTarget] = ()
 
     @property
@@ -238,7 +240,8 @@ _BEGIN = f"""
     {_IN_FORCE} AND NOT lease_started AND lease_deadline > :now
     RETURNING lease_token AS token, id AS subtask_id,
         (SELECT v.keywords {_VIRTUAL_TASK}) AS words, (SELECT v.aliases {_VIRTUAL_TASK}) AS aliases,
-        (SELECT p.keywords FROM task_parts p WHERE p.id = subtasks.part_id) AS own_words
+        (SELECT p.keywords FROM task_parts p WHERE p.id = subtasks.part_id) AS own_words,
+        (SELECT p.category FROM products p WHERE p.id = (SELECT v.product_id {_VIRTUAL_TASK})) AS category
 """
 
 BEGIN_LEASES: BatchOperation[Renewal, Work | None] = BatchOperation(1, start_many)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -22,7 +22,7 @@ from splitter.catalog.names import Group
 
 from tasks.domain.pages import Review
 from tasks.domain.voices import Voice, VoiceJudgement
-from tasks.reading.runs import ORDERS, hash_runs, plain_codes
+from tasks.reading.judge.runs import ORDERS, hash_runs, plain_codes
 
 VOICES = tuple(Voice)
 _NAMES = tuple(voice.value for voice in VOICES)
@@ -169,13 +169,6 @@ def judgement(review: Review, group: Group | None = None) -> VoiceJudgement:
     return voices_of([review], group)[0]
 
 
-def add_voices(reviews: Iterable[Review], group: Group | None = None) -> tuple[Review, ...]:
-    """Return reviews of a page, each with its voice; arguments as of `judgement`."""
-    there = tuple(reviews)
-    found = voices_of(there, group)
-    return tuple(Review(*review[:-2], voice) for review, voice in zip(there, found, strict=True))
-
-
 def voices_of(reviews: Sequence[Review], group: Group | None = None) -> list[VoiceJudgement]:
     """Return the voices of reviews of a page, which cost less together than one by one.
 
@@ -300,7 +293,7 @@ def read_network(file: bytes) -> VoiceNetwork:
 
 
 def _file() -> bytes:
-    return files("tasks.reading").joinpath("voice-network.npz").read_bytes()
+    return files("tasks.reading.judge").joinpath("voice-network.npz").read_bytes()
 
 
 MODEL = hashlib.sha256(_file()).hexdigest()[:12]
