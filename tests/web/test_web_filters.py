@@ -69,6 +69,8 @@ def test_a_product_is_named_wherever_it_is_numbered(served: Served) -> None:
     assert "Progress by site" in served.get(f"/products/{OTHER}").text
     said = served.post(f"/products/{OTHER}/edit", data={"priority": "9"})
     assert (said.status_code, "is changed" in said.text) == (200, True)
+    assert served.get("/api/reviews?product=特仑").status_code == 404
+    assert served.get("/api/reviews?site=nowhere.example").status_code == 404
     unknown = served.get("/products/特仑", headers={"Accept-Language": "zh"})
     assert (unknown.status_code, OTHER in unknown.text) == (404, True)
     assert served.get("/api/products/9").status_code == 404

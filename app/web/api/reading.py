@@ -15,7 +15,7 @@ from app.views.nodes import NodesView
 from app.views.pairs import PairsView, get_pairs_view
 from app.views.status import StatusView, get_status_view
 from app.web.base.context import Here
-from app.web.base.query import MOST_ID, Cursor, ProductId, Text, check_site, find_product
+from app.web.base.query import MOST_ID, Cursor, ProductId, Text, check_site, find_product, not_found
 from app.web.pages.nodes import read_nodes
 from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
@@ -192,10 +192,11 @@ def reviews(
 
     `product` is a name or a number.
     """
-    number = find_product(page, product) if product else None
+    with not_found(), page.context.store.read() as tx:
+        check_site(tx, page.context.catalog, site)
+        number = find_product(page, product) if product else None
     wanted = search_filter(tuple(q.split())[:8], site, number, first, last, voice)
     with page.context.store.read() as tx:
-        check_site(tx, page.context.catalog, site)
         found = search(tx, wanted, before=before or None, most=limit)
     rows = [FoundReview(**asdict(row), id=row.review, original=row.original) for row in found.rows]
     return Reviews(reviews=rows, before=found.before)

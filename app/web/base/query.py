@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
@@ -70,12 +72,19 @@ def find_product(page: Page, text: str) -> int:
         return products.find(tx, text).id
 
 
-def product_in_path(page: Here, product: str) -> int:
-    """Return the number of the product in the path. Ends the request with 404 if there is none."""
+@contextmanager
+def not_found() -> Iterator[None]:
+    """End the request with 404 if the block finds that something is unknown."""
     try:
-        return find_product(page, product)
+        yield
     except InputError as error:
         raise HTTPException(404, describe(error)) from None
+
+
+def product_in_path(page: Here, product: str) -> int:
+    """Return the number of the product in the path. Ends the request with 404 if there is none."""
+    with not_found():
+        return find_product(page, product)
 
 
 ProductId = Annotated[int, Depends(product_in_path)]

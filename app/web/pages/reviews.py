@@ -47,13 +47,7 @@ def search_filter(
     last: date | None,
     voice: Voice | None,
 ) -> ReviewFilter:
-    """Return the filter of a search between two days. A day leaves out reviews without a readable date.
-
-    Raises:
-        InputError: the days are in the wrong order.
-    """
-    if first and last and last < first:
-        raise InputError("The last day, {last}, is before the first, {first}.", first=first, last=last)
+    """Return the filter of a search between two days. A day leaves out reviews without a readable date."""
     return ReviewFilter(
         words=words,
         product=product,
@@ -90,6 +84,10 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()]) -> Response:
     q, site, split = sent.q, sent.site, sent.split
     words = words_of(q, split=split)
     number = find_product(page, sent.product) if sent.product else None
+    if sent.first and sent.last and sent.last < sent.first:
+        raise InputError(
+            "The last day, {last}, is before the first, {first}.", first=sent.first, last=sent.last
+        )
     wanted = search_filter(words, site, number, sent.first or None, sent.last or None, sent.voice or None)
     with context.store.read() as tx:
         check_site(tx, context.catalog, site)
