@@ -71,7 +71,7 @@ class Situation(StrEnum):
         "reviewloop doctor",
     )
     DATABASE_AWAY = "database_away", "The database does not answer.", "reviewloop doctor"
-    PEOPLE = "people", "Only people can go on: {manual} subtasks wait for them.", "reviewloop failed list"
+    PEOPLE = "people", "Only people can continue: {manual} subtasks wait for them.", "reviewloop failed list"
     DONE = "done", "All {settled} subtasks are done.", "reviewloop export reviews -o reviews.xlsx"
     DONE_BUT_FAILURES = (
         "done_but_failures",

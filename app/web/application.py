@@ -118,7 +118,7 @@ def _failure(request: Request, status: int, why: str) -> Response:
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    answer = _failure(request, error.status_code, str(error.detail))
+    answer = _failure(request, error.status_code, translate(str(error.detail)))
     answer.headers.update(error.headers or {})
     return answer
 

@@ -280,11 +280,11 @@ def test_reviews_are_searched_and_filtered(sample: Served) -> None:
 def test_a_review_tells_where_it_came_from_and_what_it_repeats(sample: Served) -> None:
     text = sample.get("/reviews/7").text
     assert "complaint</a> 87%" in text
-    assert "This repeats review 6." in text
+    assert "The same text as review 6." in text
     assert "93%" in text
     assert "<dt>Confidence of the reading</dt><dd>43%" in text
     assert f'href="http://{SITE}/7" rel="noopener noreferrer nofollow"' in text
-    assert "Repeated by review 7" in sample.get("/reviews/6").text
+    assert "Review 7 has the same text" in sample.get("/reviews/6").text
     assert 'href="javascript' not in sample.get("/reviews/2").text
     assert sample.get("/reviews/99").status_code == 404
 
@@ -350,7 +350,7 @@ def test_a_schedule_is_paused_resumed_and_run(served: Served) -> None:
     text = served.post("/schedules", data={**form, "action": "pause"}).text
     assert "is paused." in text
     assert 'value="resume"' in text
-    assert "goes on." in served.post("/schedules", data={**form, "action": "resume"}).text
+    assert "is resumed." in served.post("/schedules", data={**form, "action": "resume"}).text
     assert re.search(r"<td>due", served.post("/schedules", data={**form, "action": "run"}).text)
     assert served.post("/schedules", data={**form, "number": "9", "action": "run"}).status_code == 404
     log = served.get("/audit", headers={"Accept-Language": "zh"}).text
@@ -428,17 +428,17 @@ def test_a_product_is_removed_by_who_is_sure_and_added_again(served: Served) -> 
     assert served.post("/products/1/remove", data={}).status_code == 422
     assert _open_of(served, 1) == 4
     said = served.post("/products/1/remove", data={"sure": "yes"}).text
-    assert f"{PRODUCT} is looked for no more; 4 subtasks were cancelled." in said
-    assert "looked for no more, or came by an import" in said
+    assert f"{PRODUCT} is no longer collected; 4 subtasks were cancelled." in said
+    assert "no longer collected, or added by an import" in said
     assert "/products/1/remove" not in said
-    assert "not looked for" in served.get("/products").text
+    assert "not collected" in served.get("/products").text
     assert _numbers(served.get("/reviews?product=1").text) == [7, 6, 5, 4, 3, 2, 1]  # they stay
     assert [one["action"] for one in served.get("/api/audit").json()] == ["remove product"]
     preview = served.post("/products/preview", data={"names": PRODUCT}).text
     draft = re.search(r'name="draft" value="([^"]+)"', preview)
     assert draft is not None
     assert "1 products added." in served.post("/products", data={"draft": draft[1]}).text
-    assert "not looked for" not in served.get("/products").text
+    assert "not collected" not in served.get("/products").text
 
 
 def test_slots_of_a_node_add_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

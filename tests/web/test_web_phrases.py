@@ -156,17 +156,3 @@ def test_sentences_of_other_rooms_are_told_in_chinese() -> None:
 def test_a_sentence_that_is_not_known_stays_as_it_is() -> None:
     assert phrases.translated("zh", "{x} <b>whatever</b>") == "{x} <b>whatever</b>"
     assert phrases.translated("zh", "{x}: no other node could cure it").startswith("{x}")
-
-
-def test_lengths_of_time_are_said_in_both_languages() -> None:
-    said = [0.25, 3.0, 90.0, 600.0, 7200.0, 200_000.0, None]
-    assert [phrases.length("en", s) for s in said] == [
-        "250 ms",
-        "3 s",
-        "90 s",
-        "10 min",
-        "2 h",
-        "2.31 d",
-        "–",
-    ]
-    assert phrases.length("zh", 600.0) == "10 分钟"

@@ -132,7 +132,7 @@ def list_summary_parts(done: Summary, db_hint: str, catalog: Catalog | None = No
         for one in done.state.waits:
             yield Fact(translate("Waiting"), shown(wait_text(one, catalog, done.state.now)))
     for text in unplanned_texts(done.state.unplanned):
-        yield Fact(translate("Not asked"), shown(text))
+        yield Fact(translate("Not crawled"), shown(text))
     more = len(done.products) - _PRODUCTS_SHOWN
     caption = translate("and {n:,} more: reviewloop product list", n=more) if more > 0 else ""
     if done.products:

@@ -65,7 +65,7 @@ def _(view: StatusView) -> Iterator[Part]:
     yield from text.dispatch(StateView)(view)
     yield Fact(translate("Queues"), queue_line(view.queues))
     yield Fact(translate("Waiting"), _describe_waiting(view))
-    yield from (Fact(translate("Not asked"), shown(one)) for one in unplanned_texts(view.sites_not_asked))
+    yield from (Fact(translate("Not crawled"), shown(one)) for one in unplanned_texts(view.sites_not_asked))
     yield Fact(
         translate("Stored"),
         translate(

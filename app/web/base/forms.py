@@ -34,12 +34,12 @@ _WRONG = {
 """Messages by pydantic's type of error."""
 _FIELDS = {
     "name": "Name",
-    "names": "Names, one a line",
+    "names": "Names, one per line",
     "keywords": "Keywords",
     "aliases": "Other names",
     "priority": "Priority",
     "pages": "Pages",
-    "recrawl": "Again every",
+    "recrawl": "Crawl again every",
     "category": "Category",
     "sure": "“I am sure”",
     "node": "Node",

@@ -15,10 +15,6 @@ from app.views.words import LANGUAGES, find_language, translate
 
 _LONGEST = 500
 """Of a sentence: a longer text is no sentence of ours, and the forms take its length squared."""
-_UNITS = {
-    "en": ("{} ms", "{} s", "{} min", "{} h", "{} d"),
-    "zh": ("{} 毫秒", "{} 秒", "{} 分钟", "{} 小时", "{} 天"),
-}
 
 
 @cache
@@ -69,22 +65,6 @@ def choose_language(query: str, cookie: str, accepted: str) -> str:
         if code is not None:
             return code
     return "en"
-
-
-def length(language: str, seconds: float | None) -> str:
-    """A length of time, as people say it; a dash where it is not known."""
-    if seconds is None:
-        return "–"
-    ms, s, minutes, hours, days = _UNITS[language]
-    if seconds < 1:
-        return ms.format(round(seconds * 1000))
-    if seconds < 120:
-        return s.format(f"{seconds:.3g}")
-    if seconds < 7200:
-        return minutes.format(f"{seconds / 60:.3g}")
-    return (
-        hours.format(f"{seconds / 3600:.3g}") if seconds < 172_800 else days.format(f"{seconds / 86_400:.3g}")
-    )
 
 
 def moment(when: datetime | None) -> str:

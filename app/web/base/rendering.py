@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from app.files.harmless import shown, web_link
 from app.run.version import VERSION
+from app.views.durations import seconds
 from app.views.fields import STYLE_OF, list_columns
 from app.views.moments import written_text, zone_name
 from app.views.words import LANGUAGES, describe, translate
@@ -41,7 +42,7 @@ def _environment(language: str) -> Environment:
         "languages": LANGUAGES,
     }
     made.filters |= {
-        "length": partial(phrases.length, language),
+        "length": length,
         "moment": phrases.moment,
         "written": written_text,
         "describe": describe,
@@ -73,6 +74,11 @@ def mark(value: object) -> str:
     """Return the mark of a state on a page: good, warn or faint; empty: none."""
     style = STYLE_OF.get(value, "") if isinstance(value, str) else ""
     return _MARKS.get(style, "")
+
+
+def length(value: float | None) -> str:
+    """Return a length of time; a dash if it is not known."""
+    return seconds(value) or "–"
 
 
 def number(value: float | None, digits: int = 0) -> str:

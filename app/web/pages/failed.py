@@ -177,7 +177,7 @@ _SAID = {
 def _notice(action: str, outcome: manual_actions.Outcome, left_out: int) -> Notice:
     done = translate(_SAID[action], n=len(outcome.done)) if outcome.done else ""
     if left_out > 0:
-        done += " " + translate("{n} more are left: do it again.", n=left_out)
+        done += " " + translate("{n} are left: repeat the action.", n=left_out)
     return Notice(done, tuple(describe(one.why) for one in outcome.refused[:20]))
 
 

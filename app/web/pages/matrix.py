@@ -14,9 +14,8 @@ from starlette.responses import Response
 from app.reports import charts
 from app.views.words import translate
 from app.web.base.context import Context, Here, Page
-from app.web.base.phrases import length
 from app.web.base.query import Text
-from app.web.base.rendering import number, percent
+from app.web.base.rendering import length, number, percent
 from app.web.pages.node_ratings import FEW, FEWEST_ATTEMPTS, TOO_FEW, Verdict, verdicts
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
 from tasks.store.queries import pairs
@@ -33,8 +32,8 @@ _STEPS = 10
 Measure = Literal["completion", "efficiency", "requests"]
 MEASURES = {
     "completion": "Completion rate",
-    "efficiency": "Efficiency (seconds a page)",
-    "requests": "Requests a page",
+    "efficiency": "Efficiency (seconds per page)",
+    "requests": "Requests per page",
 }
 
 
@@ -92,9 +91,9 @@ def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Tex
         live_s=5,
         measure=measure,
         measures=MEASURES,
-        rows=[_row(page, told, measure, site) for site in sites],
+        rows=[_row(told, measure, site) for site in sites],
         nodes=told.nodes,
-        said=[(site, _tell_verdicts(page, of)) for site, of in judged.items() if of],
+        said=[(site, _tell_verdicts(of)) for site, of in judged.items() if of],
         few=sum(map(len, found.values())) - sum(map(len, judged.values())),
         fewest=FEWEST_ATTEMPTS,
         more=more,
@@ -104,16 +103,16 @@ def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Tex
     )
 
 
-def words(page: Page, of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
+def words(of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
     """Return verdicts in the reader's language, each with whether it is good. Nodes with too few attempts share one."""
-    told = _tell_verdicts(page, [one for one in of_site if one.phrase != TOO_FEW])
+    told = _tell_verdicts([one for one in of_site if one.phrase != TOO_FEW])
     few = ", ".join(one.node for one in of_site if one.phrase == TOO_FEW)
     if few:
         told.append((None, translate(TOO_FEW, node=few)))
     return told
 
 
-def _tell_verdicts(page: Page, of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
+def _tell_verdicts(of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
     return [
         (
             one.good,
@@ -122,7 +121,7 @@ def _tell_verdicts(page: Page, of_site: Sequence[Verdict]) -> list[tuple[bool | 
                 node=one.node,
                 share=percent(one.share),
                 offered=number(one.offered),
-                seconds=length(page.language, one.seconds),
+                seconds=length(one.seconds),
                 times=f"{one.times:.1f}",
                 why=translate(" (mostly: {reason})", reason=translate(one.reason)) if one.reason else "",
             ),
@@ -131,19 +130,19 @@ def _tell_verdicts(page: Page, of_site: Sequence[Verdict]) -> list[tuple[bool | 
     ]
 
 
-def _row(page: Page, told: Matrix, measure: str, site: str) -> tuple[str, dict[str, Cell | None], str]:
+def _row(told: Matrix, measure: str, site: str) -> tuple[str, dict[str, Cell | None], str]:
     """A site, its cells by node, and the best node there; empty: fewer than two have tried it."""
-    cells = {node: _cell(page, told, measure, site, node) for node in told.nodes}
+    cells = {node: _cell(told, measure, site, node) for node in told.nodes}
     ranks = {node: cell.rank for node, cell in cells.items() if cell is not None and cell.rank is not None}
     several = sum(cell is not None for cell in cells.values()) > 1
     return site, cells, max(ranks, key=lambda node: ranks[node]) if ranks and several else ""
 
 
-def _cell(page: Page, told: Matrix, measure: str, site: str, node: str) -> Cell | None:
+def _cell(told: Matrix, measure: str, site: str, node: str) -> Cell | None:
     of = told.sums.get((site, node))
     if of is None:
         return None
-    cell, value = _measured(page, told, measure, site, node, of)
+    cell, value = _measured(told, measure, site, node, of)
     rank = (round(value, 2), of.collected) if value is not None and of.collected else None
     return replace(cell, rank=rank, why=_why(told, site, node, of))
 
@@ -155,9 +154,7 @@ def _why(told: Matrix, site: str, node: str, of: PairRow) -> str:
     return translate(max(reasons, key=lambda name: (reasons[name], name)))
 
 
-def _measured(
-    page: Page, told: Matrix, measure: str, site: str, node: str, of: PairRow
-) -> tuple[Cell, float | None]:
+def _measured(told: Matrix, measure: str, site: str, node: str, of: PairRow) -> tuple[Cell, float | None]:
     """A cell and what it shows as a number, more is better."""
     if measure == "completion":
         step = None if of.completion is None else round(of.completion * _STEPS)
@@ -165,7 +162,7 @@ def _measured(
     if measure == "efficiency":
         best = _best(told, site, lambda key: told.sums[key].efficiency_s)
         value = of.efficiency_s
-        return Cell(length(page.language, value), f"{of.collected:,.0f}", _step(best, value)), _less(value)
+        return Cell(length(value), f"{of.collected:,.0f}", _step(best, value)), _less(value)
     recent = told.recent.get((site, node), AttemptSums())
     best = _best(told, site, lambda key: told.recent.get(key, AttemptSums()).requests_per_page)
     value = recent.requests_per_page
@@ -214,7 +211,7 @@ def pair(page: Here, site: str, node: str) -> Response:
         node=node,
         sums=sums or PairRow(site=site, node=node),
         recent=told.recent.get((site, node), AttemptSums()),
-        said=words(page, verdicts(site, told.sums, told.recent)),
+        said=words(verdicts(site, told.sums, told.recent)),
         completion_chart=_chart(
             translate("Completion rate over attempts, in %"),
             translate("faded"),
@@ -222,7 +219,7 @@ def pair(page: Here, site: str, node: str) -> Response:
             completion,
         ),
         efficiency_chart=_chart(
-            translate("Efficiency over attempts, in seconds a page"),
+            translate("Efficiency over attempts, in seconds per page"),
             translate("faded"),
             translate("single"),
             efficiency,

@@ -60,7 +60,7 @@ def _verdict(node: str, of: PairRow, quickest: float | None, recent: AttemptSums
     elif share is None:
         failed = of.failed + of.silent > of.attempts / 2
         good = False if failed else None
-        phrase = "{node} got nothing there{why}." if failed else "{node} met no new page there."
+        phrase = "{node} collected nothing there{why}." if failed else "{node} met no new page there."
     elif share < FEW:
         good, phrase = False, "{node} is poor: {share} of {offered} pages{why}."
     elif times > _SLOW:

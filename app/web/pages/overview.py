@@ -64,7 +64,7 @@ def overview(page: Here) -> Response:
     told = now.state
     ever = {name for _, counts in queues for name, n in counts.items() if n}
     shown = [one for one in State if (not one.settled or one is State.MANUAL) and one in ever]
-    rates = {"pages": translate("pages a second"), "reviews": translate("reviews a second")}
+    rates = {"pages": translate("pages per second"), "reviews": translate("reviews per second")}
     return page.html(
         "overview.html",
         live_s=3,
@@ -79,7 +79,7 @@ def overview(page: Here) -> Response:
             queues, {one: translate(one) for one in shown}, translate("Subtasks in the open queues over time")
         ),
         whole=whole,
-        storing_chart=_chart(storing, rates, translate("Pages and reviews stored a second")),
+        storing_chart=_chart(storing, rates, translate("Stored pages and reviews per second")),
     )
 
 

@@ -230,7 +230,7 @@ def edit(
 def remove(page: Here, number: ProductId, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
     """Look for a product no more; a person has to say that they are sure."""
     [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
-    said = translate("{name} is looked for no more; {n} subtasks were cancelled.", name=was.name, n=was.open)
+    said = translate("{name} is no longer collected; {n} subtasks were cancelled.", name=was.name, n=was.open)
     return page.redirect_with(f"/products/{number}", Notice(said))
 
 

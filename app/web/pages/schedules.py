@@ -50,8 +50,8 @@ def act(
     """Run, pause or resume a schedule."""
     (row,) = schedule_actions.act(page.context.store, [str(number)], ScheduleAction(action), page.who)
     said = {
-        "run": translate("{name} is run now.", name=name_of(row)),
+        "run": translate("{name} runs now.", name=name_of(row)),
         "pause": translate("{name} is paused.", name=name_of(row)),
-        "resume": translate("{name} goes on.", name=name_of(row)),
+        "resume": translate("{name} is resumed.", name=name_of(row)),
     }
     return page.redirect_with("/schedules", Notice(said[action]))

@@ -39,7 +39,7 @@ async def sign_in(
     except TooManyWrongTokens:
         return again(status=429, why=translate("Too many wrong tokens: wait a moment."))
     if session is None:
-        return again(status=401, why=translate("Nobody has this token."))
+        return again(status=401, why=translate("This token is not valid."))
     request.session.update(session)
     return RedirectResponse(page.root + _inside(next), 303)
 

@@ -121,7 +121,7 @@ def site(page: Here, name: str, url: str = "") -> Response:
         waiting=waiting,
         pages=pages,
         doubtful=doubtful,
-        said=words(page, verdicts(name, told.sums, told.recent)),
+        said=words(verdicts(name, told.sums, told.recent)),
         entry=page.context.catalog.sites.get(name),
         most=_ROBOTS_SHOWN,
         rules=sorted(page.context.catalog.rules),
@@ -150,7 +150,7 @@ def try_rules(
         raise HTTPException(404, translate("There is no site {name}.", name=name))
     catalog = _with_rules(context.catalog, name, rules)
     if not _TRYING.acquire(blocking=False):
-        raise HTTPException(429, translate("Another page is being tried: a moment."))
+        raise HTTPException(429, translate("Another page is being tested: wait a moment."))
     try:
         if text.strip():
             trial = given(catalog, name, text.encode("utf-8", "replace"), read_as or None, {"url": url})
