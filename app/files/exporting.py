@@ -28,7 +28,7 @@ from tasks.worker.pseudonyms import Pseudonyms
 _OWNER_ONLY = 0o600
 _ROWS_AT_ONCE = 1_000
 _ROWS_A_GROUP = 20_000
-"""Of Parquet, held in memory until they are written."""
+"""Rows of a Parquet file that are held in memory before they are written."""
 
 # Characters that make a spreadsheet read a cell as a formula, full-width ones too, also behind blanks.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
@@ -68,7 +68,7 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
 
 
 def format_of(name: str, endings: Mapping[str, str] = ENDINGS) -> str:
-    """The format of a file by its name. Raises InputError, which says what would be right."""
+    """Return the format of a file by its name. Raises InputError if its ending is unknown."""
     ending = Path(name).suffix.lower()
     if ending not in endings:
         known = ", ".join(endings)
@@ -110,7 +110,7 @@ def write_rows(rows: Iterable[object], record: type, form: str, out: IO[bytes]) 
 
 
 def pseudonymised(rows: Iterable[ReviewRow], pseudonyms: Pseudonyms | None) -> Iterable[ReviewRow]:
-    """Rows with pseudonyms of their authors; as they are where there is nothing to make them with."""
+    """Return rows with pseudonyms of their authors, or as they are without `pseudonyms`."""
     if pseudonyms is None:
         return rows
     return (replace(row, author=pseudonyms.of(row.site, row.author or "")) for row in rows)
@@ -166,7 +166,7 @@ def _values(record: type) -> Callable[[object], tuple[Any, ...]]:
     return attrgetter(*names) if len(names) > 1 else lambda row: (getattr(row, names[0]),)
 
 
-def _in_blocks(rows: Iterable[object], record: type, size: int) -> Iterator[list[tuple[Any, ...]]]:
+def _list_blocks(rows: Iterable[object], record: type, size: int) -> Iterator[list[tuple[Any, ...]]]:
     values, left = _values(record), iter(rows)
     while some := [values(row) for row in islice(left, size)]:
         yield some
@@ -184,7 +184,7 @@ def _write_csv(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
     writer = csv.writer(text)
     writer.writerow([_heading(field.name) for field in fields(record)])
     out.write(text.getvalue().encode())
-    for some in _in_blocks(rows, record, _ROWS_AT_ONCE):
+    for some in _list_blocks(rows, record, _ROWS_AT_ONCE):
         text.seek(0)
         text.truncate()
         writer.writerows([_csv_cell(value) for value in row] for row in some)
@@ -203,7 +203,7 @@ def _csv_cell(value: Any) -> Any:
 def _json_objects(rows: Iterable[object], record: type) -> Iterator[list[str]]:
     names = [field.name for field in fields(record)]
     encode = json.JSONEncoder(ensure_ascii=False, default=methodcaller("isoformat")).encode
-    for some in _in_blocks(rows, record, _ROWS_AT_ONCE):
+    for some in _list_blocks(rows, record, _ROWS_AT_ONCE):
         yield [encode(dict(zip(names, row, strict=True))) for row in some]
 
 
@@ -265,7 +265,7 @@ def _write_parquet(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
     schema = arrow.schema([(name, kinds[kind]) for name, kind in of.items()])
     n = 0
     with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
-        for some in _in_blocks(rows, record, _ROWS_A_GROUP):
+        for some in _list_blocks(rows, record, _ROWS_A_GROUP):
             by_column = zip(*some, strict=True)
             arrays = [
                 arrow.array(_storable(column, kind), kinds[kind])
@@ -286,7 +286,7 @@ def _storable(column: Sequence[Any], kind: type) -> Sequence[Any]:
 
 
 def _arrow() -> tuple[Any, Any]:
-    """The modules that write Parquet. Raises InputError where they are not installed."""
+    """Return the modules that write Parquet. Raises InputError if they are not installed."""
     try:
         import pyarrow
         import pyarrow.parquet

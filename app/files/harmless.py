@@ -42,9 +42,9 @@ class HarmlessFormatter(logging.Formatter):
     """Writes a log record on one line; the traceback under it is our own, but for the message of the error."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        """As the base class, on one line."""
+        """Format as the base class, on one line."""
         return one_line(super().formatMessage(record))
 
     def formatException(self, ei: object) -> str:  # noqa: N802
-        """As the base class, without what could steer a terminal."""
+        """Format as the base class, without characters that could steer a terminal."""
         return shown(super().formatException(ei))  # type: ignore[arg-type]

@@ -201,7 +201,7 @@ def _text(value: str, style: str = "") -> str:
 
 
 def _frame(name: str, sheets: int) -> Iterator[tuple[str, str]]:
-    """The parts of a workbook beside its sheets."""
+    """Yield the path and content of each part of a workbook, except its sheets."""
     numbers = range(1, sheets + 1)
     types = "".join(
         f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{_CONTENT}.worksheet+xml"/>'

@@ -202,7 +202,7 @@ class ReviewChecks:
             body=body,
             author=author,
             date_text=cells.value("date", str, ""),
-            date=self._in_zone(date, site),
+            date=self._convert_to_site_zone(date, site),
             rating=rating,
             variant=cells.value("variant", str, ""),
         )
@@ -227,7 +227,7 @@ class ReviewChecks:
         domains = (".".join(labels[place:]) for place in range(len(labels) - 1))
         return url, next((domain for domain in domains if domain in self._sites), host)
 
-    def _in_zone(self, date: datetime | None, site: str) -> datetime | None:
+    def _convert_to_site_zone(self, date: datetime | None, site: str) -> datetime | None:
         """Return a date that has an offset, as programs write them, in the zone of its site; others as they are."""
         if date is None or date.tzinfo is CHINA:
             return date

@@ -20,10 +20,10 @@ from app.files.harmless import one_line
 from app.reports.chart_ticks import number_text, round_ticks, time_ticks
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a6fd1", "#7a7a7a")
-"""Of series; told apart with the common kinds of colour blindness, too (after Okabe and Ito)."""
+"""Colors of series, distinct also with the common kinds of color blindness (after Okabe and Ito)."""
 
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
-"""Of series beside their colours: nothing is told by colour alone."""
+"""Dashes of series: no series is identified by its color alone."""
 
 _FONT = 12
 _HALF = 6.6
@@ -296,7 +296,7 @@ def _label_width(labels: Sequence[str]) -> float:
 
 
 def _cut(label: str) -> str:
-    """A label of 24 narrow characters at most, with an ellipsis where something was left out."""
+    """Return a label of at most 24 narrow characters, with an ellipsis if it was cut."""
     line = one_line(label)
     if cell_len(line) <= _LABEL_MOST:
         return line

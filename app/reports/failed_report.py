@@ -20,7 +20,7 @@ from tasks.store.queue.manual import ManualRow
 from tasks.store.sql.transaction import Transaction
 
 FORMATS = {".html": "html", ".md": "md", ".csv": "csv", ".xlsx": "xlsx"}
-"""By the ending of a file's name."""
+"""Formats by the ending of a file's name."""
 
 _HEAD = 400
 """Characters of a response that are shown."""
@@ -29,10 +29,10 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAttempt:
-    """An attempt of a subtask that waits for a person, with what is said of the subtask.
+    """An attempt of a subtask that waits for a person, with the facts of the subtask.
 
     Attributes:
-        no: 0 where there was no attempt.
+        no: number of the attempt; 0 if there was none.
         last_url, last_status, last_error, last_head: of the last response.
     """
 

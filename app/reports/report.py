@@ -46,7 +46,7 @@ _VOICES: Mapping[str, str] = {
 
 
 def page(template: str, **values: object) -> str:
-    """A page from a template beside this module; everything in it is escaped, and steers nothing."""
+    """Return a page from a template of this package. All values are escaped and steer nothing."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -80,9 +80,9 @@ def report(
     listed = [row for row in list_products(tx) if not names or row.name in names]
     covered = product_queries.get_coverages(tx, catalog.most_hits)
     label = _period(counts.by_day)
-    by_period = _by_period(counts.by_day, label)
-    complaints = _by_period(counts.complaints, label)
-    periods = _without_gaps(counts.by_day, label)
+    by_period = _count_periods(counts.by_day, label)
+    complaints = _count_periods(counts.complaints, label)
+    periods = _list_periods(counts.by_day, label)
     every = Counter[str]()
     for (_, period), n in by_period.items():
         every[period] += n
@@ -156,21 +156,21 @@ def _heat(
 
 
 def _period(by_day: Counter[tuple[str, date]]) -> str:
-    """The period of a chart's column: a day, or a month where the days are many."""
+    """Return the period of a chart's column: a day, or a month if there are many days."""
     days = [day for _, day in by_day]
     return "month" if days and max(days) - min(days) > timedelta(days=_MONTHS_FROM) else "day"
 
 
-def _by_period(by_day: Counter[tuple[str, date]], label: str) -> Counter[tuple[str, str]]:
-    """Counts by (site, day), or by (site, month)."""
+def _count_periods(by_day: Counter[tuple[str, date]], label: str) -> Counter[tuple[str, str]]:
+    """Return counts by (site, day), or by (site, month)."""
     counts: Counter[tuple[str, str]] = Counter()
     for (site, day), n in by_day.items():
         counts[site, f"{day:%Y-%m}" if label == "month" else day.isoformat()] += n
     return counts
 
 
-def _without_gaps(by_day: Counter[tuple[str, date]], label: str) -> list[str]:
-    """Every day or month from the first to the last: one without a review has its place, too."""
+def _list_periods(by_day: Counter[tuple[str, date]], label: str) -> list[str]:
+    """Return each day or month from the first to the last, also those without a review."""
     days = sorted({day for _, day in by_day})
     if not days:
         return []

@@ -59,7 +59,7 @@ class Summary:
 
 
 def mark(store: Store) -> Stored:
-    """Marks where a run begins, for `summary`."""
+    """Return the place in the store at which a run begins, for `summary`."""
     with store.read() as tx:
         return queue_queries.get_mark(tx)
 
@@ -135,7 +135,7 @@ def pair_document(pair: PairRow) -> dict[str, Any]:
 
 
 def _report(rows: Sequence[ManualRow], when: str) -> str:
-    """The failed-task report as Markdown, grouped by cause, with what is suggested."""
+    """Return the report of subtasks that wait for a person as Markdown, by cause, with suggestions."""
     lines = [f"# Subtasks that wait for a person: {len(rows)} at {when}", ""]
     for cause in group_by_cause(rows).groups:
         lines += [
@@ -154,7 +154,7 @@ def _report(rows: Sequence[ManualRow], when: str) -> str:
 
 
 def write_report(store: Store, file: str | None) -> None:
-    """Write the report of what waits for a person to a file, whole or not at all; None: nowhere."""
+    """Write the report of subtasks that wait for a person to a file, whole or not at all; `None` writes none."""
     if not file:
         return
     with store.read() as tx:
