@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
+from typing import Any
 
 from app.insight.rows import QuoteRow, RiseRow, RisesView, ThemeRow, ThemeState, ThemesView
 from app.insight.sites import find_sites_with_praise
 from app.insight.states import judge_weeks
-from app.insight.weekly import Groups, Weekly, find_rises, judge_alone, last_whole_week, make_weekly
+from app.insight.weekly import Groups, Rises, Weekly, find_rises, judge_alone, last_whole_week, make_weekly
 from tasks.store.queries import themes as theme_queries
 from tasks.store.queries.themes import NO_WEEK, Period, ThemeWeek, day_of_number, monday_of
 from tasks.store.sql.transaction import Transaction
@@ -120,7 +121,24 @@ def _row(
 
 def list_rises(tx: Transaction, today: date, groups: Groups) -> RisesView:
     """Return the themes that rise among those of all products."""
+    return _view_rises(tx, find_rises(tx, last_whole_week(today), groups))
+
+
+def judge_rises(tx: Transaction, today: date, groups: Groups) -> dict[str, Any]:
+    """Return the rises of all products to be stored: with the cutoffs, by which each product is judged alike."""
     found = find_rises(tx, last_whole_week(today), groups)
+    rises = [
+        asdict(row)
+        | {
+            "since": row.since.isoformat(),
+            "quotes": [{"text": one.text, "url": one.url} for one in row.quotes],
+        }
+        for row in _view_rises(tx, found).rises
+    ]
+    return {"last_week": found.last_week, "cutoffs": list(found.cutoffs), "rises": rises}
+
+
+def _view_rises(tx: Transaction, found: Rises) -> RisesView:
     names = theme_queries.get_product_names(tx, {rise.product_id for rise in found.rises})
     until = monday_of(found.last_week + 1) - timedelta(days=1)
     quotes = _list_quotes(tx, sorted(names), Period(until - timedelta(weeks=4), until))

@@ -213,7 +213,8 @@ class Settings(BaseModel):
     """Days to keep the event log of an ended subtask (docs/verify.md). 0: for ever."""
     alerts: Annotated[AlertRules, _text_validator(_alert_rules)] = USUAL_RULES
     """Rules with thresholds: completion of a site in percent of its earlier rate, minutes that a node is silent,
-    subtasks that wait for a person, minutes without a page, refusals of an engine in a row; or off."""
+    subtasks that wait for a person, minutes without a page, refusals of an engine in a row, complaints in 4 weeks
+    about a theme that rises; or off."""
     alert_to: Annotated[FileSecret, _text_validator(_receivers)] = ""
     """Receivers of alerts, separated by blanks: addresses as in docs/alerts.md, mailto:PERSON, `log`. Default: the
     log."""

@@ -6,12 +6,13 @@ Crawl nodes of a cluster do without them: strategies, reports and what sends the
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from random import Random
 from threading import Event
+from typing import Any
 
 from app.reports.scheduled_files import DeliveryTools, deliver_due
 from app.reports.summary import write_report
@@ -20,6 +21,7 @@ from app.run.setting_fields import Settings
 from app.run.wiring import pseudonyms
 from app.sending.alert_sending import GoOn, Receivers
 from app.sending.delivery import Sender
+from app.views.moments import local_time
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
@@ -29,7 +31,10 @@ from tasks.jobs.context import Context
 from tasks.jobs.runtime import Control
 from tasks.jobs.scheduler_state import SchedulerState
 from tasks.scheduling import fluid
+from tasks.store.queries import themes
+from tasks.store.queue.upkeep import load_value, store_value
 from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
 from tasks.store.sql.writer import Writer
 from tasks.worker.counters import Timing
 from tasks.worker.fetcher import Dependencies, Fetcher
@@ -104,9 +109,30 @@ def control(
         report=partial(write_report, store, settings.report_file),
         deliver=partial(deliver_due, tools, store, writer.call, goes_on),
         alerts=partial(alerts.look, writer.call),
+        rises=partial(_judge_rises, store, writer, catalog),
         ending=ending,
         **own,
     )
+
+
+def _judge_rises(store: Store, writer: Writer, catalog: Catalog) -> None:
+    """Judge which themes rise, and store the result, if that was not done today."""
+    with store.read() as tx:
+        today = local_time(tx.now).date()
+        stored = load_value(tx, themes.RISES)
+        is_done = stored is not None and local_time(stored.at).date() == today
+        if is_done or not themes.list_products_with_themes(tx):
+            return
+    from app.insight.themes import judge_rises  # it brings numpy
+
+    groups = {name: site.group for name, site in catalog.sites.items()}
+    with store.read() as tx:
+        found = judge_rises(tx, today, groups)
+    writer.call(partial(_save_rises, found))
+
+
+def _save_rises(found: Mapping[str, Any], tx: Transaction) -> None:
+    store_value(tx, themes.RISES, tx.now, found)
 
 
 def delivery_tools(settings: Settings) -> DeliveryTools:

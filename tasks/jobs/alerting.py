@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from tasks.domain.breaker import Breaker
 from tasks.domain.states import State
-from tasks.scheduling.alerting import GONE, LATELY, AlertFacts, AlertRules, Completion, Refusal, alerts_on
-from tasks.store.queries import pairs, queues
+from tasks.scheduling.alerting import (
+    GONE,
+    LATELY,
+    AlertFacts,
+    AlertRules,
+    Completion,
+    Refusal,
+    RisingTheme,
+    alerts_on,
+)
+from tasks.store.queries import pairs, queues, themes
 from tasks.store.queue import hosts, nodes, notices, transitions
 from tasks.store.queue.notices import AlertRow
 from tasks.store.sql.database import try_lock
@@ -88,7 +97,23 @@ def find_facts(
         work_waits=rules.idle is not None and queues.has_old_work(tx, timedelta(minutes=rules.idle)),
         completion={site: Completion(*counts) for site, *counts in hits},
         refusals=_find_refusals(tx, engines) if rules.refusing is not None else (),
+        rises=_list_rises(tx) if rules.rising is not None else (),
     )
+
+
+def _list_rises(tx: Transaction) -> list[RisingTheme]:
+    """Return the rises as the sweep `rises` found them last."""
+    return [
+        RisingTheme(
+            product=one["product"],
+            theme=one["theme"],
+            since=date.fromisoformat(one["since"]),
+            count=one["count"],
+            baseline=one["baseline"],
+            quotes=[(quote["text"], quote["url"]) for quote in one["quotes"]],
+        )
+        for one in themes.load_rises(tx)
+    ]
 
 
 def _find_refusals(tx: Transaction, engines: Mapping[str, str]) -> list[Refusal]:

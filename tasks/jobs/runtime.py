@@ -29,6 +29,7 @@ class Control:
         report: writes the report of subtasks that wait for a person.
         deliver: makes the reports and exports that are due, and hands them over.
         alerts: finds alerts and sends them to people.
+        rises: judges which themes rise. Research runs judge none.
         plan: makes the tasks of new products. The embedded runner does so on its event loop instead.
         fill_seen: fills the shared set of stored pages if it was lost. The embedded runner shares none.
         ending: set when the process should end: a sweep that runs stops at its next step.
@@ -40,6 +41,7 @@ class Control:
     report: Callable[[], object]
     deliver: Callable[[], object]
     alerts: Callable[[], object]
+    rises: Callable[[], object] = lambda: None
     plan: Callable[[], object] = lambda: None
     fill_seen: Callable[[], object] = lambda: None
     ending: Event = field(default_factory=Event)

@@ -92,6 +92,7 @@ SWEEPS: tuple[Sweep, ...] = (
     Sweep("seen", 60.0, "fill the shared set of stored pages (clusters only)", lambda c: c.fill_seen()),
     Sweep("retention", 3600.0, "drop details of old decisions, answers, refusals and event logs", _drop_old),
     Sweep("measure", 15.0, "store paces, permits and times of sweeps for /metrics; add up queue counts"),
+    Sweep("rises", 900.0, "judge which themes of products rise, once a day", lambda c: c.rises()),
     Sweep("alerts", 60.0, "tell people when something goes wrong and when it is over", lambda c: c.alerts()),
     Sweep("report", 600.0, "write the report of subtasks that wait for a person", lambda c: c.report()),
 )

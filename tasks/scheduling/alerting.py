@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 FEWEST_HITS = 20
 """Hits offered lately below which a completion rate says nothing."""
@@ -32,6 +32,7 @@ class AlertRules:
         manual: subtasks that wait for a person.
         idle: minutes in which nothing was collected while work waits.
         refusing: times in a row that an engine refused a node, or did not answer it.
+        rising: complaints of the last 4 weeks about a theme of a product that rises.
     """
 
     completion: float | None = None
@@ -39,6 +40,7 @@ class AlertRules:
     manual: float | None = None
     idle: float | None = None
     refusing: float | None = None
+    rising: float | None = None
 
     def __str__(self) -> str:
         """As the setting has them."""
@@ -50,7 +52,7 @@ class AlertRules:
         return [(name, value) for name, value in given if value is not None]
 
 
-USUAL_RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=2)
+USUAL_RULES = AlertRules(completion=50, silent=2, manual=1, idle=30, refusing=2, rising=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,24 @@ class Refusal:
     times: int
 
 
+@dataclass(frozen=True, slots=True)
+class RisingTheme:
+    """A theme of a product that rises.
+
+    Attributes:
+        since: first day of the week in which it began to rise.
+        count, baseline: complaints of the last 4 weeks, and those that were expected.
+        quotes: texts and addresses of the newest complaints.
+    """
+
+    product: str
+    theme: str
+    since: date
+    count: int
+    baseline: float
+    quotes: Sequence[tuple[str, str]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertFacts:
     """Facts that the rules look at.
@@ -116,6 +136,7 @@ class AlertFacts:
         collected_at: when the last page was stored; None: none yet.
         work_waits: True where work could have been done for as long as the rule `idle` says.
         completion: by site.
+        rises: at the end of the last whole week.
     """
 
     looking_since: datetime
@@ -125,6 +146,7 @@ class AlertFacts:
     work_waits: bool = False
     completion: Mapping[str, Completion] = field(default_factory=dict)
     refusals: Sequence[Refusal] = ()
+    rises: Sequence[RisingTheme] = ()
 
 
 def alerts_on(
@@ -157,7 +179,19 @@ def alerts_on(
             for one in facts.refusals
             if one.times >= rules.refusing
         ]
+    if rules.rising is not None:
+        found += [_rising(one) for one in facts.rises if one.count >= rules.rising]
     return found
+
+
+def _rising(one: RisingTheme) -> Alert:
+    """Return the alert of a rise. Its text changes with every week, and it is told once."""
+    quotes = "".join(f" “{text}” {url}" for text, url in one.quotes)
+    text = (
+        f"{one.product}: {one.theme} rises since {one.since}: {one.count} complaints in 4 weeks, "
+        f"{one.baseline:.1f} expected:{quotes} reviewloop insight rising"
+    )
+    return Alert("rising", f"{one.product}: {one.theme}"[:255], text)
 
 
 def _silent(longest: timedelta, nodes: Mapping[str, datetime], now: datetime) -> list[Alert]:

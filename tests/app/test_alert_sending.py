@@ -206,7 +206,7 @@ def test_receivers_are_settings_that_nothing_prints() -> None:
 
 @pytest.mark.parametrize("text", ["manual:0", "manual:x", "nonesuch", "manual:1,,idle"])
 def test_a_wrong_rule_is_refused_with_what_would_be_right(text: str) -> None:
-    with pytest.raises(InputError, match="completion:50,silent:2,manual:1,idle:30,refusing:2"):
+    with pytest.raises(InputError, match="completion:50,silent:2,manual:1,idle:30,refusing:2,rising:3"):
         load_settings({"REVIEWLOOP_ALERTS": text})
 
 

@@ -5,23 +5,32 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
+from app.insight import themes as insight_themes
 from app.insight.sites import find_sites_with_praise
 from app.insight.themes import list_rises, list_themes
 from app.insight.weekly import WEEKS, find_rises, last_whole_week
+from app.run import sweep_wiring
 from app.run.version import MIGRATIONS
+from app.views.moments import local_time
+from splitter.catalog.load import builtin
 from splitter.catalog.names import Group
 from splitter.normalize import name_key
+from tasks.jobs.alerting import find_facts
+from tasks.scheduling.alerting import AlertRules, alerts_on
 from tasks.store.content import counted_reviews
 from tasks.store.queries import themes
 from tasks.store.queries.themes import Period, ReviewWeek, monday_of, week_of
-from tasks.store.queue.upkeep import store_value
+from tasks.store.queue.upkeep import load_value, store_value
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 
+CATALOG = builtin("paper-2014")
 TODAY = date(2026, 11, 28)
 CLEAN, SPOILT = "光明高钙牛奶", "特仑苏纯牛奶"
 TEXT = "喝到一半发现有黑色颗粒，打电话给客服也没有人理会"
@@ -158,6 +167,37 @@ def test_stored_cutoffs_decide_for_a_product(database):
                 assert ("rising" in [row.state for row in view.themes]) is is_rising
                 tx.run("DELETE FROM stored_values WHERE name = :name", name=themes.RISES)
     assert "rising" in states
+
+
+def test_the_sweep_judges_once_a_day_and_alerts_name_the_rise(database, monkeypatch):
+    store = Store.open(database)
+    with closing(store):
+        judge = partial(sweep_wiring._judge_rises, store, SimpleNamespace(call=store.write), CATALOG)
+        with store.read() as tx:
+            today = local_time(tx.now).date()
+        monkeypatch.setattr(insight_themes, "last_whole_week", lambda _today: week_of(TODAY) - 1)
+        judge()
+        with store.begin() as tx:
+            assert load_value(tx, themes.RISES).data["last_week"] == week_of(TODAY) - 1
+            (rise,) = themes.load_rises(tx)
+            facts = find_facts(tx, AlertRules(rising=3), tx.now, {})
+            (alert,) = alerts_on(AlertRules(rising=3), facts, tx.now, {})
+            assert alert.subject == f"{SPOILT}: foreign_matter"
+            assert f"{rise['count']} complaints in 4 weeks" in alert.text
+            assert rise["quotes"][0]["url"] in alert.text
+            assert alerts_on(AlertRules(rising=rise["count"] + 1), facts, tx.now, {}) == []
+            tx.run("UPDATE stored_values SET data = '{}' WHERE name = :name", name=themes.RISES)
+        judge()
+        with store.begin() as tx:
+            stored = load_value(tx, themes.RISES)
+            assert stored.data == {}, "it was judged today"
+            store_value(tx, themes.RISES, tx.now - timedelta(days=2), {})
+        judge()
+        with store.begin() as tx:
+            stored = load_value(tx, themes.RISES)
+            assert local_time(stored.at).date() >= today
+            assert len(stored.data["cutoffs"]) == WEEKS
+            tx.run("DELETE FROM stored_values WHERE name = :name", name=themes.RISES)
 
 
 def test_the_commands_print_the_views(database, reviewloop):

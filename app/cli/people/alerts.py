@@ -24,6 +24,7 @@ _WATCHED = {
     "manual": ("{n:g}", "subtasks wait for a person"),
     "idle": ("{n:g} min", "no page stored, though work waits"),
     "refusing": ("{n:g} times", "an engine refuses a node, or does not answer it"),
+    "rising": ("{n:g}", "complaints in 4 weeks about a theme that rises"),
 }
 
 

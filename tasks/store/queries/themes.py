@@ -5,10 +5,10 @@ A week is numbered by its Monday: 0 is the one of 1969-12-29. Reviews without a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tasks.domain.voices import Voice
 from tasks.store.content.counted_reviews import NO_DAY, get_filled_share
@@ -137,6 +137,12 @@ def get_product_names(tx: Transaction, product_ids: Collection[int]) -> dict[int
 def get_counted_share(tx: Transaction) -> float:
     """Return the share of the reviews of before an upgrade that these tables have, 0 to 1."""
     return get_filled_share(tx)
+
+
+def load_rises(tx: Transaction) -> Sequence[Mapping[str, Any]]:
+    """Return the rises that were found last, each an `app.insight.rows.RiseRow` as JSON has it."""
+    stored = load_value(tx, RISES)
+    return () if stored is None else stored.data["rises"]
 
 
 def load_cutoffs(tx: Transaction, week: int) -> Sequence[float]:
