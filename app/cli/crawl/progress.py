@@ -19,7 +19,8 @@ from app.cli.tables import queue_line
 from app.files.harmless import shown
 from app.views.fields import STYLE_OF
 from app.views.host_waits import wait_text
-from app.views.loop_state import LoopState, read_state
+from app.views.loop_state import LoopState, describe_state, read_state
+from app.views.words import translate
 from splitter.catalog.model import Catalog
 from tasks.domain.states import State, count_open
 from tasks.fetching.hosts import HostCatalog
@@ -56,10 +57,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How fast the run goes, over the last seconds.
-
-    Attributes:
-    """
+    """Pages and reviews stored per second, over the last seconds of a run."""
 
     pages_per_s: float
     reviews_per_s: float
@@ -147,29 +145,44 @@ class Progress:
         self._says_waiting = False
         for one in state.waits:
             messages.print(shown(wait_text(one, self._catalog, state.now)))
-        messages.print("All that is left waits for these hosts, and goes on as soon as they answer.")
-        messages.print("Ctrl-C ends the run without loss: the next run goes on from here.")
+        messages.print(
+            translate("All that is left waits for these hosts, and goes on as soon as they answer.")
+        )
+        messages.print(translate("Ctrl-C ends the run without loss: the next run goes on from here."))
 
     def _show(self, now: Snapshot, fast: Speed) -> None:
         if self._live is not None:
             self._live.update(_picture(now, fast, self._catalog))
         elif not messages.is_terminal and now.at_s >= self._line_at_s:
             self._line_at_s = now.at_s + _LINE_EVERY_S
+            queues = queue_line(now.state.queues, all_of_them=False).plain or translate("no subtasks yet")
             messages.print(
-                f"{now.at_s:5.0f} s | {queue_line(now.state.queues, all_of_them=False).plain or 'no subtasks yet'} | "
-                f"{now.added.pages:,} pages, {now.added.reviews:,} reviews | "
-                f"{fast.pages_per_s:.1f} pages/s | {now.state.system}"
+                translate(
+                    "{at_s:5.0f} s | {queues} | {pages:,} pages, {reviews:,} reviews | {per_s:.1f} pages/s | {state}",
+                    at_s=now.at_s,
+                    queues=queues,
+                    pages=now.added.pages,
+                    reviews=now.added.reviews,
+                    per_s=fast.pages_per_s,
+                    state=describe_state(now.state.system),
+                )
             )
             for line in wait_lines(now.state, self._catalog):
                 messages.print(f"        | {line}")
 
 
 def _picture(now: Snapshot, fast: Speed, catalog: Catalog) -> Group:
+    stored = translate(
+        "{pages:,} pages ({pages_per_s:.1f}/s)  {reviews:,} reviews ({reviews_per_s:.1f}/s)",
+        pages=now.added.pages,
+        pages_per_s=fast.pages_per_s,
+        reviews=now.added.reviews,
+        reviews_per_s=fast.reviews_per_s,
+    )
     head = Text.assemble(
-        (f"{now.at_s:.0f} s  ", "bold"),
-        f"{now.added.pages:,} pages ({fast.pages_per_s:.1f}/s)  ",
-        f"{now.added.reviews:,} reviews ({fast.reviews_per_s:.1f}/s)  ",
-        (str(now.state.system), "dim"),
+        (translate("{n} s", n=f"{now.at_s:.0f}"), "bold"),
+        f"  {stored}  ",
+        (describe_state(now.state.system), "dim"),
     )
     waits = [
         Text(text, style="yellow", no_wrap=True, overflow="ellipsis")
@@ -182,7 +195,7 @@ def wait_lines(state: LoopState, catalog: Catalog) -> list[str]:
     """A line for each host that most subtasks wait for."""
     lines = [shown(wait_text(one, catalog, state.now)) for one in state.waits[:_WAITS_SHOWN]]
     more = len(state.waits) - _WAITS_SHOWN
-    return [*lines, f"and {more} more"] if more > 0 else lines
+    return [*lines, translate("... and {n} more", n=more)] if more > 0 else lines
 
 
 def _bar(queues: Mapping[str, int]) -> Text:
@@ -190,13 +203,14 @@ def _bar(queues: Mapping[str, int]) -> Text:
     total = sum(queues.values())
     bar = Text()
     if not total:
-        return Text("no subtasks yet", style="dim")
+        return Text(translate("no subtasks yet"), style="dim")
     order = sorted(queues, key=lambda name: not State(name).settled)
     cut = 0.0
     for name in order:
         begin, cut = round(cut), cut + queues[name] / total * _BAR
         bar.append("━" * (round(cut) - begin), style=STYLE_OF[name])
-    bar.append(f"  {total - count_open(queues):,} of {total:,} settled")
+    settled = translate("{n:,} of {total:,} settled", n=total - count_open(queues), total=total)
+    bar.append(f"  {settled}")
     return bar
 
 
@@ -208,9 +222,9 @@ def _nodes(rows: Sequence[NodeRow]) -> Table:
         grid.add_row(
             row.name,
             Text.assemble(("●" * busy, "green"), ("○" * (slots - busy), "dim")),
-            f"{row.running} running, {row.waiting} held",
-            Text("drained" if row.drained else "", style="yellow"),
+            translate("{running} running, {held} held", running=row.running, held=row.waiting),
+            Text(translate("drained") if row.drained else "", style="yellow"),
         )
     if len(rows) > _NODES_SHOWN:
-        grid.add_row(f"and {len(rows) - _NODES_SHOWN} more")
+        grid.add_row(translate("... and {n} more", n=len(rows) - _NODES_SHOWN))
     return grid

@@ -12,11 +12,11 @@ from typing import BinaryIO
 import click
 
 from app.cli.options import group_option, in_groups, json_option, keyword_list, sites_option
-from app.cli.output import printed, table
+from app.cli.output import printed
 from app.cli.products.import_options import rereadable
 from app.files.text_files import opened_text, read_lines
 from app.run.settings import load_settings
-from app.views.words import translate
+from app.views.words import plural, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, ProductNameError
 from splitter.explain import explain
@@ -156,7 +156,8 @@ def _print_urls(query: ProductQuery, urls: Sequence[SearchUrl], as_json: bool) -
             click.echo(json.dumps(asdict(url), ensure_ascii=False))
     elif not urls:
         _print_queries(query)
-        click.echo("  no site of the catalog is for its category; --category and --site choose others")
+        note = translate("no site of the catalog is for its category; --category and --site choose others")
+        click.echo(f"  {note}")
     elif len(urls) > _MOST_LISTED:
         _print_by_engine(query, urls)
     else:
@@ -178,26 +179,34 @@ def _print_by_engine(query: ProductQuery, urls: Sequence[SearchUrl]) -> None:
         by_engine.setdefault(url.engine, []).append(url)
     for engine, searches in by_engine.items():
         sites = list(dict.fromkeys(url.site for url in searches if url.site))
-        many = f"{len(searches)} search URL{'s' * (len(searches) != 1)}"
-        where = f" at {len(sites)} site{'s' * (len(sites) != 1)}: {', '.join(sites)}" if sites else ""
-        click.echo(f"  {engine}, {many}{where}")
+        many = plural("{n} search URL", "{n} search URLs", len(searches))
+        click.echo(f"  {engine}, {many}{_describe_sites(sites)}")
         click.echo(f"    {_place(searches[0])}: {searches[0].url}")
-    click.echo(f"  {len(urls)} search URLs; --json prints each of them, --site NAME those of a site")
+    note = translate("{n} search URLs; --json prints each of them, --site NAME those of a site", n=len(urls))
+    click.echo(f"  {note}")
+
+
+def _describe_sites(sites: Sequence[str]) -> str:
+    if not sites:
+        return ""
+    return plural(" at {n} site: {names}", " at {n} sites: {names}", len(sites), names=", ".join(sites))
 
 
 def _print_queries(query: ProductQuery) -> None:
     first, *others = query.keyword_sets
     click.echo(f"{query.product} -> {'&'.join(first)}{_category(query)}")
     for number, keywords in enumerate(others, 2):
-        click.echo(f"  query {number}: {'&'.join(keywords)}")
+        click.echo(f"  {translate('query {n}:', n=number)} {'&'.join(keywords)}")
 
 
 def _category(query: ProductQuery) -> str:
-    return f" ({query.category or 'category unknown: general sites'})"
+    if query.category:
+        return f" ({translate(query.category)})"
+    return f" ({translate('category unknown: general sites')})"
 
 
 def _place(url: SearchUrl) -> str:
-    page = "" if url.page is None else f" page {url.page}"
+    page = "" if url.page is None else translate(" page {n}", n=url.page)
     return f"{url.site or f'({url.engine})'}{page}"
 
 
@@ -214,6 +223,7 @@ def _print_explained(query: ProductQuery, as_json: bool) -> None:
         }
         click.echo(json.dumps(line, ensure_ascii=False))
         return
+    from app.cli.render import print_parts, table
+
     _print_queries(query)
-    rows = ((word.word, word.role, word.score, "yes" if word.kept else "no", word.why) for word in words)
-    printed().print(table(("word", "role", "score", "kept", "why"), rows))
+    print_parts(printed(), [table(words, "word role score kept why>")])
