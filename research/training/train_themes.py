@@ -25,8 +25,7 @@ from research.training.public_titles import run_training
 from research.training.themes.theme_texts import ThemeText, list_learnable, list_praise
 from tasks.reading.judge.theme_file import CATEGORIES, builtin_themes
 from tasks.reading.judge.theme_terms import BITS, compile_terms
-from tasks.reading.judge.themes import CAR, GOODS, MODEL_BITS, MOST_READ, RESTAURANT, TextBatch
-from tasks.reading.judge.voice import LEVELS
+from tasks.reading.judge.themes import CAR, GOODS, LEVELS, MODEL_BITS, MOST_READ, RESTAURANT, TextBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,6 @@ OF_PRAISE = 0.5
 FOLDS, STEPS = 5, 60
 LEAST = 2
 """Clauses that have a run, at least."""
-_WIDEST = 99.98
-"""Percentile of a column's numbers that is the widest one that is kept."""
 _QUANTILES = np.linspace(0.3, 0.999, 150)
 
 Floats = NDArray[np.float64]
@@ -236,7 +233,7 @@ def quantize(weights: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     middle = LEVELS // 2
     size = -(-weights.shape[1] // 4) * 4
     scale = np.ones(size)
-    scale[: weights.shape[1]] = np.percentile(np.abs(weights), _WIDEST, axis=0) / middle
+    scale[: weights.shape[1]] = np.maximum(np.abs(weights).max(0), 1e-9) / middle
     rows = np.full((len(weights), size), middle, np.uint8)
     steps = np.round(weights / scale[: weights.shape[1]]) + middle
     rows[:, : weights.shape[1]] = np.clip(steps, 0, LEVELS)

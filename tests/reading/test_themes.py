@@ -9,8 +9,18 @@ from splitter.catalog.names import Category
 from splitter.errors import CatalogError
 from tasks.domain.pages import Review
 from tasks.reading.judge.reviews import choose_theme_set, judge_reviews
+from tasks.reading.judge.runs import ORDERS
 from tasks.reading.judge.theme_file import CATEGORIES, builtin_themes, load_themes, parse_themes
-from tasks.reading.judge.themes import MOST_READ, TextBatch, ThemeReader, models, read_themes, theme_reader
+from tasks.reading.judge.themes import (
+    LEVELS,
+    LONGEST_CLAUSE,
+    MOST_READ,
+    TextBatch,
+    ThemeReader,
+    models,
+    read_themes,
+    theme_reader,
+)
 from tasks.reading.judge.voice import voices_of
 
 FILE = """
@@ -135,6 +145,12 @@ def test_what_does_not_count(text, more):
     assert ids(text, **more) == set()
 
 
+def test_what_a_question_about_a_car_is_about():
+    ((voice, themes),) = judge_reviews([review("请问这车油耗高不高，多少个油？")], None, "car")
+    assert voice.voice == "question"
+    assert [(one.id, one.sentiment) for one in themes] == [("fuel", 0)]
+
+
 def test_other_languages_and_sets_are_not_read():
     (foreign,) = judge_reviews([review("the bottle leaks and smells bad")])
     assert foreign[1] is None
@@ -166,7 +182,8 @@ def test_a_page_is_read_as_its_texts_are_and_quotes_are_parts_of_them(texts):
 
 def test_long_clauses_are_divided():
     page = TextBatch(["漏" * 1000])
-    assert np.all(page.sizes <= 400)
+    assert np.all(page.sizes <= LONGEST_CLAUSE)
+    assert LONGEST_CLAUSE * ORDERS * LEVELS < 1 << 16
 
 
 def test_every_theme_of_the_models_is_in_the_file():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -33,8 +34,8 @@ RAISE: Final = 0.5
 """What a theme that is complained about adds to the log odds of a complaint."""
 _COMPLAINT = VOICES.index(Voice.COMPLAINT)
 _FIRST_JUDGED = Review._fields.index("voice")
-_NOT_READ = (Voice.QUESTION, Voice.COMPANY)
-"""Voices whose themes do not count."""
+_NO_BUYERS = (Voice.QUESTION, Voice.COMPANY)
+"""Voices that complain about nothing."""
 _THEME_SETS: Mapping[str | None, str] = {Category.CAR: CAR, Category.RESTAURANT: RESTAURANT}
 _NOT_MEASURED = (Category.APP, Category.SERVICE)
 
@@ -83,8 +84,8 @@ def judge_reviews(
     odds.raise_complaints([row for row, found in themes.items() if _complains(found)], RAISE)
     voices = [voice._replace(model=MODEL) for voice in odds.judge()]
     for row, voice in enumerate(voices):
-        if voice.voice in _NOT_READ:
-            themes[row] = ()
+        if voice.voice in _NO_BUYERS:
+            themes[row] = _drop_complaints(themes.get(row, ()), voice.voice, theme_set)
     not_read = None if theme_set is None else ()
     judged: list[Judged] = [(voice, themes.get(row, not_read)) for row, voice in enumerate(voices)]
     for row in odds.foreign:
@@ -108,6 +109,13 @@ def read_themes_of(odds: VoiceOdds, theme_set: str | None) -> dict[int, tuple[Th
         doubt = DOUBT * np.maximum(1 - np.log(sure / (1 - sure)), 0)
     found = theme_reader(theme_set).read([odds.texts[row] for row in rows], doubt)
     return dict(zip(rows, found, strict=True))
+
+
+def _drop_complaints(themes: Sequence[Theme], voice: str | None, theme_set: str | None) -> tuple[Theme, ...]:
+    """Return what is left of the themes of a text that does not complain: what a question about a car is about."""
+    if voice == Voice.COMPANY or theme_set == GOODS:
+        return ()
+    return tuple(replace(theme, sentiment=0) for theme in themes)
 
 
 def _complains(themes: Sequence[Theme]) -> bool:

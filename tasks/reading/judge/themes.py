@@ -23,10 +23,12 @@ from tasks.domain.themes import Theme
 from tasks.reading.judge.runs import ORDERS, Codes, hash_runs, plain_codes, text_of
 from tasks.reading.judge.theme_file import CATEGORIES, ThemeFile, builtin_text, builtin_themes
 from tasks.reading.judge.theme_terms import BITS, compile_terms
-from tasks.reading.judge.voice import LEVELS, network, pack
+from tasks.reading.judge.voice import network, pack
 
 GOODS, CAR, RESTAURANT = CATEGORIES
-LONGEST_CLAUSE = 400
+LEVELS = 254
+"""Largest number of a row of a model."""
+LONGEST_CLAUSE = 85
 """Characters of a clause, at most: the numbers of its runs still fit into 16 bits together."""
 MODEL_BITS = 17
 """Bits of the hashes of a model's rows."""
