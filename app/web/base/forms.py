@@ -85,7 +85,7 @@ def keep_typed(page: Page, form: FormData, problem: str) -> None:
     """Keep the typed values of a form and the message about it for a page."""
     for name, value in form.multi_items():
         if isinstance(value, str):
-            page.typed.setdefault(name, []).append(value)
+            page.typed.setdefault(name, []).append(value.replace("\r\n", "\n"))
         elif value.filename:
             page.lost_file = True
     page.problem = problem
@@ -101,7 +101,7 @@ def _describe(field: str, error: Mapping[str, Any]) -> str:
     label = translate(_FIELDS.get(field, field))
     values = dict(error.get("ctx", {}))
     if "expected" in values:
-        values["expected"] = str(values["expected"]).replace(" or ", ", ")
+        values["expected"] = str(values["expected"]).replace(" or ", ", ").replace("'", "")
     given = str(error.get("input", ""))[:_LONGEST]
     phrase = _WRONG.get(error["type"])
     if phrase is None:
