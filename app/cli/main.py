@@ -29,7 +29,6 @@ RESEARCH = {
 _MODULES = {
     **dict.fromkeys(("up", "run"), "crawl.run"),
     **{"control": "people.pairs"},
-    **dict.fromkeys(("verify", "status"), "inspect.status"),
     **{name: f"products.{name}" for name in ("product", "review", "split", "export")},
     **{name: f"crawl.{name}" for name in ("demo", "lab")},
     **{name: f"people.{name}" for name in ("failed", "nodes", "schedule", "alerts")},

@@ -19,7 +19,6 @@ from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from app.views.moments import use_zone
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, Message, ReviewloopError
-from splitter.normalize import split_words
 from tasks.domain.errors import StoreFailed
 
 if TYPE_CHECKING:
@@ -284,6 +283,8 @@ def keyword_list(keywords: str | None, aliases: Sequence[str], names: Sequence[s
     """
     if (keywords is not None or aliases) and len(names) != 1:
         raise InputError("--keywords and --alias belong to one name; {n} are given", n=len(names))
+    from splitter.normalize import split_words  # it brings the lexicon, which few commands need
+
     words = split_words(keywords or "")
     if keywords is not None and not words:
         raise InputError("--keywords has no words; write --keywords 光明,牛奶")

@@ -1,14 +1,19 @@
-"""The queues and the coverage in one line, as several commands show them."""
+"""The queues, the coverage and the nodes, as several commands show them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 from rich.text import Text
 
+from app.cli.render import Part, table
 from app.views.fields import STYLE_OF, format_counts
+from app.views.nodes import NODE_FIELDS, NodeView, list_problems
 from app.views.words import translate
 from tasks.store.queries.products import Coverage
+
+_LEAST_NODE_FIELDS = "attempts_per_s kinds paused free permit_address waiting expected_wait_s"
 
 
 def queue_line(queues: Mapping[str, int], *, all_of_them: bool = True) -> Text:
@@ -34,3 +39,10 @@ def coverage_text(of: Coverage | None) -> str | None:
         reachable=of.reachable,
         counts=counts,
     )
+
+
+def list_node_parts(rows: Sequence[NodeView], now: datetime) -> Iterator[Part]:
+    """Yield the table of the nodes, and their problems."""
+    yield table(rows, NODE_FIELDS, least=_LEAST_NODE_FIELDS, now=now)
+    for row in rows:
+        yield from (Text(problem, style="yellow") for problem in list_problems(row))

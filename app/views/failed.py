@@ -1,4 +1,4 @@
-"""What waits for a person, and the story of a subtask, as people see them."""
+"""Subtasks that wait for a person, and the story of a subtask, as people see them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CauseView:
 
     Attributes:
         count: number of subtasks.
-        suggestion: what a person can do about them.
+        suggestion: advice for a person.
     """
 
     reason: str
@@ -51,7 +51,7 @@ class SubtaskView:
 
     Attributes:
         why: why it waits for a person; `None` if it does not.
-        suggestion: what a person can do about it.
+        suggestion: advice for a person.
         refetch: the answer to its last URL, asked again; `None` if it was not.
     """
 

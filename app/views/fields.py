@@ -1,6 +1,6 @@
 """Names and texts of fields: a field has one label and one form, in the terminal, on a page and in a file.
 
-The name of a field says its unit: `_s`, `_ms`, `_at`, `_share`.
+The name of a field ends in its unit: `_s`, `_ms`, `_at`, `_share`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UNITS = ("_s", "_ms", "_at")
 
 
 class NodeState(StrEnum):
-    """What a node does: it works, gets nothing new, has given no sign of life lately, or has ended."""
+    """States of a node: it works, gets nothing new, has no recent heartbeat, or has ended."""
 
     ALIVE = "alive"
     DRAINED = "drained"

@@ -25,7 +25,7 @@ REST_FIELDS = "node host cause times state until"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView(NodeRow):
-    """A node with what settings and other tables add to its row.
+    """A node with figures that need settings or other tables.
 
     Attributes:
         working: attempts that hold a slot.

@@ -23,7 +23,7 @@ REFUSED_FIELDS = "site product reason pages n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairView(PairRow):
-    """A pair with what its newest attempts came to, and what permits are worth to it.
+    """A pair with the outcomes of its newest attempts and the worth of permits.
 
     Attributes:
         outcomes, reasons: number of its newest attempts by outcome, and by the reason of a failure.

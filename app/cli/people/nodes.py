@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 
 import click
-from rich.text import Text
 
 from app.actions.manual_actions import set_drained
 from app.cli.command import App, command
 from app.cli.people.node_changes import add, remove
 from app.cli.render import Done, Part, table, text
-from app.views.nodes import NODE_FIELDS, REST_FIELDS, NodesView, NodeView, get_nodes_view, list_problems
+from app.cli.tables import list_node_parts
+from app.views.nodes import REST_FIELDS, NodesView, get_nodes_view
 from app.views.words import translate
-
-_LEAST = "attempts_per_s kinds paused free permit_address waiting expected_wait_s"
 
 
 @click.group()
@@ -61,13 +58,6 @@ def _(view: NodesView) -> Iterator[Part]:
     rests = [rest for node in view.nodes for rest in node.rests]
     if rests:
         yield table(rests, REST_FIELDS, title=translate("Hosts that refuse a node's address"), now=view.now)
-
-
-def list_node_parts(rows: Sequence[NodeView], now: datetime) -> Iterator[Part]:
-    """Yield the table of the nodes, and their problems."""
-    yield table(rows, NODE_FIELDS, least=_LEAST, now=now)
-    for row in rows:
-        yield from (Text(problem, style="yellow") for problem in list_problems(row))
 
 
 @command(nodes, "drain")
