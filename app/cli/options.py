@@ -17,6 +17,7 @@ from app.run.setting_values import lab_address, sqlite_file
 from app.run.settings import load_settings, misspelt
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
 from app.views.moments import use_zone
+from app.views.words import describe
 from splitter.catalog.names import BUILTIN, Group
 from splitter.errors import InputError, Message, ReviewloopError
 from tasks.domain.errors import StoreFailed
@@ -64,7 +65,7 @@ class ReadBy(click.ParamType[Any]):
         try:
             return self._read(value) if isinstance(value, str) else value
         except InputError as error:
-            self.fail(str(error), param, ctx)
+            self.fail(describe(error), param, ctx)
 
 
 group_option = click.option(

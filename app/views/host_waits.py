@@ -10,7 +10,9 @@ from urllib.parse import urlsplit
 
 from app.views.durations import seconds
 from app.views.moments import local_time
+from app.views.words import plural, translate
 from tasks.domain.host_wait import NO_PERMIT
+from tasks.domain.reasons import Explanation
 from tasks.store.queries.queues import HostQueue
 from tasks.store.queue.tasks import UnplannedSite
 
@@ -23,17 +25,30 @@ _SOON_S = 120.0
 
 
 def wait_text(one: HostQueue, catalog: Catalog, now: datetime) -> str:
-    """One line: 127.0.0.1:8888 does not answer; next try 14:03 (searxng): 56 subtasks."""
+    """Return one line: 127.0.0.1:8888 does not answer; next try 14:03 (searxng): 56 subtasks."""
     name, engines = _named(one.host, catalog)
-    subtasks = f"{one.subtasks:,} subtask{'' if one.subtasks == 1 else 's'}"
+    text = _describe_wait(one, name, now)
+    if engines:
+        text = translate("{text} ({engines})", text=text, engines=engines)
+    return plural("{text}: {n:,} subtask", "{text}: {n:,} subtasks", one.subtasks, text=text)
+
+
+def _describe_wait(one: HostQueue, host: str, now: datetime) -> str:
     if one.unreachable:
-        said = f"{name} does not answer; next try {_at(one.until, now)}"
-    elif one.cause == NO_PERMIT:
-        said = f"{name} is asked as often as it may be; next try {_at(one.until, now)}"
-    else:
-        until = f"for {length}" if (length := _length(one.until, now)) else f"until {_time(one.until)}"
-        said = f"{name} rests {until} at all nodes ({one.cause.replace('_', ' ')})"
-    return f"{said}{f' ({engines})' if engines else ''}: {subtasks}"
+        return translate("{host} does not answer; next try {when}", host=host, when=_at(one.until, now))
+    if one.cause == NO_PERMIT:
+        return translate(
+            "{host} is asked as often as it may be; next try {when}", host=host, when=_at(one.until, now)
+        )
+    cause = translate(one.cause).replace("_", " ")
+    length = _length(one.until, now)
+    if length is None:
+        return translate(
+            "{host} rests until {time} at all nodes ({cause})", host=host, time=_time(one.until), cause=cause
+        )
+    return translate(
+        "{host} rests for {length} at all nodes ({cause})", host=host, length=length, cause=cause
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +84,18 @@ def view_waits(waits: Sequence[HostQueue], catalog: Catalog) -> list[HostWaitVie
 
 
 def unplanned_texts(unplanned: Sequence[UnplannedSite]) -> list[str]:
-    """A line for each cause that keeps sites from being asked: 58 sites: it does not answer (samr.gov.cn, ...)."""
-    sites: dict[str, list[str]] = {}
+    """Return a line for each reason not to ask sites: 58 sites: it does not answer (samr.gov.cn, ...)."""
+    sites: dict[Explanation, list[str]] = {}
     for one in unplanned:
-        sites.setdefault(one.why, []).append(one.site)
+        sites.setdefault(one.because, []).append(one.site)
     return [
-        f"{len(those)} site{'' if len(those) == 1 else 's'}: {why} "
-        f"({', '.join(those[:_NAMED])}{', ...' if len(those) > _NAMED else ''})"
+        plural(
+            "{n} site: {why} ({sites})",
+            "{n} sites: {why} ({sites})",
+            len(those),
+            why=why,
+            sites=", ".join([*those[:_NAMED], *["..."][: len(those) > _NAMED]]),
+        )
         for why, those in sites.items()
     ]
 
@@ -93,9 +113,11 @@ def _engines(host: str, catalog: Catalog) -> list[str]:
 
 def _at(moment: datetime, now: datetime) -> str:
     if moment <= now:
-        return "now"
+        return translate("now")
     length = _length(moment, now)
-    return f"in {length}" if length else _time(moment)
+    if length is None:
+        return _time(moment)
+    return translate("in {length}", length=length)
 
 
 def _length(moment: datetime, now: datetime) -> str | None:

@@ -27,7 +27,7 @@ from tasks.domain.facts import NodeFacts, SubtaskFacts
 from tasks.domain.failures import FailureReason
 from tasks.domain.host_wait import NO_PERMIT, UNREACHABLE
 from tasks.domain.pair_stats import PairStats
-from tasks.domain.reasons import with_sentences
+from tasks.domain.reasons import from_document
 from tasks.reading.decode import decode
 from tasks.scheduling import eligibility, modification, recall
 from tasks.scheduling.recall import RecallSettings
@@ -39,15 +39,15 @@ def test_a_sentence_takes_the_same_values() -> None:
         assert set(re.findall(r"\{(\w+)\}", english)) == set(re.findall(r"\{(\w+)\}", chinese)), english
 
 
-def _made() -> Iterator[str]:
-    """Sentences as other rooms make them."""
+def _made() -> Iterator[object]:
+    """Sentences and reasons as other packages make them."""
     settings, chance = RecallSettings(most_unanswered=3), Random(0)
     for reason in FailureReason:
         for way in (settings, replace(settings, enabled=False)):
             for unanswered in (0, 3):
                 given = recall.after_failure(reason, "n1", 5, [], way, chance, unanswered=unanswered)
                 assert isinstance(given, recall.ToManual)
-                yield str(given.because)
+                yield given.because
     subtask = SubtaskFacts(
         id=1, site="a.cn", kind="meta", hosts=("a.cn",), left=1, priority=0, failed_on=("n2",)
     )
@@ -63,9 +63,9 @@ def _made() -> Iterator[str]:
         yield why
     yield eligibility.why_not(replace(subtask, assigned="n1"), "n4", nodes, {}) or ""
     quota, budget = Bounds(min=1, max=100), Bounds(min=10, max=600)
-    yield with_sentences(modification.fixed(quota, budget).as_detail())["why"]
+    yield from_document(modification.fixed(quota, budget).as_detail()["because"])
     stats = PairStats(attempts=3.0, offered=30, tried=30, collected=25, active_s=9.0)
-    yield with_sentences(modification.modify(stats, 20, quota, budget).as_detail())["why"]
+    yield from_document(modification.modify(stats, 20, quota, budget).as_detail()["because"])
     now, catalog = datetime(2026, 1, 1, tzinfo=UTC), Settings(sites="paper-2014").catalog()
     for cause in (UNREACHABLE, NO_PERMIT, "rate_limited"):
         for until in (now, now + timedelta(seconds=30), now + timedelta(hours=1)):
@@ -144,15 +144,15 @@ def test_what_a_person_is_told_of_a_trial_is_told_in_chinese(made) -> None:
         assert not re.search(r"[A-Za-z]{2,}", left), (english, chinese)
 
 
-def test_sentences_of_other_rooms_are_told_in_chinese() -> None:
-    for english in _made():
-        with in_language("zh"):
-            chinese = phrases.translated("zh", english)
+def test_reasons_are_told_in_chinese() -> None:
+    with in_language("zh"):
+        told = [phrases.translated("zh", describe(one)) for one in _made()]
+    for chinese in told:
         left = re.sub(r"\bn\d\b|[\w.-]+\.(cn|com)|\(?baidu\)?|UTC|robots", "", chinese)
         assert not re.search(r"[a-z]{2,}", left), chinese
-        assert phrases.translated("en", english) == english
+        assert re.search(r"[\u4e00-\u9fff]", chinese), chinese
 
 
 def test_a_sentence_that_is_not_known_stays_as_it_is() -> None:
     assert phrases.translated("zh", "{x} <b>whatever</b>") == "{x} <b>whatever</b>"
-    assert phrases.translated("zh", "{x}: no other node could cure it").startswith("{x}")
+    assert phrases.translated("zh", "does not crawl {x} sites") == "不采集 {x} 类站点"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -52,7 +52,7 @@ def _environment(language: str) -> Environment:
         "number": number,
         "percent": percent,
         "short": short,
-        "told": lambda one: phrases.translated(language, one) if isinstance(one, str) else describe(one),
+        "told": partial(phrases.translated, language),
         "web_link": web_link,
         "quoted": lambda text: quote(str(text), safe=""),
     }
