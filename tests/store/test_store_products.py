@@ -18,7 +18,15 @@ from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.jobs.planning import plan
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct, ProductEdit
-from tasks.store.queries.products import Coverage, get_coverages, list_products
+from tasks.store.queries.products import (
+    Coverage,
+    get_coverages,
+    get_name,
+    list_numbered,
+    list_products,
+    list_settings,
+)
+from tasks.store.queries.reviews import has_site
 from tasks.store.queue import schedules, tasks
 from tasks.store.queue.tasks import NewTask
 from tasks.store.sql.tables import subtasks, virtual_tasks
@@ -250,3 +258,31 @@ def test_a_product_gets_tasks_at_the_sites_of_its_category(world, make_tasks):
     for number in (1, 3):  # food, and a product of unknown category
         made = world.rows(task_table, task_table.c.product_id == number)
         assert sorted(row.site for row in made) == sorted(others)
+
+
+def test_products_are_chosen_by_their_settings(world):
+    world.add_product("特仑苏", keywords=("蒙牛", "特仑苏"), category="food", priority=3)
+    world.add_product("车", keywords=("车",), own_keywords=("车",), sites=(SITE,))
+    milk, car = world.look(list_settings)
+    assert (milk.own_keywords, milk.keywords, milk.category, milk.sites, milk.priority) == (
+        (),
+        ("蒙牛", "特仑苏"),
+        "food",
+        None,
+        3,
+    )
+    assert (car.own_keywords, car.sites) == (("车",), (SITE,))
+    assert world.look(list_settings, 1) == []  # no import named them
+    assert [row.name for row in world.look(list_numbered, (car.id, 99))] == ["车"]
+    assert world.look(list_numbered, ()) == []
+    assert world.look(products.has_number, car.id)
+    assert not world.look(products.has_number, 99)
+    assert world.look(get_name, milk.id) == "特仑苏"
+    assert not world.look(has_site, SITE)
+
+
+def test_a_site_is_known_once_it_has_a_task(world, make_tasks):
+    world.add_product("特仑苏")
+    make_tasks()
+    assert world.look(has_site, SITES[0])
+    assert not world.look(has_site, "nowhere.example")
