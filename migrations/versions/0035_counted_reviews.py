@@ -15,8 +15,12 @@ _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _JSON = sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
 
 
-def _number(name: str, *, key: bool = True) -> sa.Column[int]:
-    return sa.Column(name, _ID, primary_key=key, nullable=False, autoincrement=False)
+def _number(name: str) -> sa.Column[int]:
+    return sa.Column(name, _ID, primary_key=True, nullable=False, autoincrement=False)
+
+
+def _day() -> sa.Column[int]:
+    return sa.Column("day", sa.Integer, primary_key=True, nullable=False, autoincrement=False)
 
 
 def upgrade() -> None:
@@ -25,7 +29,7 @@ def upgrade() -> None:
     op.create_table(
         "review_days",
         _number("product_id"),
-        _number("day"),
+        _day(),
         sa.Column("site", sa.String(255), primary_key=True),
         sa.Column("voice", sa.String(10), primary_key=True),
         _number("review_id"),
@@ -35,12 +39,12 @@ def upgrade() -> None:
         "review_themes",
         _number("product_id"),
         sa.Column("theme", sa.String(40), primary_key=True),
-        _number("day"),
+        _day(),
         sa.Column("site", sa.String(255), primary_key=True),
         _number("review_id"),
-        _number("quote_from", key=False),
-        _number("quote_to", key=False),
-        _number("sentiment", key=False),
+        sa.Column("quote_from", sa.Integer, nullable=False),
+        sa.Column("quote_to", sa.Integer, nullable=False),
+        sa.Column("sentiment", sa.Integer, nullable=False),
         sqlite_with_rowid=False,
     )
     bind = op.get_bind()

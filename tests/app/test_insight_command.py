@@ -46,12 +46,16 @@ def database(tmp_path_factory):
     store = Store.open(url)
     with closing(store):
         schema.upgrade(store, MIGRATIONS)
-        with store.begin(now=datetime(2026, 11, 28, 4, tzinfo=UTC)) as tx:
-            names = [(1, CLEAN), (2, SPOILT)]
-            products = [(number, name, name_key(name), [], [], tx.now) for number, name in names]
-            tx.insert("products", ("id", "name", "name_key", "keywords", "aliases", "created_at"), products)
-            _insert_reviews(tx, list(_draw(Random(5))))
+        fill(store)
     return url
+
+
+def fill(store):
+    with store.begin(now=datetime(2026, 11, 28, 4, tzinfo=UTC)) as tx:
+        names = [(1, CLEAN), (2, SPOILT)]
+        products = [(number, name, name_key(name), [], [], tx.now) for number, name in names]
+        tx.insert("products", ("id", "name", "name_key", "keywords", "aliases", "created_at"), products)
+        _insert_reviews(tx, list(_draw(Random(5))))
 
 
 def _draw(rng):
@@ -167,6 +171,24 @@ def test_stored_cutoffs_decide_for_a_product(database):
                 assert ("rising" in [row.state for row in view.themes]) is is_rising
                 tx.run("DELETE FROM stored_values WHERE name = :name", name=themes.RISES)
     assert "rising" in states
+
+
+def test_postgresql_answers_alike(tx, postgres_store):
+    fill(postgres_store)
+    with postgres_store.read() as other:
+        for period in (
+            Period(),
+            Period(TODAY - timedelta(days=90)),
+            Period(None, TODAY - timedelta(days=90)),
+        ):
+            views = [list_themes(one, {1: CLEAN, 2: SPOILT}, period, TODAY, GROUPS) for one in (tx, other)]
+            assert views[0] == views[1]
+        assert list_rises(tx, TODAY, GROUPS) == list_rises(other, TODAY, GROUPS)
+        counts = [
+            themes.count_products(one, Period(TODAY - timedelta(days=9)), Period(TODAY - timedelta(days=18)))
+            for one in (tx, other)
+        ]
+        assert counts[0] == counts[1]
 
 
 def test_the_sweep_judges_once_a_day_and_alerts_name_the_rise(database, monkeypatch):

@@ -528,19 +528,23 @@ review_bands = _table(
 )
 
 
-def _number(name: str, *, key: bool = True) -> Column[int]:
-    return Column(name, _Id, primary_key=key, nullable=False, autoincrement=False)
+def _number(name: str) -> Column[int]:
+    return Column(name, _Id, primary_key=True, nullable=False, autoincrement=False)
 
 
 def _name(name: str, length: int) -> Column[str]:
     return Column(name, String(length), primary_key=True)
 
 
+def _day() -> Column[int]:
+    return Column("day", Integer, primary_key=True, nullable=False, autoincrement=False)
+
+
 # What people count, clustered by its first columns (tasks.store.content.counted_reviews).
 review_days = _table(
     "review_days",
     _number("product_id"),
-    _number("day"),  # from 1970-01-01 on; -1: its date could not be read
+    _day(),  # from 1970-01-01 on; -1: its date could not be read
     _name("site", 255),
     _name("voice", 10),  # empty: not judged
     _number("review_id"),
@@ -551,12 +555,12 @@ review_themes = _table(
     "review_themes",
     _number("product_id"),
     _name("theme", 40),
-    _number("day"),
+    _day(),
     _name("site", 255),
     _number("review_id"),
-    _number("quote_from", key=False),  # where in its text the clause begins that shows the theme
-    _number("quote_to", key=False),
-    _number("sentiment", key=False),  # -1: a complaint
+    Column("quote_from", Integer, nullable=False),  # where in its text the clause begins that shows the theme
+    Column("quote_to", Integer, nullable=False),
+    Column("sentiment", Integer, nullable=False),  # -1: a complaint
     sqlite_with_rowid=False,
 )
 
