@@ -145,6 +145,8 @@ class Settings(BaseModel):
     review."""
     sites: str | None = None
     """Catalog file or name of a built-in catalog. Default: ./sites.yaml, else the project's own."""
+    themes: str | None = None
+    """File of the themes that reviews are read for (docs/themes.md). Default: ./themes.yaml, else the project's own."""
     searxng_url: Annotated[Secret, _text_validator(read_searxng_url)] = ""
     """Address of the SearXNG that engines of that name ask (http://HOST:PORT). Default: the catalog's."""
     lab: Annotated[tuple[str, int] | None, Field(repr=False), _text_validator(lab_address)] = None
@@ -250,6 +252,14 @@ class Settings(BaseModel):
             return found
         engine = own.model_copy(update={"url": f"{self.searxng_url.rstrip('/')}{urlsplit(own.url).path}"})
         return found.model_copy(update={"engines": {**found.engines, _SEARXNG: engine}})
+
+    def use_themes(self) -> None:
+        """Let this process read reviews for the themes of the settings' file. Raises CatalogError."""
+        from tasks.reading.judge.theme_file import IN_FORCE
+
+        here = Path("themes.yaml")
+        found = Path(self.themes) if self.themes else here
+        IN_FORCE.use(found if self.themes or here.is_file() else None)
 
     def mail_server(self) -> SmtpServer | None:
         """Return the mail server, or None if none is set. Raises InputError."""

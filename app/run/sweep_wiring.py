@@ -64,6 +64,7 @@ def context(settings: Settings, catalog: Catalog, can_solve: Callable[[], bool] 
     Args:
         can_solve: returns False until plans can be solved.
     """
+    settings.use_themes()
     loop = settings.loop()
     loop = replace(loop, allocating=replace(loop.allocating, can_solve=can_solve))
     return Context(catalog, loop, HostCatalog(catalog), Random(settings.seed), SchedulerState(loop.strategy))

@@ -72,6 +72,7 @@ async def open_shared_tools(settings: Settings) -> AsyncIterator[SharedTools]:
                     path=settings.request_log,
                     reason=system_reason(error),
                 ) from None
+        settings.use_themes()
         reader = stack.enter_context(closing(PageReader()))
         if (browser := new_browser(settings)) is not None:
             stack.push_async_callback(browser.close)

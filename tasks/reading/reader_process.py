@@ -17,9 +17,13 @@ import signal
 import socket
 import struct
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from splitter.errors import CatalogError
+
 from tasks.domain.failures import FetchError
+from tasks.reading.judge.theme_file import IN_FORCE
 from tasks.reading.learned_rules import LearnedRules
 from tasks.reading.page_jobs import PageJob, run, unreadable
 
@@ -32,14 +36,25 @@ _LOOK_S = 2.0
 _MAX_JOBS = 1000
 _MAX_MEMORY = 2 << 30
 
+log = logging.getLogger("reviewloop.reading")
 
-def main() -> None:
-    """Do the jobs that come over standard input, which is a socket; answers go back the same way."""
+
+def main(themes: str | None = None) -> None:
+    """Do the jobs that come over standard input, which is a socket; answers go back the same way.
+
+    Args:
+        themes: path of the themes file; `None`: the one that comes with the project.
+    """
     parent = os.getppid()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
     learned = LearnedRules()
+    if themes is not None:
+        try:
+            IN_FORCE.use(Path(themes))
+        except CatalogError as error:
+            log.warning("the themes file is wrong, the project's own themes stay in force: %s", error)
     with socket.socket(fileno=0) as connection:
         connection.sendall(READY)
         for _ in range(_MAX_JOBS):

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from tasks.domain.failures import FetchError
 from tasks.reading import reader_process
+from tasks.reading.judge.theme_file import IN_FORCE
 from tasks.reading.judge.voice import network as voice_network
 from tasks.reading.page_jobs import ReadingJob, run, unreadable
 
@@ -158,12 +159,17 @@ class _Apart:
     def __init__(self) -> None:
         began = time.monotonic()
         self._connection, theirs = socket.socketpair()
+        themes = None if IN_FORCE.path is None else str(IN_FORCE.path.resolve())
         paths = f"import sys; sys.path[:] = {sys.path!r}; "
         with theirs, contextlib.ExitStack() as stack:
             stack.callback(self._connection.close)
             # A session of its own: what a terminal sends to the whole group is not for it.
             self._process = subprocess.Popen(
-                [sys.executable, "-c", f"{paths}from {reader_process.__name__} import main; main()"],
+                [
+                    sys.executable,
+                    "-c",
+                    f"{paths}from {reader_process.__name__} import main; main({themes!r})",
+                ],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 # numpy makes no threads of its own: each takes memory, of which the process may have little.

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from splitter.catalog.names import Category
 from splitter.errors import CatalogError
 from tasks.domain.pages import Review
-from tasks.reading.judge.reviews import choose_theme_set, judge_reviews
+from tasks.reading.judge.reviews import choose_theme_set, judge_reviews, model_id
 from tasks.reading.judge.runs import ORDERS
-from tasks.reading.judge.theme_file import CATEGORIES, builtin_themes, load_themes, parse_themes
+from tasks.reading.judge.theme_file import CATEGORIES, IN_FORCE, builtin_themes, load_themes, parse_themes
 from tasks.reading.judge.themes import (
     LEVELS,
     LONGEST_CLAUSE,
@@ -103,6 +103,31 @@ def test_files_that_cannot_be_read(tmp_path):
         load_themes(tmp_path / "gb.yaml")
     (tmp_path / "own.yaml").write_text(FILE, "utf-8")
     assert list(load_themes(tmp_path / "own.yaml").goods) == ["leak"]
+
+
+def test_a_changed_file_is_read_again_and_a_bad_one_leaves_the_last_good_one(tmp_path, caplog):
+    own = tmp_path / "themes.yaml"
+    own.write_text(FILE, "utf-8")
+    IN_FORCE.use(own)
+    try:
+        first = model_id()
+        assert [one.id for one in read_themes("全漏了", "goods")] == ["leak"]
+        own.write_text(FILE.replace("leak", "lost_cap"), "utf-8")
+        assert [one.id for one in read_themes("全漏了", "goods")] == ["lost_cap"]
+        assert model_id() != first
+        for text in (FILE.replace("漏,", "漏..水..了,"), "goods: ["):
+            own.write_text(text, "utf-8")
+            assert [one.id for one in read_themes("全漏了", "goods")] == ["lost_cap"]
+            assert "themes.yaml" in caplog.text
+            caplog.clear()
+        own.unlink()
+        assert [one.id for one in read_themes("全漏了", "goods")] == ["lost_cap"]
+        with pytest.raises(CatalogError):
+            IN_FORCE.use(own)
+        assert [one.id for one in read_themes("全漏了", "goods")] == ["lost_cap"]
+    finally:
+        IN_FORCE.use(None)
+    assert model_id() not in ("", first)
 
 
 def test_a_theme_that_a_person_adds_is_decided_by_its_terms():

@@ -124,10 +124,12 @@ def judge(app: App, product: str | None, again: bool, dates: bool, dry_run: bool
 def _judge(app: App, product: str | None, *, again: bool, dry_run: bool) -> JudgedView:
     from tasks.jobs.judging import judge as judge_pages
     from tasks.jobs.judging import page_judge
-    from tasks.reading.judge.reviews import MODEL, add_judgements
+    from tasks.reading.judge.reviews import add_judgements, model_id
 
+    app.settings.use_themes()
+    model = model_id()
     catalog, store = app.settings.catalog(), app.store
-    judge_page = page_judge(catalog, add_judgements, MODEL, again=again)
+    judge_page = page_judge(catalog, add_judgements, model, again=again)
     reports: list[Judged] = []
 
     def report(done: Judged) -> None:
@@ -145,7 +147,7 @@ def _judge(app: App, product: str | None, *, again: bool, dry_run: bool) -> Judg
     number = _find_product(app, product)
     if not dry_run:
         record_judging(store, product, again, app.who)
-    sweep = " ".join(["judge", MODEL, *(["all"] if again else []), *([str(number)] if number else [])])
+    sweep = " ".join(["judge", model, *(["all"] if again else []), *([str(number)] if number else [])])
     compared = 0
     ended = True
     try:
@@ -159,7 +161,7 @@ def _judge(app: App, product: str | None, *, again: bool, dry_run: bool) -> Judg
             raise
         done, ended = reports[0], False
     return JudgedView(
-        model=MODEL,
+        model=model,
         dry_run=dry_run,
         ended=ended,
         to_do=done.to_do,

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 from app.cli.options import json_option
 from app.cli.output import printed, say
 from app.files.harmless import shown
+from app.run.settings import load_settings
 from app.views.words import plural
 from splitter.errors import InputError, ProductNameError
 
@@ -56,6 +57,7 @@ def classify(file: BinaryIO, category: str | None, as_json: bool) -> None:
       echo '{"text": "喝到一半发现有黑色颗粒"}' | reviewloop review classify -
     """
     origin = getattr(file, "name", "<stdin>").replace("<stdin>", "standard input")
+    load_settings().use_themes()
     not_read = 0
     rows = _read_lines(file, origin)
     while lines := list(islice(rows, _AT_ONCE)):

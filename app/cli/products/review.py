@@ -108,6 +108,7 @@ def import_(
     """
     origin = str(getattr(file, "name", "standard input"))
     settings = settings_of(db)
+    settings.use_themes()
     sites = settings.catalog().sites
     from app.run.wiring import pseudonyms, utc_now  # brings the crawl
 

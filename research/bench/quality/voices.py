@@ -26,7 +26,7 @@ from research.training.voices.voice_apart import apart
 from research.training.voices.voice_posts import Post, held_back, written_posts
 from tasks.domain.pages import PageRead, Review
 from tasks.domain.voices import Voice, VoiceJudgement
-from tasks.reading.judge.reviews import MODEL, judge_reviews
+from tasks.reading.judge.reviews import judge_reviews, model_id
 from tasks.reading.judge.voice import VOICES, voices_of
 from tasks.reading.relevance import screen_reviews
 
@@ -43,7 +43,7 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
     page = [_record(post.text) for post in written[:: len(written) // _A_PAGE][:_A_PAGE]]
     times = _TIMES // 10 if smallest else _TIMES
     figures: dict[str, Any] = {
-        "model": MODEL,
+        "model": model_id(),
         "voices_ms_of_28": _ms(lambda: voices_of(page), times),
         "voices_and_themes_ms_of_28": _ms(lambda: judge_reviews(page), times),
         "screening_ms_of_28": _ms(lambda: screen_reviews(PageRead(""), page, main_text=False), times),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from splitter.catalog.names import Category, Group
 from tasks.domain.pages import Review
 from tasks.domain.themes import Theme
 from tasks.domain.voices import Voice, VoiceJudgement
+from tasks.reading.judge.theme_file import IN_FORCE
 from tasks.reading.judge.themes import CAR, GOODS, RESTAURANT, theme_reader
 from tasks.reading.judge.themes import MODEL as THEME_MODEL
 from tasks.reading.judge.voice import MODEL as VOICE_MODEL
@@ -39,8 +41,6 @@ _NO_BUYERS = (Voice.QUESTION, Voice.COMPANY)
 _THEME_SETS: Mapping[str | None, str] = {Category.CAR: CAR, Category.RESTAURANT: RESTAURANT}
 _NOT_MEASURED = (Category.APP, Category.SERVICE)
 
-MODEL: Final = hashlib.sha256(f"{VOICE_MODEL} {THEME_MODEL}".encode()).hexdigest()[:12]
-"""The version of what decides voices and themes."""
 
 Judged = tuple[VoiceJudgement, tuple[Theme, ...] | None]
 """The voice of a review, and its themes; None: it was not read for themes."""
@@ -70,6 +70,17 @@ def choose_theme_set(category: str | None) -> str | None:
     return _THEME_SETS.get(category, GOODS)
 
 
+def model_id() -> str:
+    """Return the version of what decides voices and themes."""
+    _, version = IN_FORCE.get()
+    return _model_id(version)
+
+
+@lru_cache(4)
+def _model_id(version: str) -> str:
+    return hashlib.sha256(f"{VOICE_MODEL} {THEME_MODEL} {version}".encode()).hexdigest()[:12]
+
+
 def judge_reviews(
     reviews: Sequence[Review], group: Group | None = None, theme_set: str | None = GOODS
 ) -> list[Judged]:
@@ -82,7 +93,8 @@ def judge_reviews(
     odds = VoiceOdds(reviews, group)
     themes = read_themes_of(odds, theme_set)
     odds.raise_complaints([row for row, found in themes.items() if _complains(found)], RAISE)
-    voices = [voice._replace(model=MODEL) for voice in odds.judge()]
+    model = model_id()
+    voices = [voice._replace(model=model) for voice in odds.judge()]
     for row, voice in enumerate(voices):
         if voice.voice in _NO_BUYERS:
             themes[row] = _drop_complaints(themes.get(row, ()), voice.voice, theme_set)

@@ -7,6 +7,8 @@ each problem.
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -18,6 +20,8 @@ from pydantic_core import ErrorDetails
 from splitter.catalog import yamlfile
 from splitter.catalog.yamlfile import Document, Place, Problem
 from splitter.errors import CatalogError, Message, system_reason
+
+log = logging.getLogger("reviewloop.reading")
 
 REACH: Final = 8
 """Characters between the two parts of a term, at most."""
@@ -120,6 +124,55 @@ def parse_themes(text: str, origin: str) -> ThemeFile:
     problems = [document.problem(place, message) for place, message in _list_problems(found)]
     yamlfile.raise_problems([*document.problems, *problems], origin)
     return found
+
+
+class ThemesInForce:
+    """The themes that this process reads texts for. A file that changes is read again before the next texts.
+
+    If the changed file is wrong, that is logged, and the last good one stays in force.
+    """
+
+    def __init__(self) -> None:
+        self.path: Path | None = None
+        self._stamp: tuple[int, int] | None = None
+        self._held: tuple[ThemeFile, str] | None = None
+
+    def use(self, path: Path | None) -> None:
+        """Read a file from now on; `None` stands for the one that comes with the project. Raises CatalogError."""
+        held = None
+        stamp = None
+        if path is not None:
+            stamp = _stamp(path)
+            found = load_themes(path)
+            held = (found, _version(found))
+        self.path, self._stamp, self._held = path, stamp, held
+
+    def get(self) -> tuple[ThemeFile, str]:
+        """Return the themes in force, and their version."""
+        if self.path is not None and (stamp := _stamp(self.path)) != self._stamp:
+            self._stamp = stamp
+            try:
+                self.use(self.path)
+            except CatalogError as error:
+                log.warning("the themes file is wrong, the last good one stays in force: %s", error)
+        if self._held is None:
+            self._held = (builtin_themes(), _version(builtin_themes()))
+        return self._held
+
+
+IN_FORCE: Final = ThemesInForce()
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _version(themes: ThemeFile) -> str:
+    return hashlib.sha256(themes.model_dump_json(by_alias=True).encode()).hexdigest()[:12]
 
 
 def _shape_problem(document: Document, detail: ErrorDetails) -> Problem:

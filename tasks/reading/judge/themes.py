@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tasks.domain.themes import Theme
 from tasks.reading.judge.runs import ORDERS, Codes, hash_runs, plain_codes, text_of
-from tasks.reading.judge.theme_file import CATEGORIES, ThemeFile, builtin_text, builtin_themes
+from tasks.reading.judge.theme_file import CATEGORIES, IN_FORCE, ThemeFile
 from tasks.reading.judge.theme_terms import BITS, compile_terms
 from tasks.reading.judge.voice import network, pack
 
@@ -214,10 +214,18 @@ def read_themes(text: str, category: str) -> tuple[Theme, ...]:
     return theme_reader(category).read([text])[0]
 
 
-@cache
 def theme_reader(category: str) -> ThemeReader:
-    """Return the reader of a category by the themes that come with the project."""
-    return ThemeReader(builtin_themes(), category, models().get(category))
+    """Return the reader of a category by the themes in force."""
+    themes, version = IN_FORCE.get()
+    held = _readers.get(category)
+    if held is None or held[0] != version:
+        held = (version, ThemeReader(themes, category, models().get(category)))
+        _readers[category] = held
+    return held[1]
+
+
+_readers: dict[str, tuple[str, ThemeReader]] = {}
+"""Readers by category, each with the version of its themes."""
 
 
 @cache
@@ -246,5 +254,5 @@ def _file() -> bytes:
     return files("tasks.reading.judge").joinpath("theme-models.npz").read_bytes()
 
 
-MODEL = hashlib.sha256(_file() + builtin_text().encode()).hexdigest()[:12]
-"""The version of the models and the themes file."""
+MODEL = hashlib.sha256(_file()).hexdigest()[:12]
+"""The version of the models."""
