@@ -110,12 +110,12 @@ def _check_sites(found: Preflight, catalog: Catalog) -> Iterator[Check]:
     obstacles = [(site, one) for site, those in found.unasked.items() for one in those]
     offline = [one for _, one in obstacles if one.kind is ObstacleKind.NETWORK]
     if offline:
-        yield _failed("network", "obstacle", why=offline[0].why, mend=offline[0].mend)
+        yield _failed("network", "obstacle", why=offline[0].because, mend=offline[0].mend)
     else:
         yield _ok("network", "names_known")
     for name, one in found.searxng.items():
         if one.because is not None:
-            yield _failed(name, "obstacle", why=str(one.because), mend=one.mend)
+            yield _failed(name, "obstacle", why=one.because, mend=one.mend)
         elif not one.silent:
             yield _ok(name, "searxng", url=one.url, engines=one.engines)
         else:
@@ -127,7 +127,7 @@ def _check_sites(found: Preflight, catalog: Catalog) -> Iterator[Check]:
     for site, obstacle in obstacles:
         if obstacle.kind in (ObstacleKind.SIGN_IN, ObstacleKind.UNSUPPORTED):
             what = "sign-in" if obstacle.kind is ObstacleKind.SIGN_IN else "engine"
-            yield _warning(what, "obstacle", why=f"{site}: {obstacle.why}", mend=obstacle.mend)
+            yield _warning(what, "site_obstacle", site=site, why=obstacle.because, mend=obstacle.mend)
 
 
 def _check_browser(
@@ -137,7 +137,7 @@ def _check_browser(
     if not sites["rendered"]:
         return
     if obstacle is not None:
-        yield _warning("browser", "no_browser", why=obstacle.why, mend=obstacle.mend, **sites)
+        yield _warning("browser", "no_browser", why=obstacle.because, mend=obstacle.mend, **sites)
     elif browsers is None:
         yield _ok("browser", "browser", program=find_chromium(settings.chromium), **sites)
     else:

@@ -23,6 +23,7 @@ from babel.messages.pofile import read_po, write_po
 
 import app
 from app.cli.help_texts import change_texts
+from app.cli.inspect.doctor import TEXTS
 from app.cli.main import RESEARCH, cli
 from app.cli.program import GROUPS
 from app.insight.rows import ThemeState
@@ -69,6 +70,7 @@ def collect_messages() -> set[Message]:
         found.update(one.sentence for one in sentences)
     found.update(SUGGESTIONS.values())
     found.update(one.does for one in SWEEPS)
+    found.update(*TEXTS.values())
     found.update(
         map(str, (*Category, *Group, *Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass))
     )

@@ -188,5 +188,5 @@ def test_the_command(reviewloop, lab, tmp_path):
 def test_every_reason_has_its_sentence():
     source = Path(doctor.__file__).read_text("utf-8")
     reasons = set(re.findall(r'_(?:ok|warning|failed)(?:, |\("[\w-]+", )"(\w+)"', source))
-    assert {"full_disk", "silent_redis"} <= reasons <= set(doctor_command._TEXTS)
-    assert set(doctor_command._TEXTS) <= set(re.findall(r'"(\w+)"', source)), "a sentence without its reason"
+    assert {"full_disk", "silent_redis"} <= reasons <= set(doctor_command.TEXTS)
+    assert set(doctor_command.TEXTS) <= set(re.findall(r'"(\w+)"', source)), "a sentence without its reason"

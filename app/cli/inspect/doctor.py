@@ -15,6 +15,7 @@ from app.files.harmless import shown
 from app.run.doctor import Check, CheckState, examine
 from app.run.wiring import utc_now
 from app.views.moments import local_time
+from app.views.words import describe, in_language, translate
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}
 _STATE = 8
@@ -23,7 +24,7 @@ _CLOCK = "set this machine's clock (timedatectl set-ntp true)"
 _SEARXNG = "{url} answers; its engines: {engines}"
 _RENDERED = "{rendered} of {sites} sites"
 _MAIL = "{server.host}:{server.port} ({server.security}"
-_TEXTS = {
+TEXTS = {
     "all_sites": ("{asked} of {sites} sites can be asked", ""),
     "browser": (f"{{program}}, for pages made by script ({_RENDERED})", ""),
     "browsers": (
@@ -70,6 +71,7 @@ _TEXTS = {
         "wait until these engines answer it again, or switch others on in its settings.yml",
     ),
     "silent_redis": ("it does not answer: {error}", "start it, or set REVIEWLOOP_REDIS_URL"),
+    "site_obstacle": ("{site}: {why}", "{mend}"),
     "some_sites": (
         "{asked} of {sites} sites can be asked",
         "reviewloop run --plan NAME tells which not, and why",
@@ -96,15 +98,17 @@ def doctor(lab: tuple[str, int] | None, sites: str | None, db: str | None, as_js
     Example:
       reviewloop doctor
     """
-    say("Looking (at most 15 s).", "dim")
+    say(translate("Checking (at most 15 s)."), "dim")
     checks = []
     out = printed()
     for check in examine(settings_of(db, sites, lab=lab), utc_now):
-        found, mend = texts(check)
+        with in_language("en"):
+            found, mend = texts(check)
         checks.append({"what": check.what, "state": check.state, "said": found, "mend": mend})
         if not as_json:
-            line = shown(f"{check.what}: {found}")
-            labelled(out, check.state, line, style=_STYLES[check.state], width=_STATE)
+            found, mend = texts(check)
+            line = shown(f"{translate(check.what)}: {found}")
+            labelled(out, translate(check.state), line, style=_STYLES[check.state], width=_STATE)
             if mend:
                 labelled(out, f"{'':{_STATE}}->", shown(mend), style="dim", rest="dim", width=_STATE + 3)
     if as_json:
@@ -114,15 +118,15 @@ def doctor(lab: tuple[str, int] | None, sites: str | None, db: str | None, as_js
 
 
 def texts(check: Check) -> tuple[str, str]:
-    """Return what a check found and what mends it, in words."""
+    """Return the finding of a check and its remedy, in the current language."""
     words = {name: _text(value) for name, value in check.parameters.items()}
-    found, mend = _TEXTS[check.reason]
-    return found.format(**words), mend.format(**words)
+    found, mend = TEXTS[check.reason]
+    return translate(found, **words), translate(mend, **words)
 
 
 def _text(value: Any) -> Any:
     if isinstance(value, tuple):
-        return ", ".join(value) or "none of category general"
+        return ", ".join(value) or translate("none of category general")
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} ({why})" for name, why in value.items())
+        return ", ".join(f"{name} ({describe(why)})" for name, why in value.items())
     return local_time(value) if isinstance(value, datetime) else value
