@@ -11,6 +11,7 @@ from typing import Any
 from app.actions.product_actions import period_text
 from app.files.exporting import FORMATS, check_format
 from app.sending.delivery import checked_destination, shown_destination
+from app.views.words import language
 from splitter.errors import InputError
 from tasks.domain.recurrence import Recurrence, cron_rule
 from tasks.store.content import products
@@ -68,6 +69,7 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
     else:
         given["to"] = checked_destination(given.get("to", ""), bool(given.get("private")))
         form = given.setdefault("format", FORMATS_OF[kind][0])
+        given["lang"] = language()
         if form not in FORMATS_OF[kind]:
             raise InputError(
                 "a {kind} can't be written as {form}: there is {formats}",

@@ -14,6 +14,7 @@ from app.files.harmless import one_line, shown
 from app.reports.report import page
 from app.views.failed import get_cause
 from app.views.moments import clock_text_with_zone
+from app.views.words import describe, plural, translate
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queue import manual
 from tasks.store.queue.manual import ManualRow
@@ -78,7 +79,7 @@ def _find_attempts(tx: Transaction, row: ManualRow) -> Iterator[FailedAttempt]:
             ended=one.reason or one.outcome,
             requests=one.requests,
             collected=one.collected,
-            errors=", ".join(f"{n} × {name}" for name, n in one.errors.items()) or None,
+            errors=", ".join(f"{n} × {translate(name)}" for name, n in one.errors.items()) or None,
             last_url=last.get("url"),
             last_status=last.get("status"),
             last_error=last.get("error"),
@@ -115,18 +116,29 @@ Cause = tuple[str, str, list[tuple[ManualRow, list[FailedAttempt]]]]
 
 
 def _markdown(at: str, causes: Iterable[Cause], total: int) -> Iterator[str]:
-    yield f"# Subtasks that wait for a person: {total} at {at}"
+    yield "# " + plural(
+        "{n} subtask waits for a person at {at}", "{n} subtasks wait for a person at {at}", total, at=at
+    )
     for reason, site, of in causes:
-        suggestion = _plain(of[0][0].suggestion)
-        yield f"\n## {_plain(reason)}: {_plain(site)} ({len(of)})\n\nSuggested: {suggestion}."
+        suggestion = translate("Suggested: {suggestion}", suggestion=translate(of[0][0].suggestion))
+        yield f"\n## {_plain(translate(reason))}: {_plain(site)} ({len(of)})\n\n{_plain(suggestion)}"
         for row, attempts in of:
-            yield f"\n### Subtask {row.subtask_id}: {_plain(row.product)}\n\n{_plain(row.why)}\n"
+            subtask = translate("Subtask {n}", n=row.subtask_id)
+            why = describe(row.because or "")
+            yield f"\n### {subtask}: {_plain(row.product)}\n\n{_plain(why)}\n"
             for one in attempts:
-                what = f"{_plain(one.ended or 'runs')}, {one.requests} requests, {one.collected} pages"
-                yield f"- attempt {one.no} on {_plain(one.node or '')}: {what}; {_plain(one.errors or 'no error')}"
+                yield "- " + translate(
+                    "attempt {no} on {node}: {outcome}, requests: {requests}, pages: {pages}; errors: {errors}",
+                    no=one.no,
+                    node=_plain(one.node or ""),
+                    outcome=_plain(translate(one.ended or "runs")),
+                    requests=one.requests,
+                    pages=one.collected,
+                    errors=_plain(one.errors or "-"),
+                )
                 if one.last_url:
-                    status = f" {one.last_status}" if one.last_status else ""
-                    yield f"  - last response{status} {_plain(one.last_error or '')}: {_plain(one.last_url)}"
+                    error = _plain(translate(one.last_error or ""))
+                    yield f"  - {translate('Last response:')} {one.last_status or ''} {error} {_plain(one.last_url)}"
                 if one.last_head:
                     yield f"  - {_plain(' '.join(one.last_head.split()))}"
 

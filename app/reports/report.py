@@ -15,8 +15,9 @@ from markupsafe import Markup
 from app.files.harmless import shown, web_link
 from app.reports.charts import HeatCell, bars, columns, heat_map
 from app.reports.summary import readable
-from app.views.loop_state import read_state
+from app.views.loop_state import describe_state, read_state
 from app.views.moments import clock_text, clock_text_with_zone, written_text
+from app.views.words import TAGS, describe, language, plural, translate
 from splitter.catalog.model import Catalog
 from tasks.domain.voices import Voice
 from tasks.fetching.hosts import HostCatalog
@@ -34,15 +35,7 @@ _DAYS, _MONTHS_FROM = 60, 92
 _SAMPLES, _LOOKED_AT = 3, 2_000
 """Reviews that are shown, and looked at, for a product or a voice."""
 
-_VOICES: Mapping[str, str] = {
-    Voice.COMPLAINT: "complaint 买家投诉",
-    Voice.PRAISE: "praise 买家好评",
-    Voice.QUESTION: "question 提问",
-    Voice.NEWS: "news 新闻",
-    Voice.COMPANY: "company 企业或活动",
-    Voice.OTHER: "other 其他",
-    NOT_JUDGED: "not judged 未判断",
-}
+_VOICES = (*Voice, NOT_JUDGED)
 
 
 def page(template: str, **values: object) -> str:
@@ -54,8 +47,14 @@ def page(template: str, **values: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"t": translate, "p": plural, "lang": TAGS[language()]}
     environment.filters["shown"] = lambda text: shown(str(text))
-    environment.filters |= {"written": written_text, "clock": clock_text, "web_link": web_link}
+    environment.filters |= {
+        "describe": describe,
+        "written": written_text,
+        "clock": clock_text,
+        "web_link": web_link,
+    }
     return environment.get_template(template).render(values)
 
 
@@ -90,32 +89,47 @@ def report(
     told = sorted(listed, key=lambda row: (-counts.by_product[row.name], row.name))
     sampled = [row.name for row in told[:_SHOWN] if counts.by_product[row.name]]
     samples = _Samples(tx)
+    titles = _name_charts(by_month=label == "month")
     return page(
         "report.html",
         at=clock_text_with_zone(tx.now),
-        state=read_state(tx, HostCatalog(catalog).of_site, silent_after).system,
+        state=describe_state(read_state(tx, HostCatalog(catalog).of_site, silent_after).system),
         names=names,
         total=sum(counts.by_product.values()),
         dated=sum(counts.by_day.values()),
         sites=len(counts.by_site),
         products=[(row, counts.by_product[row.name], covered.get(row.id)) for row in told],
-        product_chart=bars(counts.by_product.most_common(_SHOWN), "Reviews by product"),
-        site_chart=bars(counts.by_site.most_common(_SHOWN), "Reviews by site"),
-        period=label,
-        period_chart=columns([(one, every[one]) for one in periods], f"Reviews by {label}"),
-        heat_chart=_heat(by_period, sites, periods, f"Reviews by site and {label}"),
+        product_chart=bars(counts.by_product.most_common(_SHOWN), translate("Reviews by product")),
+        site_chart=bars(counts.by_site.most_common(_SHOWN), translate("Reviews by site")),
+        titles=titles,
+        period_chart=columns([(one, every[one]) for one in periods], titles["period"]),
+        heat_chart=_heat(by_period, sites, periods, titles["heat"]),
         voice_chart=bars(
-            [(_VOICES[one], counts.by_voice[one]) for one in _VOICES if counts.by_voice[one]],
-            "Reviews by voice",
+            [(translate(one), counts.by_voice[one]) for one in _VOICES if counts.by_voice[one]],
+            translate("Reviews by voice"),
         ),
-        complaint_chart=_heat(complaints, sites, periods, f"Complaints by site and {label}"),
+        complaint_chart=_heat(complaints, sites, periods, titles["complaints"]),
         by_voice=[
-            (_VOICES[one], samples.take(replace(wanted, voices=(one,))))
+            (translate(one), samples.take(replace(wanted, voices=(one,))))
             for one in Voice
             if counts.by_voice[one]
         ],
         samples=[one for name in sampled for one in samples.take(ReviewFilter(products=(name,)))],
     )
+
+
+def _name_charts(*, by_month: bool) -> Mapping[str, str]:
+    if by_month:
+        return {
+            "period": translate("Reviews by month"),
+            "heat": translate("Reviews by site and month"),
+            "complaints": translate("Complaints by site and month"),
+        }
+    return {
+        "period": translate("Reviews by day"),
+        "heat": translate("Reviews by site and day"),
+        "complaints": translate("Complaints by site and day"),
+    }
 
 
 class _Samples:

@@ -14,6 +14,7 @@ from app.files.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_ro
 from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
 from app.views.moments import clock_text_with_zone, local_time
+from app.views.words import in_language, plural, translate
 from splitter.catalog.model import Catalog
 from splitter.errors import ReviewloopError
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
@@ -44,11 +45,13 @@ class DeliveryTools:
 
     Attributes:
         catalog, pseudonyms, sender: called when a file needs them; each may raise InputError.
+        language: code of the language of texts; `None`: the one in which a schedule was made.
     """
 
     catalog: Callable[[], Catalog]
     pseudonyms: Callable[[], Pseudonyms | None]
     sender: Callable[[], Sender]
+    language: str | None = None
 
 
 def deliver_due(
@@ -72,7 +75,8 @@ def deliver_due(
     while goes_on() and (taken := write(lambda tx: schedules.claim_due(tx, only))) is not None:
         problem = ""
         try:
-            _deliver(tools, store, taken, goes_on)
+            with in_language(tools.language or taken.options.get("lang", "en")):
+                _deliver(tools, store, taken, goes_on)
         except (ReviewloopError, OSError) as error:
             problem = str(error)
         except Exception as error:
@@ -103,13 +107,21 @@ def _deliver(tools: DeliveryTools, store: Store, taken: Schedule, goes_on: Calla
                 said = _write(tx, tools, taken, out)
         if folder is not None:
             return
-        of = ", ".join(taken.options.get("products", ())) or "all products"
+        title = translate(_TITLES[kind])
+        text = translate(
+            "{title}: {contents}.\nProducts: {products}. As of {at}, by schedule {n}.\n",
+            title=title,
+            contents=said,
+            products=", ".join(taken.options.get("products", ())) or translate("all"),
+            at=clock_text_with_zone(now),
+            n=taken.id,
+        )
         parcel = Parcel(
             path=path,
             media_type=_MEDIA_TYPES[form],
             kind=str(kind),
-            subject=f"{_TITLES[kind]}, {clock_text_with_zone(now)}",
-            text=f"{_TITLES[kind]}: {said}.\nOf {of}, as of {clock_text_with_zone(now)}, by schedule {taken.id}.\n",
+            subject=f"{title}, {clock_text_with_zone(now)}",
+            text=text,
         )
         send(parcel, to, tools.sender(), private=bool(taken.options.get("private")), goes_on=goes_on)
 
@@ -119,12 +131,12 @@ def _write(tx: Transaction, tools: DeliveryTools, taken: Schedule, out: IO[bytes
     names, form = tuple(taken.options.get("products", ())), taken.options["format"]
     if taken.kind is ScheduleKind.EXPORT:
         rows = pseudonymised(list_reviews(tx, ReviewFilter(products=names)), tools.pseudonyms())
-        return f"{write_rows(rows, ReviewRow, form, out):,} rows"
+        return plural("{n:,} row", "{n:,} rows", write_rows(rows, ReviewRow, form, out))
     if taken.kind is ScheduleKind.FAILED_REPORT:
         from app.reports.failed_report import write_failed_report  # brings Jinja2
 
-        return f"{write_failed_report(tx, form, out):,} subtasks wait"
+        return plural("{n:,} subtask waits", "{n:,} subtasks wait", write_failed_report(tx, form, out))
     from app.reports.report import report
 
     out.write(report(tx, tools.catalog(), names).encode(errors="replace"))
-    return "the file is attached"
+    return translate("the file is attached")

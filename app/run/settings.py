@@ -73,6 +73,13 @@ def language_wanted() -> str:
     return asked or find_language(given.get("LC_ALL") or given.get("LANG") or "") or "en"
 
 
+def language_set() -> str | None:
+    """Return the language that REVIEWLOOP_LANG names; `None` if it is not set or has no catalog."""
+    from app.views.words import find_language
+
+    return find_language(_environment().get(f"{PREFIX}LANG", ""))
+
+
 def tell_gettext(code: str) -> None:
     """Make a language the one in which libraries that use gettext (click) look up their texts."""
     os.environ["LANGUAGE"] = code

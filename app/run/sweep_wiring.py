@@ -18,6 +18,7 @@ from app.reports.scheduled_files import DeliveryTools, deliver_due
 from app.reports.summary import write_report
 from app.run.preflight import Askable
 from app.run.setting_fields import Settings
+from app.run.settings import language_set
 from app.run.wiring import pseudonyms
 from app.sending.alert_sending import GoOn, Receivers
 from app.sending.delivery import Sender
@@ -142,7 +143,12 @@ def delivery_tools(settings: Settings) -> DeliveryTools:
     def sender() -> Sender:
         return Sender(smtp=settings.mail_server(), user_agent=settings.crawl().user_agent)
 
-    return DeliveryTools(catalog=settings.catalog, pseudonyms=partial(pseudonyms, settings), sender=sender)
+    return DeliveryTools(
+        catalog=settings.catalog,
+        pseudonyms=partial(pseudonyms, settings),
+        sender=sender,
+        language=language_set(),
+    )
 
 
 async def make_tasks(writer: Writer, catalog: Catalog, tools: Dependencies, askable: Askable) -> int:

@@ -22,6 +22,8 @@ DOMAIN = "reviewloop"
 FOLDER = Path(__file__).parents[1] / "locale"
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
 """Languages by code, each with its own name."""
+TAGS: Mapping[str, str] = {"en": "en", "zh": "zh-CN"}
+"""Languages by code, each as HTML names it."""
 
 _WORDS = frozenset({"cause", "failure", "unit"})
 """Parameters of reasons that are stored words, such as `forbidden`."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from app.cli.help_texts import translate_help
 from app.cli.options import FILE, FOLDER, json_option
 from app.cli.output import print_json, printed, say, table
 from app.run.version import ROOT
@@ -41,7 +42,9 @@ class Benches(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a bench."""
-        return _command(cmd_name) if cmd_name in BENCHES else super().get_command(ctx, cmd_name)
+        return (
+            translate_help(_command(cmd_name)) if cmd_name in BENCHES else super().get_command(ctx, cmd_name)
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the benches without importing any."""

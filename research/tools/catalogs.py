@@ -47,6 +47,7 @@ _NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 """The dates in a compiled catalog: equal texts give equal files."""
 
 _TEMPLATE_CALL = re.compile(r"""\b(?:t|translate)\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+_TEMPLATE_PLURAL = re.compile(r"""\bp\(("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")""")
 _TEMPLATE_NAV = re.compile(r"""\("/[\w/]*", "([^"]+)"\)""")
 _TEMPLATE_CHOICE = re.compile(r"""\bt\("([^"]+)" if [^)]* else "([^"]+)"\)""")
 
@@ -114,15 +115,19 @@ def _list_literals(node: ast.expr) -> Iterator[str]:
         yield from _list_literals(node.orelse)
 
 
-def read_templates() -> Iterator[str]:
-    """Yield the texts of the dashboard's pages."""
-    for path in sorted((ROOT / "app" / "web" / "templates").glob("*.html")):
-        yield from _read_template(path.read_text("utf-8"))
+def read_templates() -> Iterator[Message]:
+    """Yield the texts of the dashboard's pages and of reports."""
+    for folder in ("web", "reports"):
+        for path in sorted((ROOT / "app" / folder / "templates").glob("*.html")):
+            yield from _read_template(path.read_text("utf-8"))
 
 
-def _read_template(text: str) -> Iterator[str]:
+def _read_template(text: str) -> Iterator[Message]:
     yield from (ast.literal_eval(one) for one in _TEMPLATE_CALL.findall(text))
     yield from _TEMPLATE_NAV.findall(text)
+    yield from (
+        (ast.literal_eval(one), ast.literal_eval(many)) for one, many in _TEMPLATE_PLURAL.findall(text)
+    )
     for both in _TEMPLATE_CHOICE.findall(text):
         yield from both
 

@@ -94,7 +94,7 @@ def test_files_are_made_in_a_folder(crawled, tmp_path):
         next(folder.glob(f"{name}-?-*")) for name in ("report", "failed-report", "export")
     )
     assert FIRST in report.read_text("utf-8")
-    assert failed.read_text("utf-8").startswith("# Subtasks that wait for a person")
+    assert failed.read_text("utf-8").startswith("# 2 subtasks wait for a person")
     sheet = load_workbook(export, read_only=True).active
     assert {row[0] for row in sheet.iter_rows(min_row=2, min_col=3, max_col=3, values_only=True)} == {FIRST}
 

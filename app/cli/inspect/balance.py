@@ -141,7 +141,8 @@ def balance(
       {"name", "setup_s", "seconds_per_url"}      setup + n x seconds, nothing for n = 0
       {"name", "curve": [[n, seconds], ...]}      straight lines; the last slope continues
       {"name", "cpu_cores", "cpu_ghz", "memory_gb", "net_mbps", "disk_mbps"}
-                                                  learned from --attempts; null: not known
+
+    Run times of nodes with the last form are learned from --attempts; null means that a value is unknown.
 
     \b
     Examples:

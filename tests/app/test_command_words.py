@@ -1,0 +1,43 @@
+"""Every word of a command's help is from a catalog or is code."""
+
+from __future__ import annotations
+
+import pytest
+from pseudo_catalog import all_in_brackets, list_words_outside, read_page
+from test_command_line import commands
+
+from app.cli.main import cli
+
+ALL = {" ".join(path): command for path, command in commands(cli)}
+_CODE = (
+    r"(?m)^ +(?:-\S|\S+/|reviewloop |curl |watch |echo |REVIEWLOOP_|name,|光明|雀巢|\{).*$|\[[^\]]*\]|\{[^}]*\}"
+    r"|\b(?:cli|reviewloop|[A-Z_.|]+)\b"
+)
+"""Lines of an example, options with their values, choices, and names of values."""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_word_of_help_is_from_a_catalog(name, reviewloop) -> None:
+    with all_in_brackets():
+        printed = reviewloop(*name.split(), "--help").stdout
+    reviewloop(*name.split(), "--help")  # the help of loaded commands is English again
+    text = printed.partition("⟦Commands⟧")[0].partition("⟦Benches⟧")[0]
+    assert list_words_outside(text, rf"{_CODE}|\b(?:{name.replace(' ', '|')})\b") == set()
+
+
+@pytest.mark.parametrize("command", [("report",), ("failed", "report")])
+def test_every_word_of_a_report_is_from_a_catalog(command, crawled, reviewloop, tmp_path) -> None:
+    file = tmp_path / "report.html"
+    with all_in_brackets():
+        assert reviewloop(*command, "-o", file, "--db", crawled.url).exit_code == 0
+    reviewloop(*command, "--help")
+    data = r"https?://\S+|[\w.-]+\.(?:com|cn|org|net)\b|\bnode\d\b|Asia/Shanghai|\b(?:reviewloop|Re|momo)\b"
+    assert list_words_outside(read_page(file.read_text("utf-8")), data) == set()
+
+
+def test_a_report_is_in_the_language_asked_for(crawled, reviewloop, tmp_path) -> None:
+    for code, tag, heading in (("zh", "zh-CN", "用户评论与投诉"), ("en", "en", "What buyers wrote")):
+        file = tmp_path / f"{code}.html"
+        assert reviewloop("--lang", code, "report", "-o", file, "--db", crawled.url).exit_code == 0
+        assert f'<html lang="{tag}">' in file.read_text("utf-8")
+        assert f"<h1>{heading}</h1>" in file.read_text("utf-8")
