@@ -23,7 +23,7 @@ from tasks.domain.pair_stats import SUMS
 from tasks.domain.states import Transition
 from tasks.scheduling.after_attempt import after_attempt
 from tasks.scheduling.recall import RecallSettings
-from tasks.store.content import pages, products
+from tasks.store.content import counted_reviews, pages, products
 from tasks.store.content.pages import NewPage
 from tasks.store.content.products import NewProduct
 from tasks.store.content.reviews import PageOrigin, record_of
@@ -33,6 +33,7 @@ from tasks.store.queue.leases import Grant, Lease, Renewal, WorkTarget
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.tasks import NewTask
 from tasks.store.queue.transitions import Move
+from tasks.store.queue.upkeep import store_value
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store, lift_limits
 from tasks.store.sql.tables import events, metadata, pair_stats, subtasks
@@ -72,6 +73,10 @@ def fill(store: Store, least_events: int) -> None:
             copies, doubled = 2 * copies, doubled + 1
         values = {name: pair_stats.c[name] * copies for name in (*SUMS, "wait_s", "requests")}
         conn.engine_connection.execute(pair_stats.update().values(values))
+        newest = conn.value("SELECT max(id) FROM reviews")
+        store_value(conn, "counted_reviews", conn.now, {"after": 0, "upto": newest})
+    while store.write(counted_reviews.fill):
+        pass
     settle(store)
 
 
