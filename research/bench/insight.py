@@ -1,0 +1,148 @@
+"""How long questions about themes take over a million reviews of 5,000 products, on SQLite and on PostgreSQL.
+
+The store is made by SQL, as a crawl of three years leaves it: pages of up to 28 reviews at 12 sites, a quarter of them
+complaints, and one product with 4.5 % of all reviews. Every answer is whole: counts, shares, states, trends and quotes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from app.insight.themes import list_themes
+from app.insight.weekly import find_rises, last_whole_week
+from app.run.version import MIGRATIONS
+from research.tools.scale_store import SERVERS
+from research.tools.verify_store import settle
+from tasks.store.content import counted_reviews
+from tasks.store.queries import themes
+from tasks.store.queries.themes import Period
+from tasks.store.sql import schema
+from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
+
+_TODAY = date(2026, 11, 28)
+_DAYS = 1_090
+_THEMES = (
+    "foreign_matter",
+    "spoiled",
+    "smell_taste",
+    "malfunction",
+    "packaging_damage",
+    "delivery",
+    "service",
+    "price",
+)
+_SITES = [f"www.shop{number}.com" for number in range(12)]
+_VOICES = ("complaint", "praise", "question", "other")
+_SHARES = (25, 60, 5, 10)
+_LARGEST = 0.045
+_PAGE = 28
+_AT_ONCE = 4_000
+_TEXT = "这个牛奶喝了第一口就发现结块了打电话给客服也没有人理会" * 3
+_TRIES = 3
+_REVIEW_COLUMNS = ("key", "title", "body", "author", "date_text", "day", "voice", "themes")
+
+
+def run(_shared: object, smallest: bool) -> dict[str, Any]:
+    """Measure both databases.
+
+    Returns:
+        ``ratios``: by database, milliseconds of the themes of the largest product (all days, and 90), and of the list
+        of products with this period and the last. ``figures``: seconds of judging all products, and sizes.
+    """
+    reviews = 5_000 if smallest else 1_000_000
+    ratios: dict[str, float] = {}
+    figures: dict[str, Any] = {"reviews": reviews}
+    for name, started in SERVERS.items():
+        with (
+            tempfile.TemporaryDirectory(prefix="reviewloop-insight-") as folder,
+            started(Path(folder)) as server,
+            closing(Store.open(server.url("insight"))) as store,
+        ):
+            _fill(store, reviews)
+            for question, ask in _QUESTIONS.items():
+                ratios[f"{name}.{question}_ms"] = round(1000 * _time(store, ask), 1)
+            begin_s = time.perf_counter()
+            with store.read() as tx:
+                find_rises(tx, last_whole_week(_TODAY), {})
+            figures[f"{name}.judging_all_s"] = round(time.perf_counter() - begin_s, 1)
+    return {"bench": "insight", "ratios": ratios, "figures": figures}
+
+
+def _time(store: Store, ask: Callable[[Transaction], object]) -> float:
+    """Return the seconds of the fastest of some answers."""
+    found = []
+    for _ in range(_TRIES):
+        with store.read() as tx:
+            begin_s = time.perf_counter()
+            ask(tx)
+            found.append(time.perf_counter() - begin_s)
+    return min(found)
+
+
+_RECENT = Period(_TODAY - timedelta(days=90), _TODAY)
+_BEFORE = Period(_TODAY - timedelta(days=181), _TODAY - timedelta(days=91))
+_QUESTIONS: dict[str, Callable[[Transaction], object]] = {
+    "themes": lambda tx: list_themes(tx, {1: "1"}, Period(), _TODAY, {}),
+    "themes_90_days": lambda tx: list_themes(tx, {1: "1"}, _RECENT, _TODAY, {}),
+    "products": lambda tx: themes.count_products(tx, _RECENT, _BEFORE),
+}
+
+
+def _fill(store: Store, reviews: int) -> None:
+    schema.upgrade(store, MIGRATIONS)
+    rng = Random(2)
+    products = max(2, reviews // 200)
+    weights = [1 / (number + 20) for number in range(products)]
+    weights[0] = _LARGEST * sum(weights[1:]) / (1 - _LARGEST)
+    columns = ("id", "name", "name_key", "keywords", "aliases", "created_at")
+    with store.begin() as tx:
+        made: list[tuple[Any, ...]] = [
+            (number, str(number), str(number), [], [], tx.now) for number in range(1, products + 1)
+        ]
+        tx.insert("products", columns, made)
+    chosen = rng.choices(range(1, products + 1), weights, k=reviews)
+    page_id = 0
+    for at in range(0, reviews, _AT_ONCE):
+        with store.begin() as tx:
+            for product_id, n in _pages(sorted(chosen[at : at + _AT_ONCE])):
+                page_id += 1
+                _insert_page(tx, rng, page_id, product_id, n)
+            counted_reviews.add_pages(tx, range(max(1, page_id - _AT_ONCE), page_id + 1))
+    settle(store)
+
+
+def _pages(products: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the product and the number of reviews of each page."""
+    for product_id, left in sorted(Counter(products).items()):
+        while left > 0:
+            yield product_id, min(left, _PAGE)
+            left -= _PAGE
+
+
+def _insert_page(tx: Transaction, rng: Random, page_id: int, product_id: int, n: int) -> None:
+    site = rng.choice(_SITES)
+    url = f"http://{site}/{page_id}"
+    columns = ("id", "url", "url_key", "site", "content_hash", "encoding", "node", "fetched_at", "reviews")
+    tx.insert(
+        "pages", columns, [(page_id, url, page_id.to_bytes(16, "big"), site, "x", "utf-8", "n", tx.now, n)]
+    )
+    tx.insert("page_products", ("page_id", "product_id", "linked_at"), [(page_id, product_id, tx.now)])
+    rows: list[tuple[Any, ...]] = []
+    for key in range(n):
+        (voice,) = rng.choices(_VOICES, _SHARES)
+        day = _TODAY - timedelta(days=rng.randrange(_DAYS))
+        found = [(rng.choice(_THEMES), -1, 2, 12)] if voice == "complaint" else None
+        rows.append((str(key), "", _TEXT, "", "", day, voice, found))
+    shared = {
+        "page_id": page_id, "url": url, "site": site, "text_hash": bytes(16), "collected_at": tx.now, "node": "n",
+    }  # fmt: skip
+    tx.insert("reviews", _REVIEW_COLUMNS, rows, shared=shared)
