@@ -79,6 +79,9 @@ def _(view: StatusView) -> Iterator[Part]:
             "{n} % of the reviews with earlier ones, for reposts", n=math.floor(view.compared * 100)
         )
         yield Fact(translate("Compared"), share)
+    if view.counted < 1:
+        n = math.floor(view.counted * 100)
+        yield Fact(translate("Counted"), translate("{n} % of the older reviews, by day and theme", n=n))
     if view.voices:
         yield Fact(translate("Voices"), format_counts(view.voices))
     if view.refused:
