@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import wraps
 from typing import Any, BinaryIO
@@ -15,6 +15,7 @@ from app.cli.options import person, settings_of, store_there
 from app.cli.output import print_json, printed
 from app.importing.columns import ColumnChoice
 from app.importing.sheets import TableChoice
+from app.views.words import translate
 from splitter.errors import InputError
 from tasks.store.content.imported_products import Fate, Need, Undone
 from tasks.store.content.numbered_imports import ImportKind
@@ -73,38 +74,44 @@ def _undo(number: int, kind: ImportKind, options: dict[str, Any]) -> None:
         return
     out = printed()
     for one in done.stays[:_MOST_STAYS]:
-        out.print(f"stays: {one.name}: {_need_text(one)}")
+        out.print(translate("stays: {name}: {reason}", name=one.name, reason=_need_text(one)))
     if len(done.stays) > _MOST_STAYS:
-        out.print(f"       ... and {len(done.stays) - _MOST_STAYS} more; --json lists them")
-    out.print(_undo_summary(done, dry_run=dry_run))
+        out.print(translate("... and {n} more; --json lists them", n=len(done.stays) - _MOST_STAYS))
+    for text in _list_results(done, dry_run=dry_run):
+        out.print(text)
 
 
 def _need_text(one: Undone) -> str:
-    stopped = ", and is looked for no more" if one.fate is Fate.STOPPED else ""
+    reason = translate("it was crawled and has {n:,} pages", n=one.pages)
     if one.need is Need.IMPORT:
-        return f"{f'import {one.other}' if one.other else 'another import'} has it as well{stopped}"
+        reason = translate("another import has it as well")
+        if one.other:
+            reason = translate("import {n} has it as well", n=one.other)
     if one.need is Need.CORRECTION:
-        return "a person changed it since"
+        return translate("a person changed it since")
     if one.need is Need.SCHEDULE:
-        return "it is in a schedule"
-    return f"it was crawled and has {one.pages:,} pages{stopped}"
+        return translate("it is in a schedule")
+    if one.fate is Fate.STOPPED:
+        return translate("{reason}; it is no longer collected", reason=reason)
+    return reason
 
 
-def _undo_summary(done: ImportUndo, *, dry_run: bool) -> str:
-    would = "would be " if dry_run else ""
-    parts = [f"{done.products[Fate.DELETED]:,} products"]
+def _list_results(done: ImportUndo, *, dry_run: bool) -> Iterator[str]:
+    name = done.imported.file or translate("typed")
+    if dry_run:
+        yield translate("import {n} ({name}): this would be undone", n=done.imported.id, name=name)
+    else:
+        yield translate("import {n} ({name}) is undone", n=done.imported.id, name=name)
+    counts = {
+        translate("Products removed"): done.products[Fate.DELETED],
+        translate("Products as they were before"): done.products[Fate.RESTORED],
+        translate("Products that stay"): len(done.stays),
+    }
     if done.imported.kind is ImportKind.REVIEWS:
-        parts.insert(0, f"{done.reviews:,} reviews")
-    said = (
-        f"import {done.imported.id} ({done.imported.file or 'typed'}): {' and '.join(parts)} {would}removed"
-    )
-    if done.products[Fate.RESTORED]:
-        said += f", {done.products[Fate.RESTORED]:,} products {would}as they were before"
-    if done.stays:
-        said += f", {len(done.stays):,} products stay"
-    if done.reviews_kept:
-        said += f", {done.reviews_kept:,} reviews stay, as another import has them as well"
-    return said
+        counts[translate("Reviews removed")] = done.reviews
+        counts[translate("Reviews that stay, as another import has them")] = done.reviews_kept
+    for what, n in counts.items():
+        yield f"{what}: {n:,}"
 
 
 def _undo_document(done: ImportUndo, *, dry_run: bool) -> dict[str, object]:

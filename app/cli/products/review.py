@@ -35,7 +35,7 @@ from app.importing.review_columns import FIELDS, FieldColumns, field_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
 from app.importing.sheets import TableChoice
-from app.views.words import describe
+from app.views.words import describe, translate
 from splitter.errors import InputError
 from tasks.store.content import products
 from tasks.store.content.imports import digest_of
@@ -203,7 +203,8 @@ def _finish(
         _print(done, names, dry_run=dry_run)
         if document["number"] is not None and done.added:
             undo = f"reviewloop review import --undo {document['number']}{database_hint()}"
-            printed().print(f"import {document['number']}; undo it: {undo}", style="dim")
+            text = translate("import {n}; undo it: {command}", n=document["number"], command=undo)
+            printed().print(text, style="dim")
     if refused:
         sys.exit(2)
 
@@ -227,21 +228,35 @@ def _document(
 
 def _print(done: Imported, names: ProductNames, *, dry_run: bool) -> None:
     out = printed()
-    would = "would be " if dry_run else ""
     lists = (
-        [f"product {would}added: {name}" for name in names.added],
-        [f"{written} counts as {name}" for written, name in names.taken_as.items()],
+        [
+            translate(
+                "product that would be added: {name}" if dry_run else "product added: {name}", name=name
+            )
+            for name in names.added
+        ],
+        [
+            translate("{written} counts as {name}", written=one, name=name)
+            for one, name in names.taken_as.items()
+        ],
     )
     for lines in lists:
         for line in lines[:_MOST_LINES]:
             out.print(line)
         if len(lines) > _MOST_LINES:
-            out.print(f"  ... and {len(lines) - _MOST_LINES} more")
+            out.print("  " + translate("... and {n} more", n=len(lines) - _MOST_LINES))
     counts = Counter(done.refused_by)
-    out.print(
-        f"{done.added:,} reviews {would}added, {done.known:,} known already, {counts.total():,} lines refused"
+    text = translate(
+        "reviews that would be added: {added:,}, known already: {known:,}, refused lines: {refused:,}"
+        if dry_run
+        else "reviews added: {added:,}, known already: {known:,}, refused lines: {refused:,}",
+        added=done.added,
+        known=done.known,
+        refused=counts.total(),
     )
+    out.print(text)
     if names.added and not dry_run:
         out.print(
-            "No run looks for new products of an import; begin with: reviewloop product add NAME", style="dim"
+            translate("New products of an import are not crawled; to crawl one: reviewloop product add NAME"),
+            style="dim",
         )
