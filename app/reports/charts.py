@@ -31,6 +31,7 @@ _HALF = 6.6
 _ROW = 22
 _COLUMNS_HIGH, _LINES_HIGH = 200, 240
 _GAP = 8
+_SPARK_WIDE, _SPARK_HIGH = 104, 24
 _LABEL_MOST = 24
 _MOST_COLUMNS = 400
 _FAINTEST, _STRONGEST = 0.06, 0.62
@@ -156,6 +157,21 @@ def lines(series: Sequence[Line], title: str, *, width: int = 640) -> Markup:
     high, drawn = _legend([name for name, _ in placed], width)
     moved = Markup('<g transform="translate(0 {})">{}</g>').format(_LINES_HIGH, Markup("").join(drawn))
     return _svg(width, _LINES_HIGH + high, title, [*parts, moved])
+
+
+def sparkline(values: Sequence[float], title: str) -> Markup:
+    """Return a line without axes, for a cell of a table; y begins at 0."""
+    if not any(values):
+        return Markup("")
+    top, step = max(values), _SPARK_WIDE / max(len(values) - 1, 1)
+    points = " ".join(
+        f"{n * step:.1f},{_SPARK_HIGH - 2 - (_SPARK_HIGH - 4) * value / top:.1f}"
+        for n, value in enumerate(values)
+    )
+    line = Markup('<polyline points="{}" fill="none" stroke-width="1.5" stroke="{}"/>').format(
+        points, COLORS[0]
+    )
+    return _svg(_SPARK_WIDE, _SPARK_HIGH, title, [line])
 
 
 def heat_map(

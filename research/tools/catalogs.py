@@ -30,6 +30,7 @@ from app.insight.rows import ThemeState
 from app.views.fields import NodeState
 from app.views.loop_state import Situation
 from app.views.words import DOMAIN, FOLDER, LANGUAGES
+from app.web.pages.insight import MEANINGS
 from splitter.catalog.names import Category, Group, Kind
 from tasks.domain.breaker import BreakerState
 from tasks.domain.failures import SUGGESTIONS, ErrorClass, FailureReason
@@ -69,7 +70,7 @@ def collect_messages() -> set[Message]:
     found.update((*GROUPS, *RESEARCH.values()))
     for sentences in (Reason, Situation):
         found.update(one.sentence for one in sentences)
-    found.update(SUGGESTIONS.values())
+    found.update((*SUGGESTIONS.values(), *MEANINGS.values()))
     found.update(one.does for one in SWEEPS)
     found.update(*TEXTS.values())
     found.update(

@@ -70,7 +70,7 @@ def test_a_product_is_named_wherever_it_is_numbered(served: Served) -> None:
     by_number = served.get("/api/reviews?product=1").json()
     assert served.get(f"/api/reviews?product={PRODUCT}").json() == by_number
     assert served.get(f"/api/products/{PRODUCT}").json() == served.get("/api/products/1").json()
-    assert "Progress by site" in served.get(f"/products/{OTHER}").text
+    assert "Progress by site" in served.get(f"/products/{OTHER}/crawl").text
     said = served.post(f"/products/{OTHER}/edit", data={"priority": "9"})
     assert (said.status_code, "is changed" in said.text) == (200, True)
     assert served.get("/api/reviews?product=特仑").status_code == 404

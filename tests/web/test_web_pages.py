@@ -36,6 +36,8 @@ PAGES = (
     "/reviews/8",
     "/products",
     "/products/1",
+    "/products/1?days=all",
+    "/products/1/crawl",
     "/schedules",
     "/nodes",
     "/sites",
@@ -424,7 +426,7 @@ def test_a_wrong_change_of_a_product_is_refused_and_not_noted(served: Served) ->
 
 
 def test_a_product_is_removed_by_who_is_sure_and_added_again(served: Served) -> None:
-    assert "4 subtasks would be cancelled." in served.get("/products/1").text
+    assert "4 subtasks would be cancelled." in served.get("/products/1/crawl").text
     assert served.post("/products/1/remove", data={}).status_code == 422
     assert _open_of(served, 1) == 4
     said = served.post("/products/1/remove", data={"sure": "yes"}).text

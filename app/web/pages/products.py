@@ -162,9 +162,9 @@ def edit_many(page: Here, sent: Annotated[BulkForm, Form()]) -> Response:
     return page.redirect_with(f"/products?{sent.query}", Notice(said, refused))
 
 
-@router.get("/products/{product}")
-def show_product(page: Here, number: ProductId) -> Response:
-    """One product: where it is searched, how far that is."""
+@router.get("/products/{product}/crawl")
+def show_crawl(page: Here, number: ProductId) -> Response:
+    """Show where a product is searched, how far that is, and the forms that change it."""
 
     def read(tx: Transaction) -> Any:
         rows = product_queries.list_numbered(tx, (number,))
@@ -174,7 +174,7 @@ def show_product(page: Here, number: ProductId) -> Response:
     if not rows:
         raise HTTPException(404, translate("There is no product {n}.", n=number))
     return page.html(
-        "product.html",
+        "product_crawl.html",
         live_s=5,
         row=rows[0],
         sites=sites,
@@ -187,7 +187,7 @@ def show_product(page: Here, number: ProductId) -> Response:
 
 def show_again(page: Page, product: str) -> Response:
     """Show the page of a product that a refused form was sent from."""
-    return show_product(page, find_product(page, product))
+    return show_crawl(page, find_product(page, product))
 
 
 @router.post("/products/{product}/edit")
@@ -217,7 +217,7 @@ def edit(
         priority=None if priority == priority_shown else priority,
         recrawl_every=None if recrawl == recrawl_shown else period_or_never(recrawl),
     )
-    path = f"/products/{number}"
+    path = f"/products/{number}/crawl"
     if wanted == ProductEdit():
         return page.redirect_with(path, Notice(refused=(translate("Nothing was changed."),)))
     cancelled, now = product_actions.edit(page.context.store, name_of(page, number), wanted, page.who)
@@ -231,7 +231,7 @@ def remove(page: Here, number: ProductId, sure: Annotated[Literal["yes"], Form()
     """Look for a product no more; a person has to say that they are sure."""
     [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     said = translate("{name} is no longer collected; {n} subtasks were cancelled.", name=was.name, n=was.open)
-    return page.redirect_with(f"/products/{number}", Notice(said))
+    return page.redirect_with(f"/products/{number}/crawl", Notice(said))
 
 
 def name_of(page: Page, number: int) -> str:
