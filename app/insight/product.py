@@ -31,7 +31,7 @@ LEAST_WEEKS, MOST_WEEKS = 26, 104
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProductView:
+class ComplaintsView:
     """What a product's page says of a period.
 
     Attributes:
@@ -85,7 +85,7 @@ class ProductView:
 
 def read_product(
     tx: Transaction, product: tuple[int, str], period: Period, today: date, groups: Groups
-) -> ProductView:
+) -> ComplaintsView:
     """Return what a product's page says of a period.
 
     Args:
@@ -103,7 +103,7 @@ def read_product(
     themes = theme_queries.count_theme_weeks(tx, [number], period)
     all_themes = themes if period.is_open else theme_queries.count_theme_weeks(tx, [number], Period())
     days = [day for one in all_themes if one.week != NO_WEEK for day in (one.first, one.last)]
-    return ProductView(
+    return ComplaintsView(
         since=period.since,
         until=period.until,
         reviews=sum(one.n for one in inside),

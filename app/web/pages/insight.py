@@ -11,7 +11,7 @@ from markupsafe import Markup
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from app.insight.product import ProductView, read_product
+from app.insight.product import ComplaintsView, read_product
 from app.insight.rows import ThemeState
 from app.reports import charts
 from app.reports.charts import HeatCell
@@ -77,7 +77,7 @@ def show_product(page: Here, number: ProductId, sent: Annotated[PeriodQuery, Que
     name = name_of(page, number)
     groups = {site: one.group for site, one in page.context.catalog.sites.items()}
 
-    def read(tx: Transaction) -> ProductView:
+    def read(tx: Transaction) -> ComplaintsView:
         today = local_time(tx.now).date()
         return read_product(tx, (number, name), sent.period(today), today, groups)
 
