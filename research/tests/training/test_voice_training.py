@@ -22,7 +22,7 @@ from research.training.voices.voice_student import Steps
 from research.training.voices.voice_words import word_vectors
 from splitter.catalog.names import Group
 from tasks.domain.voices import Voice, VoiceJudgement
-from tasks.reading import voice
+from tasks.reading.judge import voice
 from tasks.reading.judge.voice import VOICES
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "voices"
