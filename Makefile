@@ -61,7 +61,7 @@ reference: setup
 
 # The catalogs of texts that people read: collected from the sources, then compiled. app/locale/*/LC_MESSAGES/*.po hold the translations.
 locale: setup
-	@$(BIN)/python -m research.tools.catalogs
+	@$(BIN)/python -m research.catalogs
 
 # The Dockerfile without Docker, followed step by step with the Python it names: PYTHON312.
 PYTHON312 ?= python3.12

@@ -19,7 +19,7 @@ from app.views.words import (
     plural,
     translate,
 )
-from research.tools.catalogs import format_mo, format_po, list_untranslated, read_catalog, read_templates
+from research.catalogs import format_mo, format_po, list_untranslated, read_catalog, read_templates
 from splitter.errors import InputError
 from tasks.domain.errors import UnknownNode
 from tasks.domain.reasons import Reason, because

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from app.views.durations import seconds
 from app.views.moments import clock_text
@@ -18,10 +18,7 @@ from app.views.words import describe, translate
 from tasks.domain.breaker import BreakerState
 from tasks.domain.states import State
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
+T = TypeVar("T")
 
 SHARES = frozenset({"completion", "coverage", "share"})
 """Shares in [0, 1] whose names don't end in `_share`."""
@@ -107,7 +104,7 @@ def _read_column(rows: Sequence[object], name: str, now: datetime | None) -> Col
     )
 
 
-def extend_row(view: type[T], row: DataclassInstance, **more: object) -> T:
+def extend_row(view: type[T], row: Any, **more: object) -> T:
     """Return a view that has the fields of a row and some more."""
     return view(**{field.name: getattr(row, field.name) for field in fields(row)}, **more)
 

@@ -16,8 +16,9 @@ MAY_IMPORT = {
     "tests/app/test_command_line.py",
     "tests/app/test_documents.py",
     "tests/reading/test_samples.py",
+    "tests/test_catalogs.py",
 }
-"""Tests of the product that may import research: they compare documents with commands, or score saved pages."""
+"""Tests of the product that may import research: they compare documents and catalogs with commands, or score saved pages."""
 
 
 def test_every_folder_with_modules_is_a_package_of_the_distribution() -> None:

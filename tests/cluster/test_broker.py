@@ -82,6 +82,9 @@ def test_no_setting_is_left_out_of_a_childs_environment():
         smtp_url="smtps://u:p@a",
         mail_from="a@b.cn",
         trusted_proxies=frozenset({ip_network("10.0.0.0/8")}),
+        themes="a",
+        web_address="https://a.cn/r",
+        web_root_path="/r",
     )
     names = {f"REVIEWLOOP_{name.upper()}" for name in Settings.model_fields} - {"REVIEWLOOP_REDIS_URL"}
     assert names <= set(as_environment(given_all))

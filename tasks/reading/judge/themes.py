@@ -34,7 +34,7 @@ MODEL_BITS = 17
 """Bits of the hashes of a model's rows."""
 MOST_READ = 4000
 """Characters of a text that are read, at most."""
-_BETWEEN = "  "
+_BETWEEN = "   "
 _CLAUSE_ENDS = " ,;!?。、~."
 _LEAST_CLAUSE = 3
 """Characters of a clause that is a quote, with its end, at least."""
@@ -148,7 +148,7 @@ class ThemeReader:
 
 
 class TextBatch:
-    """Texts that stand one after the other, each with two blanks behind it.
+    """Texts that stand one after the other, each with three blanks behind it, so that no run reaches the next one.
 
     Attributes:
         plain: the texts as they are compared.
