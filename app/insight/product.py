@@ -1,4 +1,4 @@
-"""The page of a product: how many complaints in a period, against the one before, about what, where and since when."""
+"""Complaints about a product in a period: their number against the period before, their themes, sites and days."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAST_WEEKS, MOST_WEEKS = 26, 104
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComplaintsView:
-    """What a product's page says of a period.
+    """Complaints about a product in a period.
 
     Attributes:
         reviews: reviews in the period; `undated` more have no day and are in no period but the open one.
@@ -127,7 +127,7 @@ def read_product(
 
 
 def _period_before(period: Period) -> Period | None:
-    """Return the period as long as this one that ends where it begins; `None` if this one is open at an end."""
+    """Return the equally long period just before this one; `None` if this one is open at an end."""
     if period.since is None or period.until is None:
         return None
     length = period.until - period.since

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import date, timedelta
+from itertools import islice
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -11,7 +13,7 @@ from markupsafe import Markup
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from app.insight.product import ComplaintsView, read_product
+from app.insight.product import FEWEST_REVIEWS, ComplaintsView, read_product
 from app.insight.rows import ThemeState
 from app.reports import charts
 from app.reports.charts import HeatCell
@@ -28,9 +30,7 @@ from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
-_USUAL_DAYS = 90
 _MOST_COLUMNS = 12
-_FEW_REVIEWS = 10
 
 MEANINGS = {
     ThemeState.RISING: "rising: significantly more complaints than the last 3 years and the week's other reviews let "
@@ -86,7 +86,7 @@ def show_product(page: Here, number: ProductId, sent: Annotated[PeriodQuery, Que
     if view.is_sparse:
         with page.context.store.read() as tx:
             wanted = ReviewFilter(products=(name,), day_from=view.since, day_to=view.until)
-            few = [row for row, _ in zip(list_reviews(tx, wanted), range(_FEW_REVIEWS), strict=False)]
+            few = list(islice(list_reviews(tx, wanted), FEWEST_REVIEWS))
     return page.html(
         "product.html",
         number=number,
@@ -94,6 +94,7 @@ def show_product(page: Here, number: ProductId, sent: Annotated[PeriodQuery, Que
         view=view,
         sent=sent,
         few=few,
+        fewest=FEWEST_REVIEWS,
         meanings=MEANINGS,
         name_theme=name_theme,
         sparkline=charts.sparkline,
@@ -106,11 +107,11 @@ def show_product(page: Here, number: ProductId, sent: Annotated[PeriodQuery, Que
 
 def _heat(counts: Mapping[tuple[str, str], int], title: str, *, by_size: bool = False) -> Markup:
     """Return a heat map of themes by sites or months: the sites with most complaints, or the newest months."""
-    totals: dict[str, int] = {}
-    themes: dict[str, int] = {}
+    totals = Counter[str]()
+    themes = Counter[str]()
     for (theme, column), n in counts.items():
-        totals[column] = totals.get(column, 0) + n
-        themes[theme] = themes.get(theme, 0) + n
+        totals[column] += n
+        themes[theme] += n
     if by_size:
         across = sorted(totals, key=lambda column: (-totals[column], column))[:_MOST_COLUMNS]
     else:

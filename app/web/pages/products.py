@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from app.actions.product_actions import BulkEdit, period_or_never, period_text
 from app.actions.product_choice import ProductChoice, list_chosen
 from app.actions.products import MOST_PAGES, MOST_PRIORITY
 from app.views.doubts import Doubt, describe_doubt
+from app.views.moments import local_time
 from app.views.words import translate
 from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
@@ -26,11 +28,13 @@ from splitter.normalize import split_list, split_words
 from tasks.store.content.products import ProductEdit
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.products import ProductRow
+from tasks.store.queries.themes import Period, ProductCount, count_products
 from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
 _ROWS = 50
+RECENT_DAYS = 90
 _REFUSED = 20
 
 
@@ -74,9 +78,12 @@ def listed(page: Here, sent: Annotated[ListQuery, Query()]) -> Response:
         return numbers, product_queries.list_numbered(tx, shown)
 
     numbers, rows = page.context.read(("products", sent.choice, sent.after), read)
+    complaints = page.context.read("complaints", count_complaints)
     return page.html(
         "products.html",
         rows=rows,
+        complaints=complaints,
+        recent_days=RECENT_DAYS,
         total=len(numbers),
         more=rows[-1].id if rows and rows[-1].id != numbers[-1] else 0,
         choice=sent.choice,
@@ -89,6 +96,14 @@ def listed(page: Here, sent: Annotated[ListQuery, Query()]) -> Response:
         doubts=tuple(Doubt),
         describe_doubt=describe_doubt,
     )
+
+
+def count_complaints(tx: Transaction) -> dict[int, ProductCount]:
+    """Return the buyers' reviews of each product in the last `RECENT_DAYS`, and in as many days before."""
+    today = local_time(tx.now).date()
+    first = today - timedelta(days=RECENT_DAYS - 1)
+    before = Period(first - timedelta(days=RECENT_DAYS), first - timedelta(days=1))
+    return {row.product_id: row for row in count_products(tx, Period(first, today), before)}
 
 
 def list_again(page: Page) -> Response:
