@@ -70,6 +70,7 @@ class ThemesView:
 
     Attributes:
         undated: number of reviews of these products whose date could not be read; with an open period they count.
+        unread: number of reviews in the period that were not read for themes (`tasks.reading.judge.reviews`).
         sites_without_share: sites of these complaints that take no part in shares, as they publish no praise.
         counted: share of the reviews of before an upgrade that are counted, 0 to 1.
     """
@@ -78,6 +79,7 @@ class ThemesView:
     until: date | None
     themes: Sequence[ThemeRow]
     undated: int
+    unread: int
     sites_without_share: Sequence[str]
     counted: float
 

@@ -54,6 +54,7 @@ def list_themes(
         until=period.until,
         themes=rows,
         undated=sum(one.n for one in all_reviews if one.week == NO_WEEK),
+        unread=sum(one.n for one in theme_queries.count_unread(tx, numbers, period)),
         sites_without_share=sorted({one.site for one in themes} - with_praise),
         counted=theme_queries.get_counted_share(tx),
     )

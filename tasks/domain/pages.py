@@ -92,7 +92,7 @@ class Review(NamedTuple):
         variant: which one of the product it is of, as written: an app's version, a car's model, a colour; empty where
             it does not say.
         voice: whose it is, as a model judged it; None: not judged.
-        themes: what it is about; only judged Chinese texts are read for themes.
+        themes: subjects of the text; `None`: it was judged, but not read for themes (`tasks.reading.judge.reviews`).
     """
 
     key: str
@@ -104,7 +104,7 @@ class Review(NamedTuple):
     rating: float | None
     variant: str = ""
     voice: VoiceJudgement | None = None
-    themes: tuple[Theme, ...] = ()
+    themes: tuple[Theme, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)

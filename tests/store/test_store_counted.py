@@ -17,7 +17,7 @@ from tasks.store.content import counted_reviews, imports, links, reposts, review
 from tasks.store.content.counted_reviews import NO_DAY
 from tasks.store.content.links import JudgedPage, Link
 from tasks.store.queries.queues import get_totals
-from tasks.store.queries.themes import number_of_day
+from tasks.store.queries.themes import Period, count_unread, number_of_day
 from tasks.store.queue.upkeep import store_value
 from tasks.store.sql.tables import review_days, review_themes, reviews
 
@@ -61,6 +61,23 @@ def test_a_page_is_counted_by_product_day_and_theme(world):
     assert list_themes(world) == [(1, "service", 1), (1, "spoiled", 1)]
     (row,) = world.rows(review_themes, review_themes.c.theme == "spoiled")
     assert (row.quote_from, row.quote_to, row.sentiment) == (3, 13, -1)
+
+
+def test_reviews_that_were_not_read_for_themes_are_counted(world):
+    world.stored_page(
+        "甲",
+        [
+            judged("1", "broke after two days", themes=None),
+            judged("2", "the lid leaks, and no one answers", themes=None, day=None),
+            judged("3", LONG, themes=(SPOILED,)),
+            judged("4", "很好", "praise"),
+            review("5", "没有判断"),
+        ],
+    )
+    assert world.look(count_unread, [1, 2], Period()) == [(1, 2)]
+    assert world.look(count_unread, [1], Period(since=date(2026, 1, 1))) == [(1, 1)]
+    (page,) = world.look(links.list_after, 0, None, 9)
+    assert [one.review.themes for one in page.records] == [None, None, (SPOILED,), (), ()]
 
 
 @pytest.mark.parametrize("day", [date(1970, 1, 1), date(1999, 12, 31), date(2024, 2, 29), date(2100, 12, 31)])

@@ -156,6 +156,12 @@ def _(view: ThemesView) -> Iterator[Part]:
             "{n} reviews have no date: they count if the period is open, and in no trend.",
             view.undated,
         )
+    if view.unread:
+        yield plural(
+            "{n} review was not read for themes: only Chinese ones about goods, cars and restaurants are.",
+            "{n} reviews were not read for themes: only Chinese ones about goods, cars and restaurants are.",
+            view.unread,
+        )
     if view.sites_without_share:
         some = ", ".join(map(shown, view.sites_without_share[:_MOST_SITES]))
         rest = len(view.sites_without_share) - _MOST_SITES

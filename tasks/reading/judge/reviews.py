@@ -34,6 +34,8 @@ DOUBT: Final = 0.3
 """What a theme must be surer by, of the log odds that the text is no complaint."""
 RAISE: Final = 0.5
 """What a theme that is complained about adds to the log odds of a complaint."""
+_RULES: Final = 2
+"""Version of this module's rules. A new one lets `judge` judge all reviews again."""
 _COMPLAINT = VOICES.index(Voice.COMPLAINT)
 _FIRST_JUDGED = Review._fields.index("voice")
 _NO_BUYERS = (Voice.QUESTION, Voice.COMPANY)
@@ -58,7 +60,7 @@ def add_judgements(
     there = tuple(reviews)
     judged = judge_reviews(there, group, choose_theme_set(category))
     return tuple(
-        Review._make((*review[:_FIRST_JUDGED], voice, themes or ()))
+        Review._make((*review[:_FIRST_JUDGED], voice, themes))
         for review, (voice, themes) in zip(there, judged, strict=True)
     )
 
@@ -78,7 +80,7 @@ def model_id() -> str:
 
 @lru_cache(4)
 def _model_id(version: str) -> str:
-    return hashlib.sha256(f"{VOICE_MODEL} {THEME_MODEL} {version}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{VOICE_MODEL} {THEME_MODEL} {version} {_RULES}".encode()).hexdigest()[:12]
 
 
 def judge_reviews(

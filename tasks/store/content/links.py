@@ -165,7 +165,9 @@ class StoredRecord(NamedTuple):
         """Return the record as it was read."""
         values: tuple[Any, ...] = self
         voice = VoiceJudgement(*values[_VOICE_AT]) if self.voice_model is not None else None
-        return Review._make([*values[_FIRST_READ : _VOICE_AT.start], voice, self.themes or ()])
+        is_unread = self.themes == ()  # null stands for a text without themes
+        themes = None if is_unread else self.themes or ()
+        return Review._make([*values[_FIRST_READ : _VOICE_AT.start], voice, themes])
 
     @property
     def dating(self) -> Dating:
@@ -192,7 +194,7 @@ class JudgedPage:
     """The new judgement of a page, to be stored.
 
     Attributes:
-        voices, themes: of reviews, by number.
+        voices, themes: of reviews, by number; themes are `None` if it was not read for them.
         links: that changed.
         taken_in: refused records that are reviews now, with their numbers.
         of_others: numbers of records that are reviews, but of another product.
@@ -202,7 +204,7 @@ class JudgedPage:
 
     page: StoredPage
     voices: Sequence[tuple[int, VoiceJudgement]] = ()
-    themes: Sequence[tuple[int, Sequence[Theme]]] = ()
+    themes: Sequence[tuple[int, Sequence[Theme] | None]] = ()
     days: Sequence[tuple[int, datetime | None]] = ()
     links: Sequence[Link] = ()
     taken_in: Sequence[tuple[int, Review]] = ()

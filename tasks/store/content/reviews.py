@@ -65,7 +65,7 @@ class Record(NamedTuple):
         published_at, day, has_clock: a `Dating`.
         voice, voice_probability, buyer, sentiment, voice_model: a `tasks.domain.voices.VoiceJudgement`; null: not
             judged.
-        themes: of each `tasks.domain.themes.Theme` the values, in their order; null: none.
+        themes: of each `tasks.domain.themes.Theme` the values, in their order; null: none; empty: not read for themes.
         copy_key: equal for copies (`tasks.reading.copies.copy_key`); null: a copy of no other review.
     """
 
@@ -121,8 +121,10 @@ def record_of(
     return Record._make((*read, *judged, *origin, text_hash(texts[_BODY]), copy_key, refused))
 
 
-def theme_column(themes: Iterable[Theme]) -> list[tuple[str, int, int, int]] | None:
-    """Return the value of the column `themes`; `None` if there are none."""
+def theme_column(themes: Iterable[Theme] | None) -> list[tuple[str, int, int, int]] | None:
+    """Return the value of the column `themes`: `None` if there are none, an empty list if it was not read."""
+    if themes is None:
+        return []
     return [(one.id, one.sentiment, one.quote_from, one.quote_to) for one in themes] or None
 
 

@@ -117,6 +117,25 @@ _REVIEW_WEEKS = f"""
 """
 
 
+class UnreadReviews(NamedTuple):
+    """Number of a product's reviews that were not read for themes: in other languages, of apps, of services."""
+
+    product_id: int
+    n: int
+
+
+def count_unread(tx: Transaction, product_ids: Collection[int], period: Period) -> list[UnreadReviews]:
+    """Return how many reviews of each product in a period were not read for themes; products with none are left out."""
+    given = {"products": product_ids, "first": period.first, "last": period.last}
+    return tx.records(UnreadReviews, _UNREAD, **given) if product_ids else []
+
+
+_UNREAD = f"""
+    SELECT product_id, count(*) AS n FROM review_days
+    WHERE {_IN_PERIOD} AND review_id IN (SELECT id FROM reviews WHERE themes = '[]') GROUP BY product_id
+"""
+
+
 def list_products_with_themes(tx: Transaction) -> list[int]:
     """Return the numbers of the products with a complaint about a theme."""
     return [number for (number,) in tx.rows(_WITH_THEMES)]

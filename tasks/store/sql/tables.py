@@ -458,6 +458,7 @@ page_products = _table(
 )
 
 _COPIES = text("same_as IS NOT NULL")
+_UNREAD = text("themes = '[]'")
 _WITH_KEY = text("copy_key IS NOT NULL AND refused IS NULL")
 _REVIEWS, _REFUSED = text("refused IS NULL"), text("refused IS NOT NULL")
 _REFUSED_TEXTS = text("refused IS NOT NULL AND body <> ''")
@@ -491,7 +492,7 @@ reviews = _table(
     Column("buyer", Float),
     Column("sentiment", Float),
     Column("voice_model", String(20)),
-    Column("themes", _Json),  # [theme, sentiment, quote from, to] of each; null: none
+    Column("themes", _Json),  # [theme, sentiment, quote from, to] of each; null: none; []: not read
     # null: a review; else wrong_product, or a tasks.reading.relevance.RejectReason
     Column("refused", String(20)),
     UniqueConstraint("page_id", "key"),
@@ -502,6 +503,8 @@ reviews = _table(
     # `refused` to better ones.
     Index(None, "voice", "refused", sqlite_where=_REVIEWS, postgresql_where=_REVIEWS),
     Index(None, "refused", "page_id", sqlite_where=_REFUSED, postgresql_where=_REFUSED),
+    # Counts the ones that were not read for themes:
+    Index("ix_reviews_unread", "id", sqlite_where=_UNREAD, postgresql_where=_UNREAD),
     # Finds old texts of refused records for retention:
     Index(
         "ix_reviews_refused_texts",
