@@ -71,15 +71,11 @@ class SearchScope:
 
     def __post_init__(self) -> None:
         """Raises InputError for a site that is not in the catalog or fewer pages than 1."""
-        unknown = [site for site in self.sites if site not in self.catalog.sites]
-        if unknown:
-            known = ", ".join(self.catalog.sites)
-            raise InputError(
-                "catalog {name} has no site {unknown}; it has {known}",
-                name=self.catalog.name,
-                unknown=", ".join(unknown),
-                known=known,
-            )
+        for site in self.sites:
+            if site not in self.catalog.sites:
+                raise InputError.unknown(
+                    "there is no site {name!r}", site, self.catalog.sites, "`reviewloop sites list`"
+                )
         if self.pages is not None and self.pages < 1:
             raise InputError("pages {pages}: at least 1 is asked", pages=self.pages)
 

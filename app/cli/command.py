@@ -1,15 +1,24 @@
-"""A command is a function that gets an `App` and returns a view; the view is printed here."""
+"""A command is a function that gets an `App` and returns a view, or yields views; they are printed here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.options import db_option, json_option, left_by_up, person, settings_of, store_there
+from app.cli.options import (
+    db_option,
+    json_option,
+    lab_option,
+    left_by_up,
+    person,
+    settings_of,
+    sites_option,
+    store_there,
+)
 from app.run.setting_values import sqlite_file
 
 if TYPE_CHECKING:
@@ -54,15 +63,24 @@ class App:
         """The person who runs the command, for the audit log."""
         return person()
 
+    def show(self, view: object) -> None:
+        """Print a view, or each view of an iterator as soon as it is there, as JSON one a line."""
+        from app.cli.render import show
+
+        views = view if isinstance(view, Iterator) else [view]
+        for one in views:
+            if one is not None:
+                show(one, as_json=self.as_json, is_line=isinstance(view, Iterator))
+
 
 def command(
-    group: click.Group | None, name: str, *, db: bool = True
+    group: click.Group | None, name: str, *, db: bool = True, sites: bool = False, lab: bool = False
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """Make a command of a function that gets an `App` and its own options, and returns a view to print.
+    """Make a command of a function that gets an `App` and its own options, and returns or yields views to print.
 
     Args:
         group: the group that gets the command; `None`: a command by itself.
-        db: whether it has the option `--db`. `--json` is always added; add `--sites` and `--lab` by their decorators.
+        db, sites, lab: whether it has the options `--db`, `--sites` and `--lab`. `--json` is always added.
     """
 
     def decorate(function: Callable[..., object]) -> click.Command:
@@ -70,17 +88,14 @@ def command(
         def run(as_json: bool, **given: Any) -> None:
             options = {name: given.pop(name) for name in _SHARED if name in given}
             app = App(click.get_current_context(), as_json, options)
-            view = function(app, **given)
-            if view is not None:
-                from app.cli.render import show
-
-                show(view, as_json=as_json)
+            app.show(function(app, **given))
             if app.exit_status:
                 app.context.exit(app.exit_status)
 
         made = click.command(name)(run)
-        if db:
-            made = db_option(made)
+        for is_wanted, option in ((lab, lab_option), (sites, sites_option), (db, db_option)):
+            if is_wanted:
+                made = option(made)
         made = json_option(made)
         if group is not None:
             group.add_command(made)

@@ -34,11 +34,12 @@ T = TypeVar("T")
 Cell = str | int | float | Text | None
 
 _LABEL = 10
-_COMMAND = re.compile(r"(?:^|[^`])\breviewloop [a-z]")
+_WHOLE = re.compile(r"(?:^|[^`])\breviewloop [a-z]|https?://")
+"""Lines that are not broken, so that their commands and addresses can be copied."""
 
 
 class Output(Console):
-    """On a terminal sentences break between words; a line with a command stays whole, so that it can be copied.
+    """On a terminal sentences break between words; a line with a command or an address stays whole (`_WHOLE`).
 
     In a file or a pipe they break only where COLUMNS says how wide it is.
     """
@@ -51,7 +52,7 @@ class Output(Console):
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
         """As `Console.print`."""
-        whole = any(not isinstance(one, str | Text) or _COMMAND.search(str(one)) for one in objects)
+        whole = any(not isinstance(one, str | Text) or _WHOLE.search(str(one)) for one in objects)
         soft = (whole or not (self.is_terminal or self.width_is_given)) if soft_wrap is None else soft_wrap
         super().print(*objects, soft_wrap=soft, **options)
 
@@ -69,9 +70,9 @@ def printed() -> Console:
     return console
 
 
-def print_json(document: Any) -> None:
-    """Print a document: dataclasses as objects, times as ISO 8601."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=plain))
+def print_json(document: Any, *, indent: int | None = 2) -> None:
+    """Print a document: dataclasses as objects, times as ISO 8601. Without an indent it is one line."""
+    click.echo(json.dumps(document, ensure_ascii=False, indent=indent, default=plain))
 
 
 def answer(document: Any, text: str, as_json: bool) -> None:
@@ -117,7 +118,7 @@ def labelled(
     if isinstance(what, str):
         what = Text(as_called(what), style=rest)
     line = Text(set_cell_size(name, max(width, cell_len(name) + 1)), style=style) + what
-    if not out.is_terminal or line.cell_len <= out.width or _COMMAND.search(line.plain):
+    if not out.is_terminal or line.cell_len <= out.width or _WHOLE.search(line.plain):
         out.print(line)
         return
     both = Table.grid()

@@ -36,6 +36,12 @@ class Done:
     message: str
 
 
+class LinesView:
+    """A view of which JSON has several objects, one a line: its `lines`."""
+
+    lines: Iterable[object]
+
+
 Part = str | Text | Table | Padding | Fact
 
 
@@ -50,12 +56,17 @@ def _(view: Done) -> Iterator[Part]:
     yield view.message
 
 
-def show(view: object, *, as_json: bool) -> None:
-    """Print a view on standard output."""
-    if as_json:
-        print_json(view.document if isinstance(view, Done) else view)
+def show(view: object, *, as_json: bool, is_line: bool = False) -> None:
+    """Print a view on standard output.
+
+    Args:
+        is_line: print its JSON on one line.
+    """
+    if not as_json:
+        print_parts(printed(), text(view))
         return
-    print_parts(printed(), text(view))
+    for one in view.lines if isinstance(view, LinesView) else (view,):
+        print_json(one.document if isinstance(one, Done) else one, indent=None if is_line else 2)
 
 
 def print_parts(out: Console, parts: Iterable[Part]) -> None:

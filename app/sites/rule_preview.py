@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
 from itertools import islice
-from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from app.sites.trial_view import RelevanceCheck, RuleMatches, RuleReading
 from splitter.catalog.model import Catalog
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PageRules, ResultRules
@@ -46,32 +46,6 @@ _OUTLINE_NEXT = 3
 _OUTLINE_CHARS = 80
 _NEXT_TEXT = re.compile(r"(?:下一?[页頁]|后页|Next(?: page)?)\s*[>›»→]{0,2}|[>›»→]{1,2}", re.IGNORECASE)
 _NEXT_NAME = re.compile(r"(?:^|[^a-z])(?:next|pgnext|sb_pagN|snext)(?:[^a-z]|$)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleReading:
-    """The result of rules on an answer.
-
-    Attributes:
-        read_as: "page" or "result".
-        verdict: "records", "empty", "blocked" or "broken".
-        why: of a page without records: what it is instead.
-        encoding, encoding_why: what the bytes were decoded with, and why.
-        found, more: of a result page: hits it reports, whether there is a next page.
-        records: every record as the crawl would take it.
-        confidence: of a page, how surely these are its reviews: 0 to 1.
-    """
-
-    read_as: str
-    verdict: str
-    why: str
-    encoding: str = ""
-    encoding_why: str = ""
-    title: str = ""
-    found: int | None = None
-    more: bool | None = None
-    records: tuple[Any, ...] = ()
-    confidence: float | None = None
 
 
 def read_by_rules(
@@ -125,42 +99,6 @@ def read_by_rules(
         records=records,
         confidence=page.confidence if isinstance(page, PageRead) else None,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class RuleMatches:
-    """A rule and how far it fits.
-
-    Attributes:
-        matches: elements that it matches (`hit`, `review`, `next`, `page_title`), records in which it is filled (their
-            fields), matches in the page's text (`found`).
-        values: the first of them.
-    """
-
-    name: str
-    rule: str
-    matches: int
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelevanceCheck:
-    """Whether a page is a review of a product (`tasks.reading.relevance`, `tasks.reading.judge.product_match`).
-
-    Attributes:
-        verdict: "review", "wrong_product" or "no_review".
-        keywords: of the product.
-        missing: those that the page lacks.
-        records: of every record, in their order, "review" or why it is none.
-        refused: records that would not be stored as reviews, by reason.
-    """
-
-    product: str
-    verdict: str
-    keywords: tuple[str, ...]
-    missing: tuple[str, ...]
-    records: tuple[str, ...]
-    refused: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ def test_the_category_that_is_named():
 def test_for_people():
     done = run()
     assert done.exit_code == 0
-    assert "foreign_matter (-1): 喝到一半发现有黑色颗粒" in done.stdout
+    assert "(-1): 喝到一半发现有黑色颗粒" in done.stdout
     assert "1 text was not read for themes" in done.stderr
 
 

@@ -55,7 +55,7 @@ def test_the_catalog_of_the_working_folder_is_used(tmp_path, monkeypatch):
         (("甲醇汽油", "乙醇汽油", "--keywords", "汽油"), "one name"),
         (("甲醇汽油", "乙醇汽油", "--alias", "汽油"), "one name"),
         (("特仑苏", "--keywords", " , "), "has no words"),
-        (("特仑苏", "--site", "example.com"), "no site example.com"),
+        (("特仑苏", "--site", "example.com"), "there is no site 'example.com'"),
         (("特仑苏", "--sites", "nowhere.yaml"), "nowhere.yaml"),
     ],
 )

@@ -100,7 +100,7 @@ def test_without_site_nothing_repeats():
 
 def test_a_plan_knows_its_sites():
     assert SearchScope(CATALOG, sites=("weibo.com", "weibo.com")).tasks(None) == ("weibo.com",)
-    with pytest.raises(InputError, match=r"no site nowhere\.cn"):
+    with pytest.raises(InputError, match=r"no site 'nowhere\.cn'"):
         SearchScope(CATALOG, sites=("nowhere.cn",))
     with pytest.raises(InputError, match="at least 1"):
         SearchScope(CATALOG, pages=0)

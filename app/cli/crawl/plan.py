@@ -14,13 +14,14 @@ from app.cli.output import messages, say
 from app.cli.program import as_called
 from app.cli.render import Part, print_parts, table, text
 from app.files.harmless import shown
+from app.importing.columns import list_names
 from app.run.crawl_plan import as_virtual_task, crawl_plan
 from app.run.nodes import clients
 from app.run.preflight import LONGEST_S, Preflight, preflight
 from app.run.setting_values import sqlite_file
 from app.views.crawl_plan import CrawlPlan
 from app.views.durations import seconds
-from app.views.words import plural, translate
+from app.views.words import describe, plural, translate
 from splitter.errors import InputError
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import nodes, tasks
@@ -110,7 +111,16 @@ def say_plan(plan: CrawlPlan) -> None:
     """Print on standard error what is about to be crawled, in a few lines."""
     print_parts(messages, _list_summary_parts(plan))
     if plan.asked and plan.not_asked:
-        print_parts(messages, [Padding(_name_some([one.site for one in plan.asked]), _INDENT, expand=False)])
+        print_parts(
+            messages,
+            [
+                Padding(
+                    describe(list_names([one.site for one in plan.asked], _SITES_NAMED)),
+                    _INDENT,
+                    expand=False,
+                )
+            ],
+        )
     print_parts(messages, _list_missing_parts(plan))
 
 
@@ -150,10 +160,4 @@ def _list_missing_parts(plan: CrawlPlan) -> Iterator[Part]:
         yield shown(sites)
         if one.mend:
             yield Padding(Text(as_called(shown(one.mend)), style="yellow"), _INDENT, expand=False)
-        yield Padding(Text(_name_some(one.sites), style="dim"), _INDENT, expand=False)
-
-
-def _name_some(sites: Sequence[str]) -> str:
-    more = len(sites) - _SITES_NAMED
-    names = ", ".join(sites[:_SITES_NAMED])
-    return translate("{names} and {n} more", names=names, n=more) if more > 0 else names
+        yield Padding(Text(describe(list_names(one.sites, _SITES_NAMED)), style="dim"), _INDENT, expand=False)

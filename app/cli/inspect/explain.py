@@ -12,7 +12,6 @@ import click
 from rich.text import Text
 
 from app.cli.command import App, command
-from app.cli.options import sites_option
 from app.cli.render import Part, table, text
 from app.files.harmless import shown
 from app.views.durations import seconds
@@ -57,9 +56,8 @@ class ExplainView:
     would_be_decided_now: Row | None
 
 
-@command(None, "explain")
+@command(None, "explain", sites=True)
 @click.argument("subtask", type=int)
-@sites_option
 def explain(app: App, subtask: int) -> ExplainView:
     """Show the reasons for the way that a subtask took.
 

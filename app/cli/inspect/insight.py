@@ -14,7 +14,7 @@ import click
 from rich.text import Text
 
 from app.cli.command import App, command
-from app.cli.options import ReadBy, sites_option
+from app.cli.options import ReadBy
 from app.cli.render import Part, table, text
 from app.files.harmless import shown
 from app.insight.rows import QuoteRow, RisesView, ThemesView
@@ -53,11 +53,10 @@ def insight() -> None:
     """
 
 
-@command(insight, "themes")
+@command(insight, "themes", sites=True)
 @click.argument("names", metavar="[PRODUCT]...", nargs=-1)
 @click.option("--since", type=_DAY, help="Only reviews written on this day or later.")
 @click.option("--until", type=_DAY, help="Only reviews written on this day or earlier.")
-@sites_option
 def list_themes(app: App, names: tuple[str, ...], since: date | None, until: date | None) -> ThemesView:
     """List the themes of complaints of products, with quotes.
 
@@ -81,8 +80,7 @@ def list_themes(app: App, names: tuple[str, ...], since: date | None, until: dat
         return themes.list_themes(tx, products, Period(since, until), today, _groups(app))
 
 
-@command(insight, "rising")
-@sites_option
+@command(insight, "rising", sites=True)
 def list_rising(app: App) -> RisesView:
     """List the themes that rise significantly.
 

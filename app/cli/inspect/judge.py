@@ -16,7 +16,6 @@ from rich.text import Text
 from app.actions.review_actions import count_older, judge_links, link_reposts, record_dates, record_judging
 from app.cli import output
 from app.cli.command import App, command
-from app.cli.options import sites_option
 from app.cli.output import clock, say, short
 from app.cli.render import Fact, Part, text
 from app.files.harmless import shown
@@ -83,14 +82,13 @@ class DatesView:
     changes: Sequence[DayChange]
 
 
-@command(None, "judge")
+@command(None, "judge", sites=True)
 @click.option("--product", metavar="NAME", help="Only pages that were found for this product.")
 @click.option(
     "--all", "again", is_flag=True, help="Judge everything, also what this version has judged already."
 )
 @click.option("--dates", is_flag=True, help="Read the stored dates again instead; judge nothing.")
 @click.option("--dry-run", is_flag=True, help="Only say what would change; store nothing.")
-@sites_option
 def judge(app: App, product: str | None, again: bool, dates: bool, dry_run: bool) -> JudgedView | DatesView:
     """Judge again what is stored: voices, whether a page is about its product, and which reviews are reposts.
 

@@ -7,15 +7,14 @@ from pathlib import Path
 import click
 
 from app.cli.command import App, command
-from app.cli.options import FILE, sites_option
+from app.cli.options import FILE
 from app.cli.render import Done
 from app.views.words import translate
 
 
-@command(None, "report")
+@command(None, "report", sites=True)
 @click.argument("names", metavar="[PRODUCT]...", nargs=-1)
 @click.option("-o", "--output", "target", type=FILE, default=Path("report.html"), show_default=True)
-@sites_option
 def report(app: App, names: tuple[str, ...], target: Path) -> Done:
     """Write a report on what was collected, as one HTML file that can be mailed.
 

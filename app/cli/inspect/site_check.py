@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from app.cli.command import App, command
-from app.cli.options import lab_option, sites_option, warn_without_contact
+from app.cli.options import warn_without_contact
 from app.cli.render import Part, table, text
 from app.files.harmless import shown
 from app.sites.site_questions import Question, questions
@@ -56,9 +56,7 @@ class CheckView:
     seen: Sequence[SiteAnswer]
 
 
-@command(None, "check", db=False)
-@lab_option
-@sites_option
+@command(None, "check", db=False, sites=True, lab=True)
 def check(app: App) -> CheckView:
     """Check a catalog: whether it is correct, who answers today, and whether its rules still fit.
 

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.text import Text
 
-from app.cli.options import check_known, json_option, lab_option, settings_of, sites_option
-from app.cli.output import print_json, printed, short, table
+from app.cli.command import App, command
+from app.cli.options import check_known
+from app.cli.output import short
+from app.cli.render import Part, table, text
 from app.files.harmless import shown
 from app.run.wiring import utc_now
+from app.sites.trial_view import TrialView
 from app.views.durations import seconds
-from splitter.catalog.model import Catalog
+from app.views.fields import format_counts
+from app.views.words import plural, translate
 from splitter.errors import InputError, system_reason
 from tasks.domain.given_address import AddressKind, read_address, shown_address
-from tasks.domain.pages import Hit, Review
 
 if TYPE_CHECKING:
-    from app.run.setting_fields import Settings
-    from app.sites.rule_preview import RulePreview
     from app.sites.rule_trial import Trial
 
-_RECORDS_SHOWN = 3
+_LONGEST_RULES = 90
+_LONGEST_VALUE = 120
 
 
-@click.command("try")
+@command(None, "try", db=False, sites=True, lab=True)
 @click.argument("site")
 @click.argument("source", metavar="URL|FILE")
 @click.option(
@@ -44,18 +44,7 @@ _RECORDS_SHOWN = 3
     type=click.Choice(("page", "result")),
     help="Use the site's page rules or its engine's result rules. Default: by the URL; page for a file.",
 )
-@lab_option
-@sites_option
-@json_option
-def try_(
-    site: str,
-    source: str,
-    product: str | None,
-    read_as: str | None,
-    lab: tuple[str, int] | None,
-    sites: str | None,
-    as_json: bool,
-) -> None:
+def try_(app: App, site: str, source: str, product: str | None, read_as: str | None) -> TrialView:
     """Show what the rules of SITE read from a page, fetched once from its URL or read from a file.
 
     As in a crawl, a page is records, a proven empty answer, a refusal, or a page that the rules don't fit.
@@ -70,29 +59,21 @@ def try_(
       reviewloop sites try 12315.com results.html --as result
       reviewloop sites try 12315.com saved.html --product 光明高钙牛奶
     """
-    settings = settings_of(None, sites, lab=lab)
-    catalog = settings.catalog()
+    catalog = app.settings.catalog()
     check_known(catalog, [site])
-    trial = _trial(settings, catalog, site, source, read_as)
-    got, preview = trial.got, trial.preview(catalog, utc_now(), product)
-    reading = preview.reading
-    if as_json:
-        fields = asdict(preview)
-        records = [_fields(one) for one in reading.records[:_RECORDS_SHOWN]]
-        read = {**fields.pop("reading"), "records": records, "count": len(reading.records)}
-        print_json({"site": site, **got, **read, **fields})
-    else:
-        _print_preview(printed(), site, got, preview)
-    if reading.verdict in ("blocked", "broken"):
-        sys.exit(1)
+    view = _get_page(app, site, source, read_as).read(catalog, utc_now(), product)
+    if view.verdict in ("blocked", "broken"):
+        app.exit_status = 1
+    return view
 
 
-def _trial(settings: Settings, catalog: Catalog, site: str, source: str, read_as: str | None) -> Trial:
-    from app.sites.rule_trial import fetched, given
+def _get_page(app: App, site: str, source: str, read_as: str | None) -> Trial:
+    from app.sites.rule_trial import fetched, given  # it brings what reads pages
 
+    catalog = app.settings.catalog()
     if "://" in source:
         read_address(AddressKind.PAGE, source)
-        return fetched(settings, catalog, site, source, read_as)
+        return fetched(app.settings, catalog, site, source, read_as)
     try:
         body = Path(source).read_bytes()
     except OSError as error:
@@ -101,48 +82,73 @@ def _trial(settings: Settings, catalog: Catalog, site: str, source: str, read_as
             source=shown_address(source),
             reason=system_reason(error),
         ) from error
-    return given(catalog, site, body, read_as, {"file": source})
+    return given(catalog, site, body, read_as, source)
 
 
-def _print_preview(out: Console, site: str, got: Mapping[str, Any], preview: RulePreview) -> None:
-    reading = preview.reading
-    source = got.get("url") or got.get("file")
-    came = f"status {got['status']}, {seconds(got['seconds'])}, " if "status" in got else ""
-    out.print(Text(f"{shown(str(source))}", style="bold"))
-    encoding = f"{reading.encoding} ({reading.encoding_why})" if reading.encoding else "no text"
-    out.print(shown(f"{came}{got['bytes']:,} bytes, {encoding}, read as a {reading.read_as} of {site}"))
-    style = {"records": "bold green", "empty": "yellow"}.get(reading.verdict, "bold red")
-    outcome = f"{len(reading.records)} records" if reading.records else f"{reading.verdict}: {reading.why}"
-    out.print(shown(outcome), style=style)
-    if reading.read_as == "result" and reading.records:
-        found = "not said" if reading.found is None else f"{reading.found:,}"
-        out.print(f"found: {found}; next page: {'yes' if reading.more else 'no'}")
-    if reading.title:
-        out.print(f"page title: {shown(reading.title)}")
-    if preview.rules:
-        if preview.main_text:
-            out.print("rules that a crawl learns if three such pages agree:")
-        rules = ((r.name, r.rule, r.matches, short(" | ".join(r.values), 90)) for r in preview.rules)
-        out.print(table(("field", "rule", "matches", "first values>"), rules))
-    if preview.main_text:
-        out.print(f"main text by {preview.main_text}, confidence {preview.reading.confidence or 0:.2f}")
-    if (checked := preview.judgement) is not None:
-        lacks = f"; the page lacks {', '.join(checked.missing)}" if checked.missing else ""
-        refused = ", ".join(f"{n} {reason}" for reason, n in checked.refused.items()) or "nothing"
-        out.print(
-            f"of {shown(checked.product)} ({' & '.join(checked.keywords)}) it is: {checked.verdict}{lacks}; "
-            f"refused: {refused}"
+@text.register
+def _(view: TrialView) -> Iterator[Part]:
+    yield Text(shown(view.url or view.file or ""), style="bold")
+    yield shown(", ".join(_list_facts(view)))
+    style = {"records": "bold green", "empty": "yellow"}.get(view.verdict, "bold red")
+    found = plural("{n} record", "{n} records", view.count)
+    outcome = found if view.count else f"{translate(view.verdict)}: {translate(view.why)}"
+    yield Text(shown(outcome), style=style)
+    if view.read_as == "result" and view.count:
+        hits = translate("not said") if view.found is None else f"{view.found:,}"
+        following = translate("yes" if view.more else "no")
+        yield translate("found: {hits}; next page: {following}", hits=hits, following=following)
+    if view.title:
+        yield translate("page title: {title}", title=shown(view.title))
+    if view.rules:
+        if view.main_text:
+            yield translate("rules that a crawl learns if three such pages agree:")
+        yield table(
+            [replace(one, values=(short(" | ".join(one.values), _LONGEST_RULES),)) for one in view.rules],
+            "name rule matches values>",
         )
-    for number, record in enumerate(reading.records[:_RECORDS_SHOWN], 1):
-        out.print(f"record {number}", style="bold")
-        for name, value in _fields(record).items():
+    if view.main_text:
+        yield translate(
+            "main text by {method}, confidence {confidence:.2f}",
+            method=view.main_text,
+            confidence=view.confidence or 0,
+        )
+    if view.judgement is not None:
+        yield _describe_judgement(view)
+    for number, record in enumerate(view.records, 1):
+        yield Text(translate("record {n}", n=number), style="bold")
+        for name, value in record.items():
             if value not in (None, ""):
-                out.print(f"  {name}: {shown(short(str(value), 120))}")
-    if preview.outline:
-        out.print("What the page looks like", style="bold")
-        for line in preview.outline:
-            out.print(f"  {shown(line)}")
+                yield f"  {name}: {shown(short(str(value), _LONGEST_VALUE))}"
+    if view.outline:
+        yield Text(translate("What the page looks like"), style="bold")
+        yield from (f"  {shown(line)}" for line in view.outline)
 
 
-def _fields(record: Hit | Review) -> dict[str, Any]:
-    return record._asdict() if isinstance(record, Review) else asdict(record)
+def _list_facts(view: TrialView) -> Iterator[str]:
+    if view.status is not None:
+        yield translate("status {status}", status=view.status)
+    if view.seconds is not None:
+        yield translate("took {length}", length=seconds(view.seconds))
+    yield translate("{bytes:,} bytes", bytes=view.bytes)
+    yield f"{view.encoding} ({view.encoding_why})" if view.encoding else translate("no text")
+    yield (
+        translate("read as a result page of {site}", site=view.site)
+        if view.read_as == "result"
+        else translate("read as a page of {site}", site=view.site)
+    )
+
+
+def _describe_judgement(view: TrialView) -> str:
+    judgement = view.judgement
+    assert judgement is not None
+    lacks = ""
+    if judgement.missing:
+        lacks = "; " + translate("the page lacks {words}", words=", ".join(judgement.missing))
+    return translate(
+        "of {product} ({keywords}) it is: {verdict}{lacks}; refused: {refused}",
+        product=shown(judgement.product),
+        keywords=" & ".join(judgement.keywords),
+        verdict=translate(judgement.verdict),
+        lacks=lacks,
+        refused=format_counts(judgement.refused) or translate("nothing"),
+    )

@@ -14,7 +14,7 @@ from rich.text import Text
 from app.cli.command import App, command
 from app.cli.inspect.site_check import check
 from app.cli.inspect.site_try import try_
-from app.cli.options import group_option, in_groups, lab_option, sites_option
+from app.cli.options import group_option, in_groups
 from app.cli.render import Done, Part, table, text
 from app.files.harmless import shown
 from app.run.setting_values import sqlite_file
@@ -82,9 +82,8 @@ sites.add_command(check)
 sites.add_command(try_)
 
 
-@command(sites, "list")
+@command(sites, "list", sites=True)
 @group_option
-@sites_option
 def list_(app: App, groups: tuple[str, ...]) -> SitesView:
     """List sites with their group, engine, limits, what robots.txt says, and what was collected there.
 
@@ -153,10 +152,8 @@ def _(view: SitesView) -> Iterator[Part]:
             yield Text(shown(decision), style="yellow")
 
 
-@command(sites, "sign-in", db=False)
+@command(sites, "sign-in", db=False, sites=True, lab=True)
 @click.argument("site")
-@lab_option
-@sites_option
 def sign_in(app: App, site: str) -> Done:
     """Sign in to SITE (or an engine) now, and show until when the session is valid.
 

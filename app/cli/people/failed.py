@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from app.cli.command import App, command
-from app.cli.options import FILE, database_hint, lab_option, sites_option
+from app.cli.options import FILE, database_hint
 from app.cli.output import short
 from app.cli.people.failed_changes import abandon, assign, edit, retry
 from app.cli.render import Done, Part, table, text
@@ -102,15 +102,13 @@ def _list_cause_parts(cause: CauseView) -> Iterator[Part]:
     yield translate("Suggested: {suggestion}", suggestion=translate(cause.suggestion))
 
 
-@command(failed, "show")
+@command(failed, "show", sites=True, lab=True)
 @click.argument("subtask", type=int)
 @click.option(
     "--refetch",
     is_flag=True,
     help="Request the last URL again from here (by a browser if the site's rules say so), and show the response.",
 )
-@lab_option
-@sites_option
 def show(app: App, subtask: int, refetch: bool) -> SubtaskView:
     """Show every attempt of SUBTASK: node, times, reason, counters, errors, last response, and what to do.
 

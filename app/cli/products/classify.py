@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import click
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
+from rich.text import Text
 
-from app.cli.options import json_option
-from app.cli.output import printed, say
+from app.cli.command import App, command
+from app.cli.output import say
+from app.cli.render import LinesView, Part, text
 from app.files.harmless import shown
-from app.run.settings import load_settings
-from app.views.words import plural
+from app.views.theme_names import name_theme
+from app.views.words import plural, translate
 from splitter.errors import InputError, ProductNameError
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 _AT_ONCE = 256
 _CATEGORIES = ("goods", "car", "restaurant")
 _LONGEST_LINE = 1 << 20
+_SHOWN = 60
+"""Characters of a text that people see."""
 
 
 class _Line(BaseModel):
@@ -35,15 +39,40 @@ class _Line(BaseModel):
     product: StrictStr | None = None
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class QuotedTheme:
+    """A theme of a text, with the part of the text that shows it."""
+
+    id: str
+    sentiment: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifiedText:
+    """Who speaks in a text, whether it is about its product, and its themes."""
+
+    voice: str | None
+    about: bool | None
+    themes: Sequence[QuotedTheme]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifiedView(LinesView):
+    """A text and the result for it."""
+
+    text: str
+    lines: tuple[ClassifiedText]
+
+
+@command(None, "classify", db=False)
 @click.argument("file", type=click.File("rb"))
 @click.option(
     "--category",
     type=click.Choice(_CATEGORIES),
     help="Read for the themes of this category. Default: by the product's name, otherwise goods.",
 )
-@json_option
-def classify(file: BinaryIO, category: str | None, as_json: bool) -> None:
+def classify(app: App, file: BinaryIO, category: str | None) -> Iterator[ClassifiedView]:
     """Show who speaks in each text and what it complains about.
 
     FILE (- for standard input) has one JSON object a line: text, and optionally rating (1 to 5) and product. Nothing
@@ -57,19 +86,25 @@ def classify(file: BinaryIO, category: str | None, as_json: bool) -> None:
       echo '{"text": "喝到一半发现有黑色颗粒"}' | reviewloop review classify -
     """
     origin = getattr(file, "name", "<stdin>").replace("<stdin>", "standard input")
-    load_settings().use_themes()
+    app.settings.use_themes()
     not_read = 0
     rows = _read_lines(file, origin)
     while lines := list(islice(rows, _AT_ONCE)):
-        for line, document in zip(lines, _classify(lines, category), strict=True):
-            not_read += document["themes"] is None
-            document["themes"] = document["themes"] or []
-            if as_json:
-                click.echo(json.dumps(document, ensure_ascii=False))
-            else:
-                _print(line, document)
+        for line, (voice, themes) in zip(lines, _judge(lines, category), strict=True):
+            not_read += themes is None
+            quoted = list(_quote_themes(line.text, themes or ()))
+            yield ClassifiedView(line.text, (ClassifiedText(voice, _is_about(line), quoted),))
     if not_read:
         say(plural("{n} text was not read for themes.", "{n} texts were not read for themes.", not_read))
+
+
+@text.register
+def _(view: ClassifiedView) -> Iterator[Part]:
+    (result,) = view.lines
+    yield f"{translate(result.voice or 'not judged')}: {shown(view.text[:_SHOWN])}"
+    for theme in result.themes:
+        quote = f"  {name_theme(theme.id)} ({theme.sentiment:+d}): {shown(theme.quote)}"
+        yield Text(quote, style="dim")
 
 
 def _read_lines(file: BinaryIO, origin: str) -> Iterator[_Line]:
@@ -96,23 +131,18 @@ def _read_line(line: bytes, origin: str, number: int) -> _Line:
         ) from error
 
 
-def _classify(lines: Sequence[_Line], category: str | None) -> list[dict[str, Any]]:
-    """Return the documents of lines, in their order; themes are None if they were not read."""
+def _judge(lines: Sequence[_Line], category: str | None) -> list[tuple[str | None, Sequence[Theme] | None]]:
+    """Return voice and themes of each line, in their order; themes are `None` if they were not read."""
     from tasks.domain.pages import Review
     from tasks.reading.judge.reviews import judge_reviews
 
-    found: list[dict[str, Any]] = [{} for _ in lines]
+    found: list[tuple[str | None, Sequence[Theme] | None]] = [(None, None)] * len(lines)
     sets = [category or _choose_set(line.product) for line in lines]
     for theme_set in dict.fromkeys(sets):
         rows = [row for row, one in enumerate(sets) if one == theme_set]
         reviews = [Review("#0", "", lines[row].text, "", "", None, lines[row].rating) for row in rows]
         for row, (voice, themes) in zip(rows, judge_reviews(reviews, None, theme_set), strict=True):
-            line = lines[row]
-            found[row] = {
-                "voice": voice.voice,
-                "about": _is_about(line),
-                "themes": None if themes is None else _list_themes(line.text, themes),
-            }
+            found[row] = voice.voice, themes
     return found
 
 
@@ -136,15 +166,6 @@ def _is_about(line: _Line) -> bool | None:
     return product_match(query.keyword_sets, matchable_text("", [("", line.text)])).matches
 
 
-def _list_themes(text: str, themes: Iterable[Theme]) -> list[dict[str, str | int]]:
-    return [
-        {"id": one.id, "sentiment": one.sentiment, "quote": text[one.quote_from : one.quote_to]}
-        for one in themes
-    ]
-
-
-def _print(line: _Line, document: dict[str, Any]) -> None:
-    out = printed()
-    out.print(f"{document['voice'] or 'not judged'}: {shown(line.text[:60])}")
-    for theme in document["themes"]:
-        out.print(f"  {theme['id']} ({theme['sentiment']:+d}): {shown(theme['quote'])}", style="dim")
+def _quote_themes(text: str, themes: Iterable[Theme]) -> Iterator[QuotedTheme]:
+    for one in themes:
+        yield QuotedTheme(one.id, one.sentiment, text[one.quote_from : one.quote_to])

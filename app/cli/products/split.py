@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
-from app.cli.options import group_option, in_groups, json_option, keyword_list, sites_option
-from app.cli.output import printed
+from app.cli.command import App, command
+from app.cli.options import group_option, in_groups, keyword_list
+from app.cli.output import say
 from app.cli.products.import_options import rereadable
+from app.cli.render import LinesView, Part, table, text
 from app.files.text_files import opened_text, read_lines
-from app.run.settings import load_settings
+from app.importing.columns import list_names
 from app.views.words import plural, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, ProductNameError
-from splitter.explain import explain
+from splitter.explain import WordChoice, explain
 from splitter.keywords import ProductQuery, product_query
 from splitter.split import SearchScope, SearchUrl, urls_of
 from tasks.reading.file_encoding import encoding_of
 
 _MOST_LISTED = 12
 """Search URLs of a name up to which each is printed."""
+_SITES_NAMED = 6
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class SplitView(LinesView):
+    """A product name with its search URLs."""
+
+    query: ProductQuery
+    lines: Sequence[SearchUrl]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedView:
+    """What became of each word of a product name."""
+
+    product: str
+    category: Category | None
+    keywords: Sequence[str]
+    later_queries: Sequence[Sequence[str]]
+    words: Sequence[WordChoice]
+
+
+@command(None, "split", db=False, sites=True)
 @click.argument("names", metavar="NAME...", nargs=-1)
 @click.option("--file", "source", type=click.File("rb"), help="Read names from FILE, one a line.")
 @click.option(
@@ -46,7 +67,6 @@ _MOST_LISTED = 12
     type=click.Choice([one.value for one in Category]),
     help="Search the sites of this category instead of the one that each name suggests.",
 )
-@sites_option
 @click.option(
     "--pages",
     type=click.IntRange(1, 1000),
@@ -64,22 +84,16 @@ _MOST_LISTED = 12
     is_flag=True,
     help="Show what became of each word of the names instead of the URLs.",
 )
-@json_option
 def split(
+    app: App,
     names: tuple[str, ...],
     source: BinaryIO | None,
     keywords: str | None,
     aliases: tuple[str, ...],
     category: str | None,
-    sites: str | None,
-    pages: int | None,
-    only: tuple[str, ...],
-    groups: tuple[str, ...],
-    no_site: bool,
-    no_paging: bool,
     explained: bool,
-    as_json: bool,
-) -> None:
+    **scope: Any,
+) -> Iterator[SplitView | ExplainedView]:
     """Show the keywords and search URLs of product names.
 
     NAME is a product as people write it; - reads names from standard input, one a line. A name that gives no
@@ -99,29 +113,35 @@ def split(
       reviewloop split --json --file products.txt
       reviewloop split --explain 吉利汽车帝豪
     """
-    catalog = load_settings(sites=sites).catalog()
-    chosen = (*only, *in_groups(catalog, groups)) if groups else only
-    scope = SearchScope(catalog, chosen, pages, no_site, no_paging)
+    search = _choose_sites(app, **scope)
     given = list(_names(names, source))
     words = keyword_list(keywords, aliases, given)
     if explained and (words or aliases):
         raise InputError("--explain shows how keywords are found: leave out --keywords and --alias")
-    refused = False
     for name in given:
         try:
             query = product_query(name, keywords=words, aliases=aliases)
         except ProductNameError as error:
-            refused = True
-            click.echo(translate("refused: {why}", why=error), err=True)
+            app.exit_status = 2
+            say(translate("refused: {why}", why=error))
             continue
         if category:
             query = replace(query, category=Category(category))
-        if explained:
-            _print_explained(query, as_json)
-        else:
-            _print_urls(query, list(urls_of(scope, query)), as_json)
-    if refused:
-        sys.exit(2)
+        yield _explain(query) if explained else SplitView(query, list(urls_of(search, query)))
+
+
+def _choose_sites(
+    app: App,
+    *,
+    only: tuple[str, ...],
+    groups: tuple[str, ...],
+    pages: int | None,
+    no_site: bool,
+    no_paging: bool,
+) -> SearchScope:
+    catalog = app.settings.catalog()
+    chosen = (*only, *in_groups(catalog, groups)) if groups else only
+    return SearchScope(catalog, chosen, pages, no_site, no_paging)
 
 
 def _names(names: Sequence[str], source: BinaryIO | None) -> Iterator[str]:
@@ -149,81 +169,65 @@ def _lines(source: BinaryIO, origin: str) -> Iterator[str]:
                     yield name
 
 
-def _print_urls(query: ProductQuery, urls: Sequence[SearchUrl], as_json: bool) -> None:
-    """Print the search URLs of a name, for people under its keywords."""
-    if as_json:
-        for url in urls:
-            click.echo(json.dumps(asdict(url), ensure_ascii=False))
-    elif not urls:
-        _print_queries(query)
+def _explain(query: ProductQuery) -> ExplainedView:
+    first, *later = query.keyword_sets
+    return ExplainedView(query.product, query.category, first, later, explain(query.product))
+
+
+@text.register
+def _(view: SplitView) -> Iterator[Part]:
+    if not view.lines:
+        yield from _list_queries(view.query.product, view.query.category, view.query.keyword_sets)
         note = translate("no site of the catalog is for its category; --category and --site choose others")
-        click.echo(f"  {note}")
-    elif len(urls) > _MOST_LISTED:
-        _print_by_engine(query, urls)
+        yield f"  {note}"
+    elif len(view.lines) > _MOST_LISTED:
+        yield from _list_engines(view)
     else:
-        _print_each(query, urls)
+        for keywords, searches in groupby(view.lines, key=lambda url: url.keywords):
+            yield from _list_queries(view.query.product, view.query.category, [keywords])
+            yield from (f"  {_place(url)}: {url.url}" for url in searches)
 
 
-def _print_each(query: ProductQuery, urls: Sequence[SearchUrl]) -> None:
-    for keywords, searches in groupby(urls, key=lambda url: url.keywords):
-        click.echo(f"{query.product} -> {'&'.join(keywords)}{_category(query)}")
-        for url in searches:
-            click.echo(f"  {_place(url)}: {url.url}")
+@text.register
+def _(view: ExplainedView) -> Iterator[Part]:
+    yield from _list_queries(view.product, view.category, [view.keywords, *view.later_queries])
+    yield table(view.words, "word role score kept why>")
 
 
-def _print_by_engine(query: ProductQuery, urls: Sequence[SearchUrl]) -> None:
-    """Print the queries of a name, and of each engine its sites and its first search URL."""
-    _print_queries(query)
+def _list_engines(view: SplitView) -> Iterator[str]:
+    """Yield the queries of a name, and of each engine its sites and its first search URL."""
+    yield from _list_queries(view.query.product, view.query.category, view.query.keyword_sets)
     by_engine: dict[str, list[SearchUrl]] = {}
-    for url in urls:
+    for url in view.lines:
         by_engine.setdefault(url.engine, []).append(url)
     for engine, searches in by_engine.items():
         sites = list(dict.fromkeys(url.site for url in searches if url.site))
         many = plural("{n} search URL", "{n} search URLs", len(searches))
-        click.echo(f"  {engine}, {many}{_describe_sites(sites)}")
-        click.echo(f"    {_place(searches[0])}: {searches[0].url}")
-    note = translate("{n} search URLs; --json prints each of them, --site NAME those of a site", n=len(urls))
-    click.echo(f"  {note}")
+        yield f"  {engine}, {many}{_describe_sites(sites)}"
+        yield f"    {_place(searches[0])}: {searches[0].url}"
+    note = translate(
+        "{n} search URLs; --json prints each of them, --site NAME those of a site", n=len(view.lines)
+    )
+    yield f"  {note}"
 
 
 def _describe_sites(sites: Sequence[str]) -> str:
     if not sites:
         return ""
-    return plural(" at {n} site: {names}", " at {n} sites: {names}", len(sites), names=", ".join(sites))
+    names = list_names(sites, _SITES_NAMED)
+    return plural(" at {n} site: {names}", " at {n} sites: {names}", len(sites), names=names)
 
 
-def _print_queries(query: ProductQuery) -> None:
-    first, *others = query.keyword_sets
-    click.echo(f"{query.product} -> {'&'.join(first)}{_category(query)}")
+def _list_queries(
+    product: str, category: Category | None, keyword_sets: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    first, *others = keyword_sets
+    kind = translate(category) if category else translate("category unknown: general sites")
+    yield f"{product} -> {'&'.join(first)} ({kind})"
     for number, keywords in enumerate(others, 2):
-        click.echo(f"  {translate('query {n}:', n=number)} {'&'.join(keywords)}")
-
-
-def _category(query: ProductQuery) -> str:
-    if query.category:
-        return f" ({translate(query.category)})"
-    return f" ({translate('category unknown: general sites')})"
+        yield f"  {translate('query {n}:', n=number)} {'&'.join(keywords)}"
 
 
 def _place(url: SearchUrl) -> str:
     page = "" if url.page is None else translate(" page {n}", n=url.page)
     return f"{url.site or f'({url.engine})'}{page}"
-
-
-def _print_explained(query: ProductQuery, as_json: bool) -> None:
-    """Print each word of a name with its role and score."""
-    words = explain(query.product)
-    if as_json:
-        line = {
-            "product": query.product,
-            "category": query.category,
-            "keywords": query.keyword_sets[0],
-            "later_queries": query.keyword_sets[1:],
-            "words": [asdict(word) for word in words],
-        }
-        click.echo(json.dumps(line, ensure_ascii=False))
-        return
-    from app.cli.render import print_parts, table
-
-    _print_queries(query)
-    print_parts(printed(), [table(words, "word role score kept why>")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Annotated, Any, Literal
@@ -23,7 +23,6 @@ from splitter.errors import InputError
 from tasks.domain.address import sendable
 from tasks.domain.failures import FetchError
 from tasks.domain.given_address import AddressKind, read_address
-from tasks.domain.pages import Hit, Review
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
@@ -38,7 +37,6 @@ router = APIRouter()
 
 _SITES_A_PAGE = 60
 _ROBOTS_SHOWN = 20_000
-_RECORDS_SHOWN = 5
 _MOST_TEXT = 2_000_000
 _TRYING = Lock()
 """Held while a page is read: a hostile one may take long, and one at a time is enough for people."""
@@ -153,24 +151,16 @@ def try_rules(
         raise HTTPException(429, translate("Another page is being tested: wait a moment."))
     try:
         if text.strip():
-            trial = given(catalog, name, text.encode("utf-8", "replace"), read_as or None, {"url": url})
+            trial = given(catalog, name, text.encode("utf-8", "replace"), read_as or None)
         else:
             _check_address(context, name, url.strip())
             trial = fetched(context.settings, catalog, name, url.strip(), read_as or None)
-        preview = trial.preview(catalog, context.now(), product.strip() or None)
+        view = trial.read(catalog, context.now(), product.strip() or None)
     except AskFailed as error:
         raise HTTPException(502, str(error)) from None
     finally:
         _TRYING.release()
-    fields = [
-        {key: value for key, value in _fields(one).items() if value not in (None, "")}
-        for one in preview.reading.records[:_RECORDS_SHOWN]
-    ]
-    return page.html("try.html", name=name, got=trial.got, preview=preview, records=fields)
-
-
-def _fields(record: Hit | Review) -> dict[str, Any]:
-    return record._asdict() if isinstance(record, Review) else asdict(record)
+    return page.html("try.html", view=view)
 
 
 def _with_rules(catalog: Catalog, name: str, rules: str) -> Catalog:
