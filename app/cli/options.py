@@ -6,13 +6,15 @@ import os
 import pwd
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
+from datetime import date
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from app.cli.output import say
+from app.insight.periods import read_period
 from app.run.setting_values import lab_address, sqlite_file
 from app.run.settings import load_settings, misspelt
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
@@ -66,6 +68,42 @@ class ReadBy(click.ParamType[Any]):
             return self._read(value) if isinstance(value, str) else value
         except InputError as error:
             self.fail(describe(error), param, ctx)
+
+
+def _read_day(given: str) -> date:
+    try:
+        return date.fromisoformat(given)
+    except ValueError:
+        raise InputError("{given!r} is no day; write 2026-05-01", given=given[:40]) from None
+
+
+_DAY = ReadBy("YYYY-MM-DD", _read_day)
+
+
+def period_options(usual: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add `--days`, `--from` and `--to` to a command, which gets a `PeriodChoice` as its argument `period`.
+
+    Args:
+        usual: the number of days without these options, or "all".
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option(
+            "--days",
+            metavar="N|all",
+            help=f"Only reviews written in the last N days up to today, or all. Default: {usual}.",
+        )
+        @click.option("--from", "first", type=_DAY, help="Only reviews written on this day or later.")
+        @click.option("--to", "last", type=_DAY, help="Only reviews written on this day or earlier.")
+        @wraps(function)
+        def run(
+            *given: Any, days: str | None, first: date | None, last: date | None, **options: Any
+        ) -> object:
+            return function(*given, period=read_period(days, first, last, usual), **options)
+
+        return run
+
+    return decorate
 
 
 group_option = click.option(

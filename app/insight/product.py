@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
+from app.insight.periods import find_period_before
 from app.insight.rows import ThemeRow, ThemesView
 from app.insight.sites import find_sites_with_praise
 from app.insight.themes import list_themes
@@ -95,7 +96,7 @@ def read_product(
     number, name = product
     every = theme_queries.count_review_weeks(tx, [number], Period())
     inside = theme_queries.count_review_weeks(tx, [number], period)
-    before = _period_before(period)
+    before = find_period_before(period)
     earlier = theme_queries.count_review_weeks(tx, [number], before) if before is not None else []
     with_praise = find_sites_with_praise(every, groups)
     sites, sites_before = {one.site for one in inside}, {one.site for one in earlier}
@@ -124,15 +125,6 @@ def read_product(
             (one for one in themes if one.week != NO_WEEK), lambda one: f"{monday_of(one.week):%Y-%m}"
         ),
     )
-
-
-def _period_before(period: Period) -> Period | None:
-    """Return the equally long period just before this one; `None` if this one is open at an end."""
-    if period.since is None or period.until is None:
-        return None
-    length = period.until - period.since
-    until = period.since - timedelta(days=1)
-    return Period(until - length, until)
 
 
 def _count_complaints(weeks: Iterable[ReviewWeek], sites: set[str] | None = None) -> int:

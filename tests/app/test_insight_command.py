@@ -223,7 +223,7 @@ def test_the_sweep_judges_once_a_day_and_alerts_name_the_rise(database, monkeypa
 
 
 def test_the_commands_print_the_views(database, reviewloop):
-    printed = reviewloop("insight", "themes", SPOILT, "--until", "2026-11-28", "--json", "--db", database)
+    printed = reviewloop("insight", "themes", SPOILT, "--to", "2026-11-28", "--json", "--db", database)
     view = json.loads(printed.stdout)
     assert {row["product"] for row in view["themes"]} == {SPOILT}
     keys = {"product", "theme", "complaints", "share", "first_day", "last_day", "trend", "quotes"}
@@ -242,9 +242,10 @@ def test_the_commands_print_the_views(database, reviewloop):
     ("options", "told"),
     [
         (["themes", "不存在"], "there is no product '不存在'"),
-        (["themes", "--since", "昨天"], "is no day; write 2026-05-01"),
-        (["themes", "--until", "2026-02-30"], "is no day; write 2026-05-01"),
-        (["themes", "--since", "2026-11-02", "--until", "2026-11-01"], "later than --until"),
+        (["themes", "--from", "昨天"], "is no day; write 2026-05-01"),
+        (["themes", "--to", "2026-02-30"], "is no day; write 2026-05-01"),
+        (["themes", "--from", "2026-11-02", "--to", "2026-11-01"], "is before the first"),
+        (["themes", "--days", "x"], "no number of days"),
     ],
 )
 def test_wrong_input_is_named(database, reviewloop, options, told):

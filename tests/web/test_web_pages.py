@@ -29,7 +29,7 @@ PAGES = (
     "/failed/3",
     "/audit",
     "/reviews",
-    "/reviews?q=牛奶&product=1&first=2026-03-02",
+    "/reviews?q=牛奶&product=1&from=2026-03-02",
     "/reviews/1",
     "/reviews/2",
     "/reviews/7",
@@ -249,7 +249,7 @@ def test_a_filter_by_day_lists_the_reviews_of_that_day(served: Served) -> None:
                 **{"number": number, "text": text, "at": at, "day": day, "clock": clock},
             )
     sixth, seventh = (
-        served.get(f"/reviews?first={day}&last={day}").text for day in ("2026-01-06", "2026-01-07")
+        served.get(f"/reviews?from={day}&to={day}").text for day in ("2026-01-06", "2026-01-07")
     )
     assert _numbers(sixth) == [6, 4]
     assert "2026-01-06 19:31" in sixth
@@ -257,7 +257,7 @@ def test_a_filter_by_day_lists_the_reviews_of_that_day(served: Served) -> None:
     assert _numbers(seventh) == [5]
     assert "2026-01-06" not in seventh
     assert "2026-01-07 00:00" not in seventh
-    found = served.get("/api/reviews?first=2026-01-06&last=2026-01-07").json()["reviews"]
+    found = served.get("/api/reviews?from=2026-01-06&to=2026-01-07").json()["reviews"]
     assert [(row["review"], row["day"]) for row in found] == [
         (6, "2026-01-06"), (5, "2026-01-07"), (4, "2026-01-06")
     ]  # fmt: skip
@@ -273,7 +273,7 @@ def test_reviews_are_searched_and_filtered(sample: Served) -> None:
     assert _numbers(sample.get("/reviews?q=第3次 没有这个").text) == []
     assert _numbers(sample.get("/reviews?q=ONERROR").text) == [1]
     assert _numbers(sample.get("/reviews?q=%25").text) == []  # a wildcard is a character as any other
-    assert _numbers(sample.get("/reviews?first=2026-03-06&last=2026-03-07").text) == [6, 5]
+    assert _numbers(sample.get("/reviews?from=2026-03-06&to=2026-03-07").text) == [6, 5]
     assert _numbers(sample.get(f"/reviews?site={SITE}&product=2").text) == []
     assert _numbers(sample.get("/reviews?voice=praise").text) == [5]
     assert "<mark>变质</mark>" in sample.get("/reviews?q=变质").text

@@ -14,14 +14,14 @@ import click
 from rich.text import Text
 
 from app.cli.command import App, command
-from app.cli.options import ReadBy
+from app.cli.options import period_options
 from app.cli.render import Part, table, text
 from app.files.harmless import shown
+from app.insight.periods import ALL, PeriodChoice
 from app.insight.rows import QuoteRow, RisesView, ThemesView
 from app.views.moments import local_time
 from app.views.theme_names import name_theme
 from app.views.words import plural, translate
-from splitter.errors import InputError
 
 if TYPE_CHECKING:
     from app.insight.weekly import Groups
@@ -32,32 +32,21 @@ _LONGEST_QUOTE = 40
 _MOST_SITES = 4
 
 
-def _read_day(given: str) -> date:
-    try:
-        return date.fromisoformat(given)
-    except ValueError:
-        raise InputError(f"{given!r} is no day; write 2026-05-01") from None
-
-
-_DAY = ReadBy("YYYY-MM-DD", _read_day)
-
-
 @click.group()
 def insight() -> None:
     """Show what buyers complain about, since when, and what rises.
 
     \b
     Examples:
-      reviewloop insight themes 特仑苏 --since 2026-09-01
+      reviewloop insight themes 特仑苏 --days 90
       reviewloop insight rising
     """
 
 
 @command(insight, "themes", sites=True)
 @click.argument("names", metavar="[PRODUCT]...", nargs=-1)
-@click.option("--since", type=_DAY, help="Only reviews written on this day or later.")
-@click.option("--until", type=_DAY, help="Only reviews written on this day or earlier.")
-def list_themes(app: App, names: tuple[str, ...], since: date | None, until: date | None) -> ThemesView:
+@period_options(ALL)
+def list_themes(app: App, names: tuple[str, ...], period: PeriodChoice) -> ThemesView:
     """List the themes of complaints of products, with quotes.
 
     For each theme: complaints, their share of buyers' reviews, the first and the last day, the state, and the
@@ -67,17 +56,14 @@ def list_themes(app: App, names: tuple[str, ...], since: date | None, until: dat
     \b
     Examples:
       reviewloop insight themes
-      reviewloop insight themes 特仑苏 --since 2026-09-01 --until 2026-11-30 --json
+      reviewloop insight themes 特仑苏 --from 2026-09-01 --to 2026-11-30 --json
     """
     from app.insight import themes  # it brings numpy
-    from tasks.store.queries.themes import Period
 
-    if since is not None and until is not None and since > until:
-        raise InputError(f"--since {since} is later than --until {until}")
     with app.store.read() as tx:
         products = _find_products(tx, names)
         today = local_time(tx.now).date()
-        return themes.list_themes(tx, products, Period(since, until), today, _groups(app))
+        return themes.list_themes(tx, products, period.find(today), today, _groups(app))
 
 
 @command(insight, "rising", sites=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -11,11 +10,21 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from app.actions.schedule_actions import ScheduleView, view_schedule
+from app.views.moments import local_time
 from app.views.nodes import NodesView
 from app.views.pairs import PairsView, get_pairs_view
 from app.views.status import StatusView, get_status_view
 from app.web.base.context import Here
-from app.web.base.query import MOST_ID, Cursor, ProductId, Text, check_site, find_product, not_found
+from app.web.base.query import (
+    MOST_ID,
+    AnyPeriod,
+    Cursor,
+    ProductId,
+    Text,
+    check_site,
+    find_product,
+    not_found,
+)
 from app.web.pages.nodes import read_nodes
 from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
@@ -179,24 +188,25 @@ class Reviews(BaseModel):
 @router.get("/reviews", responses=PROBLEMS)
 def reviews(
     page: Here,
+    period: AnyPeriod,
     q: Text = "",
     site: Text = "",
     product: Text = "",
-    first: date | None = None,
-    last: date | None = None,
     voice: Voice | None = None,
     before: Cursor = 0,
     limit: Limit = _ROWS,
 ) -> Reviews:
-    """Reviews, the newest first: words of `q` must be in title or text; written from the day `first` to `last`.
+    """Reviews, the newest first: words of `q` must be in title or text; written in the last
+    `days` (a number, or all), or from the day `from` to `to`.
 
     `product` is a name or a number.
     """
     with not_found(), page.context.store.read() as tx:
         check_site(tx, page.context.catalog, site)
         number = find_product(page, product) if product else None
-    wanted = search_filter(tuple(q.split())[:8], site, number, first, last, voice)
     with page.context.store.read() as tx:
+        days = period.find(local_time(tx.now).date())
+        wanted = search_filter(tuple(q.split())[:8], site, number, days, voice)
         found = search(tx, wanted, before=before or None, most=limit)
     rows = [FoundReview(**asdict(row), id=row.review, original=row.original) for row in found.rows]
     return Reviews(reviews=rows, before=found.before)

@@ -27,6 +27,10 @@ from tasks.store.sql.transaction import Transaction
 
 T = TypeVar("T")
 _MOST_KEPT = 100
+_WITH_PERIOD = ("/products", "/reviews")
+"""Pages whose links carry the period of the page before."""
+_PLACES = frozenset({"days", "from", "to", "after", "before", "said", "lang"})
+"""Values of an address that say where a list goes on, or that a link to another period sets anew."""
 
 
 class Held:
@@ -141,6 +145,9 @@ class Page:
             path=inner_path(self.request.scope),
             root=self.root,
             other_language=self._other_language(),
+            with_period=_WITH_PERIOD,
+            kept=[(name, value) for name, value in query.multi_items() if name not in _PLACES],
+            carried=values["period"].carried if "period" in values else "",
             live_s=live_s,
             problem=self.problem,
             lost_file=self.lost_file,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from datetime import date
+from typing import Annotated, Literal
 
 from fastapi import Depends, Query, Request
 from fastapi.dependencies.models import Dependant
@@ -12,6 +13,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from app.insight.periods import ALL, USUAL, PeriodChoice, read_period
 from app.views.words import describe
 from app.web.base.context import Here, Page
 from splitter.catalog.model import Catalog
@@ -50,12 +52,29 @@ def _list_filters(dependant: Dependant) -> list[str]:
     for field in dependant.query_params:
         model = field.field_info.annotation
         if isinstance(model, type) and issubclass(model, BaseModel):
-            names += model.model_fields
+            names += [one.alias or name for name, one in model.model_fields.items()]
         else:
             names.append(field.alias)
     for below in dependant.dependencies:
         names += _list_filters(below)
     return names
+
+
+def _make_reader(usual: str) -> Callable[..., PeriodChoice]:
+    def read(
+        days: Annotated[str, Query(max_length=20)] = "",
+        first: Annotated[date | Literal[""], Query(alias="from")] = "",
+        last: Annotated[date | Literal[""], Query(alias="to")] = "",
+    ) -> PeriodChoice:
+        return read_period(days, first or None, last or None, usual)
+
+    return read
+
+
+RecentPeriod = Annotated[PeriodChoice, Depends(_make_reader(USUAL))]
+"""The period in an address: `days`, or `from` and `to`; without these, the usual one."""
+AnyPeriod = Annotated[PeriodChoice, Depends(_make_reader(ALL))]
+"""The period in an address; without one, all days."""
 
 
 def check_site(tx: Transaction, catalog: Catalog, name: str) -> None:

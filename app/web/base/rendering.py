@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -35,6 +35,7 @@ def _environment(language: str) -> Environment:
     )
     made.globals |= {
         "t": translate,
+        "link": link,
         "list_columns": list_columns,
         "lang": language,
         "version": VERSION,
@@ -62,6 +63,12 @@ def _environment(language: str) -> Environment:
 def rendered(template: str, language: str, **values: Any) -> str:
     """A page's text."""
     return _environment(language).get_template(template).render(**values)
+
+
+def link(kept: Sequence[tuple[str, str]], **values: object) -> str:
+    """Return the query of an address: the values that it keeps, with others set; an empty one takes a value out."""
+    rest = [(name, value) for name, value in kept if name not in values and value]
+    return urlencode([*rest, *((name, value) for name, value in values.items() if value)])
 
 
 def _finalized(value: Any) -> Any:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import date, timedelta
 from itertools import islice
-from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from markupsafe import Markup
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from app.insight.product import FEWEST_REVIEWS, ComplaintsView, read_product
@@ -21,11 +18,9 @@ from app.views.moments import local_time
 from app.views.theme_names import name_theme
 from app.views.words import translate
 from app.web.base.context import Here
-from app.web.base.query import ProductId
+from app.web.base.query import ProductId, RecentPeriod
 from app.web.pages.products import name_of
-from splitter.errors import InputError
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
-from tasks.store.queries.themes import Period
 from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
@@ -44,44 +39,17 @@ MEANINGS = {
 """What the states of themes mean, for people."""
 
 
-class PeriodQuery(BaseModel):
-    """The period of a page.
-
-    Attributes:
-        days: the last days up to today, or all.
-        since, until: first and last day; they win over `days`.
-    """
-
-    days: Literal["7", "30", "90", "all"] = "90"
-    since: date | Literal[""] = ""
-    until: date | Literal[""] = ""
-
-    @property
-    def is_own(self) -> bool:
-        """Return True if the days were given one by one."""
-        return bool(self.since or self.until)
-
-    def period(self, today: date) -> Period:
-        """Return the period. Raises InputError if it ends before it begins."""
-        if self.is_own:
-            since, until = self.since or None, self.until or today
-            if since is not None and since > until:
-                raise InputError("{since} is later than {until}", since=since, until=until)
-            return Period(since, until)
-        return Period() if self.days == "all" else Period(today - timedelta(days=int(self.days) - 1), today)
-
-
 @router.get("/products/{product}")
-def show_product(page: Here, number: ProductId, sent: Annotated[PeriodQuery, Query()]) -> Response:
+def show_product(page: Here, number: ProductId, period: RecentPeriod) -> Response:
     """Show what buyers complain about in a period."""
     name = name_of(page, number)
     groups = {site: one.group for site, one in page.context.catalog.sites.items()}
 
     def read(tx: Transaction) -> ComplaintsView:
         today = local_time(tx.now).date()
-        return read_product(tx, (number, name), sent.period(today), today, groups)
+        return read_product(tx, (number, name), period.find(today), today, groups)
 
-    view = page.context.read(("insight", number, sent.days, sent.since, sent.until), read)
+    view = page.context.read(("insight", number, period), read)
     few = []
     if view.is_sparse:
         with page.context.store.read() as tx:
@@ -92,7 +60,7 @@ def show_product(page: Here, number: ProductId, sent: Annotated[PeriodQuery, Que
         number=number,
         name=name,
         view=view,
-        sent=sent,
+        period=period,
         few=few,
         fewest=FEWEST_REVIEWS,
         meanings=MEANINGS,

@@ -13,15 +13,17 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.reports import charts
+from app.views.moments import local_time
 from app.views.words import translate
 from app.web.base.context import Context, Here
-from app.web.base.query import MOST_ID, check_site, find_product
+from app.web.base.query import MOST_ID, AnyPeriod, check_site, find_product
 from splitter.errors import InputError
 from splitter.keywords import product_query
 from tasks.domain.voices import Voice
 from tasks.store.queries.products import get_name, list_names
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.queries.reviews import ReviewCounts, ReviewFilter, count_reviews, get_origin, search
+from tasks.store.queries.themes import Period
 
 router = APIRouter()
 
@@ -43,17 +45,16 @@ def search_filter(
     words: tuple[str, ...],
     site: str,
     product: int | None,
-    first: date | None,
-    last: date | None,
+    period: Period,
     voice: Voice | None,
 ) -> ReviewFilter:
-    """Return the filter of a search between two days. A day leaves out reviews without a readable date."""
+    """Return the filter of a search. A day leaves out reviews without a readable date."""
     return ReviewFilter(
         words=words,
         product=product,
         sites=(site,) if site else (),
-        day_from=first,
-        day_to=last,
+        day_from=period.since,
+        day_to=period.until,
         voices=(voice,) if voice else (),
     )
 
@@ -64,32 +65,26 @@ class ReviewQuery(BaseModel):
     Attributes:
         q: words in title or text; `split`: they are cut as the splitter cuts them.
         product: a name or a number.
-        first, last: days.
     """
 
     q: Annotated[str, Field(max_length=200)] = ""
     site: Annotated[str, Field(max_length=255)] = ""
     product: Annotated[str, Field(max_length=200)] = ""
-    first: date | Literal[""] = ""
-    last: date | Literal[""] = ""
     voice: Voice | Literal[""] = ""
     split: bool = False
     before: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
 
 
 @router.get("/reviews")
-def reviews(page: Here, sent: Annotated[ReviewQuery, Query()]) -> Response:
+def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: AnyPeriod) -> Response:
     """A page of a search; without one, the newest reviews."""
     context = page.context
     q, site, split = sent.q, sent.site, sent.split
     words = words_of(q, split=split)
     number = find_product(page, sent.product) if sent.product else None
-    if sent.first and sent.last and sent.last < sent.first:
-        raise InputError(
-            "The last day, {last}, is before the first, {first}.", first=sent.first, last=sent.last
-        )
-    wanted = search_filter(words, site, number, sent.first or None, sent.last or None, sent.voice or None)
     with context.store.read() as tx:
+        days = period.find(local_time(tx.now).date())
+        wanted = search_filter(words, site, number, days, sent.voice or None)
         check_site(tx, context.catalog, site)
         found = search(tx, wanted, before=sent.before or None, most=_ROWS)
         chosen = [(number, get_name(tx, number))] if number else []
@@ -106,8 +101,7 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()]) -> Response:
         q=q,
         site=site,
         product=number,
-        first=sent.first,
-        last=sent.last,
+        period=period,
         voice=sent.voice,
         voices=tuple(Voice),
         split=split,

@@ -1,0 +1,92 @@
+"""The period of a page or a command: the last days up to today, or from a day to a day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from splitter.errors import InputError
+
+if TYPE_CHECKING:
+    from tasks.store.queries.themes import Period
+
+ALL = "all"
+PICKED = ("7", "30", "90", ALL)
+"""Periods that a page offers, in days."""
+USUAL = "90"
+_MOST_DAYS = 36_500
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodChoice:
+    """A period as a person gives it.
+
+    Attributes:
+        days: number of the last days up to today, or `ALL`; empty if days are given one by one.
+        first, last: `None` leaves an end open.
+        is_given: False for the usual period of a page or command.
+    """
+
+    days: str
+    first: date | None = None
+    last: date | None = None
+    is_given: bool = True
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The period as values of an address."""
+        if self.days:
+            return {"days": self.days}
+        given = {"from": self.first, "to": self.last}
+        return {name: day.isoformat() for name, day in given.items() if day is not None}
+
+    @property
+    def query(self) -> str:
+        """The period as the query of an address."""
+        return urlencode(self.values)
+
+    @property
+    def carried(self) -> str:
+        """The query that links to other pages have: empty for the usual period, which differs by page."""
+        return self.query if self.is_given else ""
+
+    def find(self, today: date) -> Period:
+        """Return its days."""
+        from tasks.store.queries.themes import Period  # it brings the database, which no option needs
+
+        if not self.days:
+            return Period(self.first, self.last)
+        return Period() if self.days == ALL else Period(today - timedelta(days=int(self.days) - 1), today)
+
+
+def read_period(days: str | None, first: date | None, last: date | None, usual: str = USUAL) -> PeriodChoice:
+    """Return the period that is given, or the usual one.
+
+    Raises:
+        InputError: `days` is no number of days, or first and last day are given as well or in the wrong order.
+    """
+    if first is not None or last is not None:
+        if days:
+            raise InputError("Give the number of days, or the first and the last day; not both.")
+        if first is not None and last is not None and last < first:
+            raise InputError("The last day, {last}, is before the first, {first}.", first=first, last=last)
+        return PeriodChoice("", first, last)
+    if not days:
+        return PeriodChoice(usual, is_given=False)
+    if days != ALL and not (days.isascii() and days.isdecimal() and 0 < int(days[:9]) <= _MOST_DAYS):
+        raise InputError(
+            "{days!r} is no number of days; write one from 1 to {most}, or all",
+            days=days[:20],
+            most=_MOST_DAYS,
+        )
+    return PeriodChoice(days)
+
+
+def find_period_before(period: Period) -> Period | None:
+    """Return the equally long period just before this one; `None` if this one is open at an end."""
+    if period.since is None or period.until is None:
+        return None
+    until = period.since - timedelta(days=1)
+    return type(period)(until - (period.until - period.since), until)
