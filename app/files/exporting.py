@@ -15,30 +15,33 @@ from itertools import islice
 from operator import attrgetter, methodcaller
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import IO, Any, get_args, get_type_hints
+from typing import IO, Any, get_args, get_origin, get_type_hints
 
 from app.files.xlsx import SheetColumn, write_workbook
 from app.views.fields import label
 from app.views.moments import local_time
+from app.views.theme_names import name_theme
 from app.views.words import language
 from splitter.errors import InputError, system_reason
 from tasks.store.queries.reviews import ReviewRow
 from tasks.worker.pseudonyms import Pseudonyms
 
 _OWNER_ONLY = 0o600
+LIST_MARK = " | "
+"""Between the values of a list in a cell; clauses of texts have commas and semicolons of their own."""
 _ROWS_AT_ONCE = 1_000
 _ROWS_A_GROUP = 20_000
 """Rows of a Parquet file that are held in memory before they are written."""
 
 # Characters that make a spreadsheet read a cell as a formula, full-width ones too, also behind blanks.
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
+_FORMULA = frozenset("=+-@＝＋－＠\t\r\n")
 
 _READ_FIRST = ("body", "day")
 """Columns that a sheet begins with."""
-_WRAPPED = frozenset({"body", "why", "suggestion", "errors", "last_head"})
+_WRAPPED = frozenset({"body", "why", "suggestion", "errors", "last_head", "theme_quotes"})
 _WIDTH, _WIDTH_OF = 14, {datetime: 20, date: 12, int: 10, float: 10, bool: 10}
 _WIDTHS = {"body": 60, "page_title": 30, "title": 30, "url": 40, "last_url": 40, "why": 40, "suggestion": 40}
-_WIDTHS |= {"errors": 30, "last_head": 60}
+_WIDTHS |= {"errors": 30, "last_head": 60, "themes": 24, "theme_quotes": 40}
 """Widths of columns of a sheet, in characters."""
 
 ENDINGS: Mapping[str, str] = MappingProxyType(
@@ -92,7 +95,8 @@ def write_rows(rows: Iterable[object], record: type, form: str, out: IO[bytes]) 
 
     Args:
         rows: of `record`.
-        record: a dataclass of texts, numbers, days and aware times, None among them; its fields are the columns.
+        record: a dataclass of texts, numbers, days, aware times and tuples of texts, None among them; its fields are
+            the columns.
         form: one of `FORMATS`.
         out: need not be seekable.
 
@@ -150,7 +154,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def columns(record: type) -> dict[str, type]:
-    """The columns of a dataclass: name and type (str, bool, int, float, date, datetime) of each."""
+    """The columns of a dataclass: name and type (str, bool, int, float, date, datetime, tuple of str) of each."""
     hints = get_type_hints(record)
     return {
         field.name: next(
@@ -158,6 +162,17 @@ def columns(record: type) -> dict[str, type]:
         )
         for field in fields(record)
     }
+
+
+def _is_list(kind: object) -> bool:
+    return get_origin(kind) is tuple
+
+
+def _list_cell(name: str, values: Sequence[str] | None) -> str | None:
+    """Return the cell of a column of lists; themes have their names for people."""
+    if values is None:
+        return None
+    return LIST_MARK.join(map(name_theme, values) if name == "themes" else values)
 
 
 def _values(record: type) -> Callable[[object], tuple[Any, ...]]:
@@ -182,21 +197,33 @@ def _write_csv(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
     out.write("\ufeff".encode())  # without it Excel does not read UTF-8
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow([_heading(field.name) for field in fields(record)])
+    names = [field.name for field in fields(record)]
+    lists = [(at, name) for at, (name, kind) in enumerate(columns(record).items()) if _is_list(kind)]
+    writer.writerow(map(_heading, names))
     out.write(text.getvalue().encode())
     for some in _list_blocks(rows, record, _ROWS_AT_ONCE):
         text.seek(0)
         text.truncate()
-        writer.writerows([_csv_cell(value) for value in row] for row in some)
+        writer.writerows([_csv_cell(value) for value in _join_lists(row, lists)] for row in some)
         out.write(text.getvalue().encode(errors="backslashreplace"))
         n += len(some)
     return n
 
 
+def _join_lists(row: Sequence[Any], lists: Sequence[tuple[int, str]]) -> Sequence[Any]:
+    if all(row[at] is None for at, _ in lists):
+        return row
+    cells = list(row)
+    for at, name in lists:
+        cells[at] = _list_cell(name, row[at])
+    return cells
+
+
 def _csv_cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value.isoformat() if isinstance(value, date) else value
-    harmful = value.startswith(_FORMULA) or value.lstrip().startswith(_FORMULA)
+    first = value[:1]
+    harmful = first in _FORMULA or (first.isspace() and value.lstrip()[:1] in _FORMULA)
     return f"'{value}" if harmful else value
 
 
@@ -244,6 +271,8 @@ def _write_xlsx(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
 def _sheet_cell(row: object, name: str) -> Any:
     """Return the value of a cell: times by the clock that people see, and none for a date without one."""
     value = getattr(row, name)
+    if isinstance(value, tuple):
+        return _list_cell(name, value)
     if not isinstance(value, datetime):
         return value
     if name == "published_at" and isinstance(row, ReviewRow) and not row.has_clock:
@@ -262,14 +291,15 @@ def _write_parquet(rows: Iterable[object], record: type, out: IO[bytes]) -> int:
         datetime: arrow.timestamp("us", tz="UTC"),
     }
     of = columns(record)
-    schema = arrow.schema([(name, kinds[kind]) for name, kind in of.items()])
+    stored = {name: arrow.list_(kinds[str]) if _is_list(kind) else kinds[kind] for name, kind in of.items()}
+    schema = arrow.schema(stored.items())
     n = 0
     with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
         for some in _list_blocks(rows, record, _ROWS_A_GROUP):
             by_column = zip(*some, strict=True)
             arrays = [
-                arrow.array(_storable(column, kind), kinds[kind])
-                for column, kind in zip(by_column, of.values(), strict=True)
+                arrow.array(_storable(column, kind), stored[name])
+                for column, (name, kind) in zip(by_column, of.items(), strict=True)
             ]
             writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
             n += len(some)
@@ -280,6 +310,8 @@ def _storable(column: Sequence[Any], kind: type) -> Sequence[Any]:
     """Values of a column as Parquet has them: texts without lone surrogates, times in UTC."""
     if kind is str:
         return [one and one.encode(errors="replace").decode() for one in column]
+    if _is_list(kind):
+        return [one and _storable(one, str) for one in column]
     if kind is datetime:
         return [one and one.astimezone(UTC) for one in column]
     return column

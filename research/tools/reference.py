@@ -280,6 +280,7 @@ def exports_text() -> str:
         datetime: "time (UTC)",
         date: "day",
         bool: "yes or no",
+        tuple[str, ...]: "list of texts",
     }
     rows = [
         f"| `{name}` | {kinds[kind]} | {meanings[name].replace('None', 'empty')} |"

@@ -17,6 +17,7 @@ from app.api import reviews
 from app.cli.output import plain
 from app.files import xlsx
 from app.files.exporting import FORMATS, format_of, whole_file, write_rows
+from app.views.theme_names import name_theme
 from app.views.words import in_language
 from splitter.errors import InputError
 from splitter.spans import CHINA
@@ -54,6 +55,8 @@ COLUMNS = [
         "day",
         "confidence",
         "has_clock",
+        "themes",
+        "theme_quotes",
     ),
 ]
 
@@ -76,9 +79,15 @@ def test_csv_and_jsonl_hold_the_same(crawled, tmp_path):
     assert list(rows[0]) == COLUMNS == list(objects[0])
     assert len(rows) == len(objects) == told["rows"] >= crawled.printed["reviews"]
     for row, one in zip(rows, objects, strict=True):
-        assert row == {key: "" if value is None else str(value) for key, value in one.items()}
+        assert row == {key: _cell(key, value) for key, value in one.items()}
     assert {row["product"] for row in rows} == set(PRODUCTS)
     assert sorted(path.name for path in tmp_path.iterdir() if "new" in path.name) == []
+
+
+def _cell(column, value):
+    if column in ("themes", "theme_quotes"):
+        return " | ".join(name_theme(one) if column == "themes" else one for one in value or [])
+    return "" if value is None else str(value)
 
 
 def test_filters(crawled, reviewloop, tmp_path):
@@ -191,7 +200,7 @@ def test_a_sheet_has_widths_a_filter_wrapped_text_and_links(one_row):
     data = written("xlsx", *(replace(one_row, url=url) for url in [*urls, urls[0]]))
     sheet = load_workbook(io.BytesIO(data)).worksheets[0]
     assert [cell.value for cell in sheet[1]] == SHEET
-    assert sheet.auto_filter.ref == "A1:AA7"
+    assert sheet.auto_filter.ref == "A1:AC7"
     assert sheet.freeze_panes == "A2"
     assert sheet.column_dimensions["A"].width == 60
     assert sheet["A2"].alignment.wrap_text
@@ -228,6 +237,38 @@ def test_columns_for_people_are_named_in_their_language(one_row, form):
     assert len(row) == len(COLUMNS)
     assert {"正文", "日期", "产品", "网站", "评论类型"} <= row.keys()
     assert not any(re.search("[a-z]", name) for name in row)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_row_has_its_themes_and_the_clauses_that_show_them(crawled, form):
+    body = "喝到一半发现有黑色颗粒，打电话给客服，也没有人理会"
+    stored = [["foreign_matter", -1, 0, 11], ["price", 1, 0, 3], ["service", -1, 12, 25]]
+    store = Store.open(crawled.url)
+    with store.begin() as tx:
+        numbers = [number for (number,) in tx.rows("SELECT id FROM reviews WHERE refused IS NULL LIMIT 4")]
+        for number, voice, themes in zip(
+            numbers,
+            ["complaint", "news", "praise", "complaint"],
+            [stored, stored, None, "broken"],
+            strict=True,
+        ):
+            values = {"id": number, "body": body, "voice": voice, "themes": themes}
+            tx.update("reviews", ("id",), [values])
+    with store.read() as tx:
+        rows = {row.review: row for row in list_reviews(tx) if row.review in numbers}
+    store.close()
+    with in_language("zh"):
+        read = readings(form, written(form, *(rows[number] for number in numbers)))
+        names, quotes = ("主题", "主题原话") if form in ("csv", "xlsx") else ("themes", "theme_quotes")
+    found = [(row[names] or None, row[quotes] or None) for row in read]
+    assert found[1:] == [(None, None)] * 3
+    if form in ("csv", "xlsx"):
+        assert found[0] == ("异物 | 客服售后", "喝到一半发现有黑色颗粒 | 打电话给客服，也没有人理会")
+    else:
+        assert found[0] == (
+            ["foreign_matter", "service"],
+            ["喝到一半发现有黑色颗粒", "打电话给客服，也没有人理会"],
+        )
 
 
 def readings(form, data):

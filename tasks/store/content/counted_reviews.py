@@ -37,21 +37,29 @@ class _Dialect(NamedTuple):
     Attributes:
         day: number of a review's day.
         themes: what makes a row `t` of each theme of a review, if its column holds a list of lists.
+        sentiment: of such a row, whatever is in the column.
+        list: the aggregate function that makes a JSON list of the values of rows.
     """
 
     day: str
     themes: str
+    sentiment: str
+    list: str
 
 
 _DIALECTS = {
     True: _Dialect(
         f"coalesce(CAST(julianday(r.day) - 2440587.5 AS integer), {NO_DAY})",
         "json_each(CASE WHEN json_valid(r.themes) THEN r.themes END) t ON t.type = 'array'",
+        "CAST(CASE t.type WHEN 'array' THEN t.value ->> 1 END AS integer)",
+        "json_group_array",
     ),
     False: _Dialect(
         f"coalesce(r.day - DATE '1970-01-01', {NO_DAY})",
         "jsonb_array_elements(CASE WHEN jsonb_typeof(r.themes) = 'array' THEN r.themes END) t "
         "ON jsonb_typeof(t.value) = 'array'",
+        "CAST(t.value ->> 1 AS integer)",
+        "jsonb_agg",
     ),
 }
 
@@ -89,8 +97,25 @@ def select_themes(*, sqlite: bool) -> str:
     return f"""
         SELECT l.product_id, t.value ->> 0 AS theme, {dialect.day} AS day, r.site, r.id AS review_id,
             CAST(t.value ->> 2 AS integer) AS quote_from, CAST(t.value ->> 3 AS integer) AS quote_to,
-            CAST(t.value ->> 1 AS integer) AS sentiment
+            {dialect.sentiment} AS sentiment
         FROM reviews r JOIN page_products l ON l.page_id = r.page_id JOIN {dialect.themes}
+    """
+
+
+def list_complained(value: str, *, sqlite: bool) -> str:
+    """Return the expression for a list: a value of each theme that the review `r` of a buyer complains about.
+
+    It is null if there is none.
+
+    Args:
+        value: SQL over the theme `t.value` and the review `r`.
+    """
+    dialect = _DIALECTS[sqlite]
+    return f"""
+        CASE WHEN r.themes IS NOT NULL AND {IS_BUYERS} THEN (
+            SELECT CASE WHEN count(*) > 0 THEN {dialect.list}({value}) END FROM (SELECT 1) one JOIN {dialect.themes}
+            WHERE {dialect.sentiment} = -1
+        ) END
     """
 
 

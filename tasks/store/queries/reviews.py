@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
+from tasks.store.content.counted_reviews import list_complained
 from tasks.store.content.products import unknown_product
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.sql.transaction import Transaction, as_pattern
@@ -59,6 +60,8 @@ class ReviewRow:
         voice: who speaks: complaint or praise (a buyer's), question, news, company, other; None: not judged.
         voice_probability: probability of this voice, 0 to 1.
         sentiment: -1 (bad) to 1 (good), whoever speaks.
+        themes: what a buyer complains about, as ids of the themes file; None: no theme.
+        theme_quotes: for each of `themes` the clause that shows it.
     """
 
     product: str
@@ -88,6 +91,8 @@ class ReviewRow:
     day: date | None = None
     confidence: float | None = None
     has_clock: bool = False
+    themes: tuple[str, ...] | None = None
+    theme_quotes: tuple[str, ...] | None = None
 
     @property
     def original(self) -> int | None:
@@ -156,7 +161,22 @@ _COLUMNS = """coalesce(p.name, '') AS product, r.site, r.url, g.title AS page_ti
     g.confidence, r.variant, r.voice,
     r.voice_probability, r.sentiment, CASE WHEN g.source IS NULL THEN 'crawled' ELSE 'imported' END AS provenance,
     CASE WHEN s.product_id = p.id THEN t.keywords END AS found_by"""
-_SELECT = f"SELECT {_COLUMNS} {_CAME_BY}"
+READ_TEXT = "CASE WHEN trim(r.body) = '' THEN r.title ELSE r.body END"
+"""What is read of a review, see `tasks.reading.judge.voice`."""
+_QUOTE_FROM = "CAST(t.value ->> 2 AS integer)"
+_QUOTE = f"substr({READ_TEXT}, {_QUOTE_FROM} + 1, CAST(t.value ->> 3 AS integer) - {_QUOTE_FROM})"
+
+
+def _columns(tx: Transaction) -> str:
+    themes = list_complained("t.value ->> 0", sqlite=tx.is_sqlite)
+    quotes = list_complained(_QUOTE, sqlite=tx.is_sqlite)
+    return f"{_COLUMNS}, {themes} AS themes, {quotes} AS theme_quotes"
+
+
+def _select(tx: Transaction) -> str:
+    return f"SELECT {_columns(tx)} {_CAME_BY}"
+
+
 _IS_FIRST_PRODUCT = f"""NOT EXISTS (
     SELECT 1 FROM page_products e
     WHERE e.page_id = r.page_id AND e.verdict = '{Verdict.REVIEW}' AND e.product_id < l.product_id
@@ -189,7 +209,7 @@ def list_reviews(tx: Transaction, wanted: ReviewFilter = ALL) -> Iterator[Review
     check_products(tx, wanted.products)
     if wanted.linked_after is not None:  # an index finds them, and the database sorts them
         where, values = _where(wanted)
-        return tx.stream(ReviewRow, f"{_SELECT} {where} {_IN_ORDER}", **values)
+        return tx.stream(ReviewRow, f"{_select(tx)} {where} {_IN_ORDER}", **values)
     return _read_blocks(tx, wanted)
 
 
@@ -198,7 +218,7 @@ def _read_blocks(tx: Transaction, wanted: ReviewFilter) -> Iterator[ReviewRow]:
     where, values = _where(wanted, "r.id > :begin", "r.id <= :end")
     begin, upto = wanted.after or 0, wanted.upto if wanted.upto is not None else sys.maxsize
     while (end := tx.value(_BLOCK_END, begin=begin, upto=upto, most=_AT_ONCE)) is not None:
-        yield from tx.records(ReviewRow, f"{_SELECT} {where} {_IN_ORDER}", begin=begin, end=end, **values)
+        yield from tx.records(ReviewRow, f"{_select(tx)} {where} {_IN_ORDER}", begin=begin, end=end, **values)
         begin = end
 
 
@@ -243,7 +263,7 @@ def search(tx: Transaction, wanted: ReviewFilter, *, before: int | None = None, 
     begin, found = top, list[ReviewRow]()
     once = () if wanted.product is not None else (_IS_FIRST_PRODUCT,)
     where, values = _where(wanted, "r.id < :top", "r.id >= :least", *once)
-    statement = f"{_SELECT} {where} ORDER BY r.id DESC LIMIT :more"
+    statement = f"{_select(tx)} {where} ORDER BY r.id DESC LIMIT :more"
     for _ in range(_WINDOWS):
         more = most + 1 - len(found)
         found += tx.records(ReviewRow, statement, top=top, least=top - _WINDOW, more=more, **values)
@@ -279,7 +299,7 @@ class Origin(ReviewRow):
 
 def get_origin(tx: Transaction, number: int) -> Origin | None:
     """Return a review with its origin; `None` if no review has that number."""
-    found = tx.record(Origin, _ORIGIN, number=number)
+    found = tx.record(Origin, f"SELECT {_columns(tx)}, {_ORIGIN}", number=number)
     if found is None:
         return None
     copies = [*tx.rows(_EQUAL, number=number, most=_COPIES), *tx.rows(_NEAR, number=number, most=_COPIES)]
@@ -287,7 +307,7 @@ def get_origin(tx: Transaction, number: int) -> Origin | None:
 
 
 _ORIGIN = f"""
-    SELECT {_COLUMNS}, g.url AS page_url, g.fetched_at, a.subtask_id AS subtask, a.no AS attempt_no,
+    g.url AS page_url, g.fetched_at, a.subtask_id AS subtask, a.no AS attempt_no,
         t.keywords AS searched
     {_CAME_BY} WHERE r.id = :number ORDER BY p.id LIMIT 1
 """

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tasks.domain.voices import Voice
 from tasks.store.content.counted_reviews import NO_DAY, get_filled_share
+from tasks.store.queries.reviews import READ_TEXT
 from tasks.store.queue.upkeep import load_value
 from tasks.store.sql.transaction import Transaction
 
@@ -195,11 +196,9 @@ def list_quotes(tx: Transaction, product_ids: Collection[int], period: Period, m
     return tx.records(Quote, _QUOTES, most=most, **given) if product_ids else []
 
 
-_READ = "CASE WHEN trim(r.body) = '' THEN r.title ELSE r.body END"
-"""What is read of a review, see `tasks.reading.judge.voice`."""
 _QUOTES = f"""
-    SELECT q.product_id, q.theme, substr({_READ}, q.quote_from + 1, q.quote_to - q.quote_from) AS text, q.day, q.site,
-        r.url, q.review_id AS review
+    SELECT q.product_id, q.theme, substr({READ_TEXT}, q.quote_from + 1, q.quote_to - q.quote_from) AS text, q.day,
+        q.site, r.url, q.review_id AS review
     FROM (
         SELECT product_id, theme, day, site, review_id, quote_from, quote_to,
             row_number() OVER (PARTITION BY product_id, theme ORDER BY day DESC, review_id DESC) AS place
