@@ -6,18 +6,23 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
+import numpy as np
+
+from app.insight.counts import Choice, ChosenCounts, choose_reviews, choose_themes, load_counts
 from app.insight.periods import find_period_before
 from app.insight.rows import ThemeRow, ThemesView
 from app.insight.sites import find_sites_with_praise
-from app.insight.themes import list_themes
-from app.insight.weekly import Groups, last_whole_week
-from tasks.store.queries import themes as theme_queries
+from app.insight.states import ThemeSeries, gather_evidence
+from app.insight.themes import view_themes
+from app.insight.weekly import WEEKS, Groups, last_whole_week
 from tasks.store.queries.themes import (
     NO_WEEK,
-    Period,
     ReviewWeek,
     ThemeWeek,
+    count_review_weeks,
+    count_theme_weeks,
     day_of_number,
     monday_of,
     week_of,
@@ -28,40 +33,66 @@ FEWEST_REVIEWS = 10
 """Number of reviews below which the page shows them instead of trends."""
 SERIOUS = ("safety", "foreign_matter")
 """Themes whose quotes are shown first."""
-LEAST_WEEKS, MOST_WEEKS = 26, 104
+LEAST_WEEKS = 26
+
+
+class WeekRow(NamedTuple):
+    """Complaints of a week.
+
+    Attributes:
+        monday: the first day of the week.
+        expected: by the weeks before and the week's other reviews; `None` if the product was not watched long enough.
+    """
+
+    monday: date
+    complaints: int
+    expected: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComplaintsView:
-    """Complaints about a product in a period.
+    """Complaints about a product in a period, at all sites or one, about all themes or one.
 
     Attributes:
-        reviews: reviews in the period; `undated` more have no day and are in no period but the open one.
-        complaints: in the period.
+        site, theme: the chosen ones; empty for all.
+        all_sites, all_themes: those that can be chosen: with a review, with a complaint.
+        today: the day on which this was read.
+        reviews: number of reviews in the period at the chosen sites.
+        matching: number of those that match the theme as well, the number of reviews if none is chosen.
+        undated: number of reviews without a day, which are in no period but the open one.
+        complaints: number in the period.
         compared, compared_before: complaints in the period and in the one before, at the sites with reviews in both;
             `None` for an open period.
+        sites: sites with reviews in the period.
+        compared_sites: sites with reviews in both periods.
         sites_left_out: sites with reviews in one of the two periods only.
         share, share_before: complaints among buyers' reviews at sites that publish praise; `None` if there are none.
         first_day, last_day: of complaints, whatever the period.
-        counted: complaints of each whole week of the period by its Monday, for at least `LEAST_WEEKS`; of each month
-            if there are more than `MOST_WEEKS`.
+        weeks: the whole weeks of the period, at least `LEAST_WEEKS`.
         by_site, by_month: complaints by theme and site, by theme and month.
     """
 
+    site: str
+    theme: str
+    all_sites: Sequence[str]
+    all_themes: Sequence[str]
     since: date | None
     until: date | None
+    today: date
     reviews: int
+    matching: int
     undated: int
     complaints: int
     compared: int | None
     compared_before: int | None
     sites: Sequence[str]
+    compared_sites: Sequence[str]
     sites_left_out: Sequence[str]
     share: float | None
     share_before: float | None
     first_day: date | None
     last_day: date | None
-    counted: Sequence[tuple[str, int]]
+    weeks: Sequence[WeekRow]
     themes: ThemesView
     by_site: Mapping[tuple[str, str], int]
     by_month: Mapping[tuple[str, str], int]
@@ -72,6 +103,13 @@ class ComplaintsView:
         if self.compared is None or not self.compared_before:
             return None
         return self.compared / self.compared_before - 1
+
+    @property
+    def days(self) -> int | None:
+        """Return the number of days of the period; `None` if it is open at an end."""
+        if self.since is None or self.until is None:
+            return None
+        return (self.until - self.since).days + 1
 
     @property
     def is_sparse(self) -> bool:
@@ -85,77 +123,139 @@ class ComplaintsView:
 
 
 def read_product(
-    tx: Transaction, product: tuple[int, str], period: Period, today: date, groups: Groups
+    tx: Transaction, product: tuple[int, str], choice: Choice, today: date, groups: Groups
 ) -> ComplaintsView:
-    """Return what a product's page says of a period.
+    """Return the complaints about a product.
 
     Args:
         product: number and name.
         groups: kind of each site of the catalog.
     """
     number, name = product
-    every = theme_queries.count_review_weeks(tx, [number], Period())
-    inside = theme_queries.count_review_weeks(tx, [number], period)
-    before = find_period_before(period)
-    earlier = theme_queries.count_review_weeks(tx, [number], before) if before is not None else []
-    with_praise = find_sites_with_praise(every, groups)
-    sites, sites_before = {one.site for one in inside}, {one.site for one in earlier}
+    counts = load_counts(tx, [number], choice)
+    before = _load_before(tx, number, choice)
+    with_praise = find_sites_with_praise(counts.reviews, groups)
+    found, found_before = _list_complaints(counts), _list_complaints(before) if before else []
+    sites = {one.site for one in counts.chosen_reviews}
+    sites_before = {one.site for one in before.chosen_reviews} if before else set()
     both = sites & sites_before
-    themes = theme_queries.count_theme_weeks(tx, [number], period)
-    all_themes = themes if period.is_open else theme_queries.count_theme_weeks(tx, [number], Period())
-    days = [day for one in all_themes if one.week != NO_WEEK for day in (one.first, one.last)]
+    every = _list_complaints(_take_all_days(counts))
+    dated = [one for one in every if one.week != NO_WEEK and one.n]
+    complaints = sum(one.n for one in found)
+    reviews = sum(one.n for one in counts.chosen_reviews)
     return ComplaintsView(
-        since=period.since,
-        until=period.until,
-        reviews=sum(one.n for one in inside),
-        undated=sum(one.n for one in every if one.week == NO_WEEK),
-        complaints=_count_complaints(inside),
-        compared=_count_complaints(inside, both) if before is not None else None,
-        compared_before=_count_complaints(earlier, both) if before is not None else None,
+        site=choice.site,
+        theme=choice.theme,
+        all_sites=sorted({one.site for one in counts.reviews}),
+        all_themes=sorted({one.theme for one in counts.themes}),
+        since=choice.period.since,
+        until=choice.period.until,
+        today=today,
+        reviews=reviews,
+        matching=complaints if choice.theme else reviews,
+        undated=sum(one.n for one in choose_reviews(counts.reviews, choice) if one.week == NO_WEEK),
+        complaints=complaints,
+        compared=_sum_at(found, both) if before else None,
+        compared_before=_sum_at(found_before, both) if before else None,
         sites=sorted(sites),
-        sites_left_out=sorted(sites ^ sites_before) if before is not None else (),
-        share=_share(inside, with_praise),
-        share_before=_share(earlier, with_praise),
-        first_day=day_of_number(min(days)) if days else None,
-        last_day=day_of_number(max(days)) if days else None,
-        counted=_count_by_time(every, period, last_whole_week(today)),
-        themes=list_themes(tx, {number: name}, period, today, groups),
-        by_site=_count(themes, lambda one: one.site),
+        compared_sites=sorted(both),
+        sites_left_out=sorted(sites ^ sites_before) if before else (),
+        share=_share(found, counts.chosen_reviews, with_praise),
+        share_before=_share(found_before, before.chosen_reviews, with_praise) if before else None,
+        first_day=day_of_number(min(one.first for one in dated)) if dated else None,
+        last_day=day_of_number(max(one.last for one in dated)) if dated else None,
+        weeks=_list_weeks(every, counts, last_whole_week(today)),
+        themes=view_themes(tx, {number: name}, counts, today, groups),
+        by_site=_count(counts.chosen_themes, lambda one: one.site),
         by_month=_count(
-            (one for one in themes if one.week != NO_WEEK), lambda one: f"{monday_of(one.week):%Y-%m}"
+            (one for one in counts.chosen_themes if one.week != NO_WEEK),
+            lambda one: f"{monday_of(one.week):%Y-%m}",
         ),
     )
 
 
-def _count_complaints(weeks: Iterable[ReviewWeek], sites: set[str] | None = None) -> int:
-    return sum(one.complaints for one in weeks if sites is None or one.site in sites)
+class _Complaints(NamedTuple):
+    """Complaints at a site in a week, with the numbers of their first and last day."""
+
+    site: str
+    week: int
+    n: int
+    first: int
+    last: int
 
 
-def _share(weeks: Iterable[ReviewWeek], with_praise: frozenset[str]) -> float | None:
-    complaints = buyers = 0
-    for one in weeks:
-        if one.site in with_praise:
-            complaints += one.complaints
-            buyers += one.complaints + one.praise
-    return complaints / buyers if buyers else None
+def _load_before(tx: Transaction, number: int, choice: Choice) -> ChosenCounts | None:
+    """Return the counts of the equally long period just before; `None` if the chosen one is open at an end."""
+    before = find_period_before(choice.period)
+    if before is None:
+        return None
+    reviews = choose_reviews(count_review_weeks(tx, [number], before), choice)
+    themes = choose_themes(count_theme_weeks(tx, [number], before), choice) if choice.theme else ()
+    return ChosenCounts(choice, (), (), reviews, themes)
 
 
-def _count_by_time(weeks: Iterable[ReviewWeek], period: Period, last: int) -> list[tuple[str, int]]:
-    """Return the complaints of each whole week, or of each month if there are many weeks."""
-    counts: Counter[int] = Counter()
-    for one in weeks:
-        if one.week != NO_WEEK and one.week <= last:
-            counts[one.week] += one.complaints
-    if period.until is not None:
-        last = min(last, week_of(period.until))
-    first = min(counts, default=last) if period.since is None else week_of(period.since)
-    mondays = {week: monday_of(week) for week in range(min(first, last - LEAST_WEEKS + 1), last + 1)}
-    if len(mondays) <= MOST_WEEKS:
-        return [(f"{monday:%Y-%m-%d}", counts[week]) for week, monday in mondays.items()]
-    by_month: Counter[str] = Counter()
-    for week, monday in mondays.items():
-        by_month[f"{monday:%Y-%m}"] += counts[week]
-    return list(by_month.items())
+def _take_all_days(counts: ChosenCounts) -> ChosenCounts:
+    """Return the counts with all days as the chosen ones."""
+    choice = counts.choice
+    reviews, themes = choose_reviews(counts.reviews, choice), choose_themes(counts.themes, choice)
+    return ChosenCounts(choice, counts.reviews, counts.themes, reviews, themes)
+
+
+def _list_complaints(counts: ChosenCounts) -> list[_Complaints]:
+    """Return the chosen complaints: those about the theme, or all."""
+    if counts.choice.theme:
+        return [_Complaints(one.site, one.week, one.n, one.first, one.last) for one in counts.chosen_themes]
+    return [
+        _Complaints(one.site, one.week, one.complaints, one.first or 0, one.last or 0)
+        for one in counts.chosen_reviews
+    ]
+
+
+def _sum_at(complaints: Iterable[_Complaints], sites: set[str]) -> int:
+    return sum(one.n for one in complaints if one.site in sites)
+
+
+def _share(
+    complaints: Iterable[_Complaints], reviews: Iterable[ReviewWeek], with_praise: frozenset[str]
+) -> float | None:
+    buyers = sum(one.complaints + one.praise for one in reviews if one.site in with_praise)
+    return sum(one.n for one in complaints if one.site in with_praise) / buyers if buyers else None
+
+
+def _list_weeks(complaints: Sequence[_Complaints], counts: ChosenCounts, last_week: int) -> list[WeekRow]:
+    """Return the whole weeks of the period, at least `LEAST_WEEKS`, with what was expected in each."""
+    period = counts.choice.period
+    found: Counter[int] = Counter()
+    for one in complaints:
+        if one.week != NO_WEEK:
+            found[one.week] += one.n
+    last = last_week if period.until is None else min(last_week, week_of(period.until))
+    first = min(found, default=last) if period.since is None else week_of(period.since)
+    expected = _expect(found, {one.site for one in complaints if one.n}, counts.reviews, last_week)
+    return [
+        WeekRow(monday_of(week), found[week], expected.get(week))
+        for week in range(min(first, last - LEAST_WEEKS + 1), last + 1)
+    ]
+
+
+def _expect(
+    complaints: Mapping[int, int], sites: set[str], reviews: Iterable[ReviewWeek], last_week: int
+) -> dict[int, float]:
+    """Return what was expected in each week, as rises are judged: by history and the other reviews of the sites."""
+    empty = np.zeros((1, WEEKS))
+    series = ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(1))
+    first = last_week - WEEKS + 1
+    for week, n in complaints.items():
+        if first <= week <= last_week:
+            series.counts[0, week - first] = n
+            series.others[0, week - first] -= n
+    for one in reviews:
+        if first <= one.week <= last_week:
+            series.has_reviews[0, one.week - first] = True
+            series.others[0, one.week - first] += one.n if one.site in sites else 0
+    evidence = gather_evidence(series)
+    mean, is_watched = evidence.baseline.mean[0].tolist(), evidence.is_watched[0].tolist()
+    return {first + at: mean[at] for at in range(WEEKS) if is_watched[at]}
 
 
 def _count(weeks: Iterable[ThemeWeek], column_of: Callable[[ThemeWeek], str]) -> dict[tuple[str, str], int]:

@@ -41,15 +41,19 @@ class QuoteRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThemeRow:
-    """Complaints of a product about a theme in a period.
+    """Complaints of a product about a theme. Themes without a complaint in the period are listed as well.
 
     Attributes:
-        complaints: number of them; of equal texts one.
+        complaints: number in the period; of equal texts one.
         undated: number of those whose date could not be read.
-        share: of buyers' reviews, at sites that publish praise as well; `None` if there is no such site.
-        first_day, last_day: of the complaints with a day.
+        share: of buyers' reviews in the period, at sites that publish praise as well; `None` if there is no such site.
+        first_day, last_day: of all complaints with a day, whatever the period.
         state: at the end of the last whole week, whatever the period.
+        state_since: the first day of the week at whose end it was first in this state; `None` if that is longer ago
+            than its weeks are judged.
+        state_weeks: number of weeks at whose ends it has been in this state, without a break.
         trend: complaints in each of the last `TREND_WEEKS` whole weeks.
+        quotes: the newest ones of the period.
     """
 
     product: str
@@ -60,13 +64,15 @@ class ThemeRow:
     first_day: date | None
     last_day: date | None
     state: ThemeState
+    state_since: date | None
+    state_weeks: int
     trend: Sequence[int]
     quotes: Sequence[QuoteRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThemesView:
-    """Themes of products in a period, the most frequent of each product first.
+    """Themes of products in a period. Of each product those that rise come first, then the most frequent.
 
     Attributes:
         undated: number of reviews of these products whose date could not be read; with an open period they count.

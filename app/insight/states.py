@@ -150,6 +150,11 @@ class Judgement:
         """Return the state of a series in a week, the last one by default."""
         return _STATES[int(self.states[series, week])]
 
+    def count_weeks_in_state(self, series: int) -> int:
+        """Return for how many weeks a series has had its last state."""
+        is_same = self.states[series, ::-1] == self.states[series, -1]
+        return int(np.argmin(is_same)) or is_same.size
+
 
 def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
     """Judge each series in each week, in turn.

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
+from app.insight.counts import Choice, ChosenCounts, choose_themes, load_counts
 from app.insight.rows import QuoteRow, RiseRow, RisesView, ThemeRow, ThemeState, ThemesView
 from app.insight.sites import find_sites_with_praise
 from app.insight.states import judge_weeks
-from app.insight.weekly import Groups, Rises, Weekly, find_rises, judge_alone, last_whole_week, make_weekly
+from app.insight.weekly import (
+    WEEKS,
+    Groups,
+    Rises,
+    Weekly,
+    find_rises,
+    judge_alone,
+    last_whole_week,
+    make_weekly,
+)
 from tasks.store.queries import themes as theme_queries
 from tasks.store.queries.themes import NO_WEEK, Period, ThemeWeek, day_of_number, monday_of
 from tasks.store.sql.transaction import Transaction
@@ -29,33 +39,38 @@ def list_themes(
         products: names by number.
         groups: kind of each site of the catalog.
     """
-    numbers = sorted(products)
-    all_themes = theme_queries.count_theme_weeks(tx, numbers, Period())
-    all_reviews = theme_queries.count_review_weeks(tx, numbers, Period())
-    themes = all_themes if period.is_open else theme_queries.count_theme_weeks(tx, numbers, period)
-    reviews = all_reviews if period.is_open else theme_queries.count_review_weeks(tx, numbers, period)
-    with_praise = find_sites_with_praise(all_reviews, groups)
+    counts = load_counts(tx, sorted(products), Choice(period))
+    return view_themes(tx, products, counts, today, groups)
+
+
+def view_themes(
+    tx: Transaction, products: Mapping[int, str], counts: ChosenCounts, today: date, groups: Groups
+) -> ThemesView:
+    """Return the themes of products; states are those of all sites, whatever is chosen."""
+    choice = counts.choice
+    last_week = last_whole_week(today)
+    with_praise = find_sites_with_praise(counts.reviews, groups)
     buyers: Counter[int] = Counter()
-    for one in reviews:
+    for one in counts.chosen_reviews:
         if one.site in with_praise:
             buyers[one.product_id] += one.complaints + one.praise
-    states = _judge(make_weekly(tx, all_themes, all_reviews, last_whole_week(today), groups), tx)
-    quotes = _list_quotes(tx, numbers, period)
+    states = _judge(make_weekly(tx, counts.themes, counts.reviews, last_week, groups), tx)
+    quotes = _list_quotes(tx, sorted(products), choice.period, choice.site)
+    chosen = _by_theme(counts.chosen_themes)
     rows = []
-    for key, weeks in sorted(_by_theme(themes).items()):
-        product_id = key[0]
-        in_share = sum(one.n for one in weeks if one.site in with_praise)
-        share = in_share / buyers[product_id] if buyers[product_id] else None
-        judged = states.get(key, _UNSEEN)
-        rows.append(_row(products[product_id], weeks, share, judged, quotes[key]))
-    rows.sort(key=lambda row: (row.product, -row.complaints))
+    for key, weeks in _by_theme(choose_themes(counts.themes, choice)).items():
+        in_share = sum(one.n for one in chosen[key] if one.site in with_praise)
+        share = in_share / buyers[key[0]] if buyers[key[0]] else None
+        row = _row(products[key[0]], weeks, chosen[key], states.get(key, _UNSEEN), last_week)
+        rows.append(replace(row, share=share, quotes=quotes[key]))
+    rows.sort(key=lambda row: (row.product, row.state is not ThemeState.RISING, -row.complaints, row.theme))
     return ThemesView(
-        since=period.since,
-        until=period.until,
+        since=choice.period.since,
+        until=choice.period.until,
         themes=rows,
-        undated=sum(one.n for one in all_reviews if one.week == NO_WEEK),
-        unread=sum(one.n for one in theme_queries.count_unread(tx, numbers, period)),
-        sites_without_share=sorted({one.site for one in themes} - with_praise),
+        undated=sum(one.n for one in counts.reviews if one.week == NO_WEEK),
+        unread=sum(one.n for one in theme_queries.count_unread(tx, sorted(products), choice.period)),
+        sites_without_share=sorted({one.site for one in counts.chosen_themes} - with_praise),
         counted=theme_queries.get_counted_share(tx),
     )
 
@@ -68,11 +83,11 @@ def _by_theme(counts: Sequence[ThemeWeek]) -> dict[tuple[int, str], list[ThemeWe
 
 
 def _list_quotes(
-    tx: Transaction, numbers: Sequence[int], period: Period
+    tx: Transaction, numbers: Sequence[int], period: Period, site: str = ""
 ) -> Mapping[tuple[int, str], list[QuoteRow]]:
     """Return the newest quotes of each theme of products."""
     quotes: dict[tuple[int, str], list[QuoteRow]] = defaultdict(list)
-    for one in theme_queries.list_quotes(tx, numbers, period, QUOTES):
+    for one in theme_queries.list_quotes(tx, numbers, period, QUOTES, site):
         row = QuoteRow(one.text, day_of_number(one.day), one.site, one.url, one.review)
         quotes[one.product_id, one.theme].append(row)
     return quotes
@@ -80,43 +95,58 @@ def _list_quotes(
 
 @dataclass(frozen=True, slots=True)
 class _JudgedTheme:
-    """State and trend of a theme."""
+    """State of a theme, and since when."""
 
     state: ThemeState
-    trend: Sequence[int]
+    since: date | None
+    weeks: int
 
 
-_UNSEEN = _JudgedTheme(ThemeState.WATCHING, (0,) * TREND_WEEKS)
+_UNSEEN = _JudgedTheme(ThemeState.WATCHING, None, 0)
 """A theme whose complaints have no day, or are older than `WEEKS`."""
 
 
 def _judge(weekly: Weekly, tx: Transaction) -> Mapping[tuple[int, str], _JudgedTheme]:
-    """Return state and trend of each theme."""
+    """Return the state of each theme."""
     cutoffs = theme_queries.load_cutoffs(tx, weekly.last_week) or judge_alone(weekly)
     judged = judge_weeks(weekly.series, cutoffs)
-    trends = weekly.series.counts[:, -TREND_WEEKS:].astype(int).tolist()
-    return {key: _JudgedTheme(judged.state_of(row), trends[row]) for row, key in enumerate(weekly.keys)}
+    found = {}
+    for row, key in enumerate(weekly.keys):
+        weeks = judged.count_weeks_in_state(row)
+        since = monday_of(weekly.last_week - weeks + 1) if weeks < WEEKS else None
+        found[key] = _JudgedTheme(judged.state_of(row), since, weeks)
+    return found
 
 
 def _row(
     product: str,
     weeks: Sequence[ThemeWeek],
-    share: float | None,
+    chosen: Sequence[ThemeWeek],
     judged: _JudgedTheme,
-    quotes: Sequence[QuoteRow],
+    last_week: int,
 ) -> ThemeRow:
+    """Return the row of a theme without its share and quotes.
+
+    Args:
+        weeks, chosen: of all days, and of the period.
+    """
     dated = [one for one in weeks if one.week != NO_WEEK]
+    by_week = Counter[int]()
+    for one in dated:
+        by_week[one.week] += one.n
     return ThemeRow(
         product=product,
         theme=weeks[0].theme,
-        complaints=sum(one.n for one in weeks),
-        undated=sum(one.n for one in weeks if one.week == NO_WEEK),
-        share=share,
+        complaints=sum(one.n for one in chosen),
+        undated=sum(one.n for one in chosen if one.week == NO_WEEK),
+        share=None,
         first_day=day_of_number(min(one.first for one in dated)) if dated else None,
         last_day=day_of_number(max(one.last for one in dated)) if dated else None,
         state=judged.state,
-        trend=judged.trend,
-        quotes=quotes,
+        state_since=judged.since,
+        state_weeks=judged.weeks,
+        trend=[by_week[week] for week in range(last_week - TREND_WEEKS + 1, last_week + 1)],
+        quotes=(),
     )
 
 

@@ -170,12 +170,10 @@ def list_rises(weekly: Weekly, judged: Judgement) -> Iterator[Rise]:
     for row, (product_id, theme) in enumerate(weekly.keys):
         if judged.state_of(row) is not ThemeState.RISING:
             continue
-        is_rising = judged.states[row] == judged.states[row, -1]
-        weeks = int(np.argmin(is_rising[::-1])) or WEEKS
         yield Rise(
             product_id=product_id,
             theme=theme,
-            week=weekly.last_week - weeks + 1,
+            week=weekly.last_week - judged.count_weeks_in_state(row) + 1,
             count=int(weekly.series.counts[row, -4:].sum()),
             baseline=float(judged.evidence.baseline.mean[row, -4:].sum()),
             p_value=float(judged.p[row, -1]),

@@ -32,6 +32,7 @@ _ROW = 22
 _COLUMNS_HIGH, _LINES_HIGH = 200, 240
 _GAP = 8
 _SPARK_WIDE, _SPARK_HIGH = 104, 24
+_GREY = 'class="chart-grey" fill="currentColor" fill-opacity="0.15"'
 _LABEL_MOST = 24
 _MOST_COLUMNS = 400
 _FAINTEST, _STRONGEST = 0.06, 0.62
@@ -114,11 +115,20 @@ def columns(values: Sequence[tuple[str, float]], title: str, *, width: int = 640
     return _svg(width, _COLUMNS_HIGH, title, parts)
 
 
-def lines(series: Sequence[Line], title: str, *, width: int = 640) -> Markup:
+def lines(
+    series: Sequence[Line],
+    title: str,
+    *,
+    width: int = 640,
+    height: int = _LINES_HIGH,
+    grey_from: datetime | None = None,
+) -> Markup:
     """Lines over numbers or over time, with a legend; y begins at 0.
 
     Args:
         series: all with numbers as x, or all with times (aware).
+        height: of the picture without its legend.
+        grey_from: the background is grey from this time to the right edge.
     """
     placed = [
         (one.name, [(_place(x), y if y is not None and isfinite(y) else None) for x, y in one.points])
@@ -130,7 +140,7 @@ def lines(series: Sequence[Line], title: str, *, width: int = 640) -> Markup:
     timed = any(isinstance(x, datetime) for one in series for x, _ in one.points)
     first, last = min(x for x, _ in there), max(x for x, _ in there)
     ticks = round_ticks(min(0.0, *(y for _, y in there)), max(y for _, y in there))
-    left, top, bottom = _axis_width(ticks), 8.0, _LINES_HIGH - 24.0
+    left, top, bottom = _axis_width(ticks), 8.0, height - 24.0
     right = width - 24.0
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -148,15 +158,18 @@ def lines(series: Sequence[Line], title: str, *, width: int = 640) -> Markup:
     )
     for x, label in named:
         if first <= x <= last:
-            parts.append(_text(at(x, ticks[0])[0], _LINES_HIGH - 10, label, anchor="middle"))
+            parts.append(_text(at(x, ticks[0])[0], height - 10, label, anchor="middle"))
+    if grey_from is not None and grey_from.timestamp() <= last:
+        x = at(max(grey_from.timestamp(), first), ticks[0])[0]
+        parts.append(_box(x, top, right + _GAP - x, bottom - top, _GREY))
     for n, (name, points) in enumerate(placed):
         parts += [Markup("<g>"), _tooltip(name)]
         for piece in _pieces(points):
             parts.append(_line([at(x, y) for x, y in piece], n))
         parts.append(Markup("</g>"))
     high, drawn = _legend([name for name, _ in placed], width)
-    moved = Markup('<g transform="translate(0 {})">{}</g>').format(_LINES_HIGH, Markup("").join(drawn))
-    return _svg(width, _LINES_HIGH + high, title, [*parts, moved])
+    moved = Markup('<g transform="translate(0 {})">{}</g>').format(height, Markup("").join(drawn))
+    return _svg(width, height + high, title, [*parts, moved])
 
 
 def sparkline(values: Sequence[float], title: str) -> Markup:

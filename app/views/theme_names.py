@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from app.views.words import language, translate
+from splitter.errors import InputError
 from tasks.domain.themes import ALL_THEMES
 
 
@@ -13,6 +14,17 @@ def name_theme(theme: str) -> str:
     if theme == ALL_THEMES:
         return translate("all complaints")
     return _load_names().get(theme, {}).get(language(), theme)
+
+
+def find_theme(text: str) -> str:
+    """Return the id of a theme that is given by its id or a name. Raises InputError if there is none."""
+    names = _load_names()
+    if text in names:
+        return text
+    ids = {name: theme for theme, of_theme in names.items() for name in of_theme.values()}
+    if text not in ids:
+        raise InputError.unknown("there is no theme {name!r}", text, [*names, *ids], "docs/themes.md")
+    return ids[text]
 
 
 @cache

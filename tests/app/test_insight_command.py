@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from functools import partial
-from random import Random
 from types import SimpleNamespace
 
 import pytest
+from insight_world import CLEAN, CONTAMINATED_WEEKS, GROUPS, SPOILT, TEXT, TODAY, fill
 
 from app.insight import themes as insight_themes
 from app.insight.sites import find_sites_with_praise
@@ -20,10 +20,8 @@ from app.run.version import MIGRATIONS
 from app.views.moments import local_time
 from splitter.catalog.load import builtin
 from splitter.catalog.names import Group
-from splitter.normalize import name_key
 from tasks.jobs.alerting import find_facts
 from tasks.scheduling.alerting import AlertRules, alerts_on
-from tasks.store.content import counted_reviews
 from tasks.store.queries import themes
 from tasks.store.queries.themes import Period, ReviewWeek, monday_of, week_of
 from tasks.store.queue.upkeep import load_value, store_value
@@ -31,12 +29,6 @@ from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 
 CATALOG = builtin("paper-2014")
-TODAY = date(2026, 11, 28)
-CLEAN, SPOILT = "光明高钙牛奶", "特仑苏纯牛奶"
-TEXT = "喝到一半发现有黑色颗粒，打电话给客服也没有人理会"
-GROUPS = {"jd.com": Group.SHOP, "12315.com": Group.COMPLAINTS}
-_CONTAMINATED = 8
-"""Weeks before today in which the second product is contaminated."""
 
 
 @pytest.fixture(scope="module")
@@ -48,48 +40,6 @@ def database(tmp_path_factory):
         schema.upgrade(store, MIGRATIONS)
         fill(store)
     return url
-
-
-def fill(store):
-    with store.begin(now=datetime(2026, 11, 28, 4, tzinfo=UTC)) as tx:
-        names = [(1, CLEAN), (2, SPOILT)]
-        products = [(number, name, name_key(name), [], [], tx.now) for number, name in names]
-        tx.insert("products", ("id", "name", "name_key", "keywords", "aliases", "created_at"), products)
-        _insert_reviews(tx, list(_draw(Random(5))))
-
-
-def _draw(rng):
-    """Yield product, site, voice, theme and day of reviews."""
-    for product in (1, 2):
-        for week in range(104):
-            for _ in range(20):
-                day = TODAY - timedelta(weeks=104 - week) + timedelta(days=rng.randrange(7))
-                is_complaint = rng.random() < 0.25
-                theme = rng.choice(["service", "delivery", "price"])
-                if product == 2 and week >= 104 - _CONTAMINATED and rng.random() < 0.15:
-                    is_complaint, theme = True, "foreign_matter"
-                site = rng.choice(["jd.com", "jd.com", "12315.com"]) if is_complaint else "jd.com"
-                yield product, site, "complaint" if is_complaint else "praise", theme, day
-    for _ in range(3):
-        yield 2, "jd.com", "complaint", "foreign_matter", None
-
-
-def _insert_reviews(tx, drawn):
-    pages, links, reviews = [], [], []
-    for number, (product, site, voice, theme, day) in enumerate(drawn, 1):
-        url = f"http://{site}/{number}"
-        pages.append((number, url, number.to_bytes(16, "big"), site, "x", "utf-8", "n1", tx.now))
-        links.append((number, product, tx.now))
-        found = [(theme, -1, 2, 12)] if voice == "complaint" else None
-        row = (number, "1", "", TEXT, "", "", day, url, site, bytes(16), tx.now, "n1", voice, found)
-        reviews.append(row)
-    columns = ("id", "url", "url_key", "site", "content_hash", "encoding", "node", "fetched_at")
-    tx.insert("pages", columns, pages)
-    tx.insert("page_products", ("page_id", "product_id", "linked_at"), links)
-    columns = ("page_id", "key", "title", "body", "author", "date_text", "day", "url", "site", "text_hash")
-    columns += ("collected_at", "node", "voice", "themes")
-    tx.insert("reviews", columns, reviews)
-    counted_reviews.add_pages(tx, range(1, len(drawn) + 1))
 
 
 @pytest.fixture
@@ -147,7 +97,7 @@ def test_the_contamination_rises_and_nothing_else(tx):
     view = list_rises(tx, TODAY, GROUPS)
     (rise,) = view.rises
     assert (rise.product, rise.theme) == (SPOILT, "foreign_matter")
-    began = TODAY - timedelta(weeks=_CONTAMINATED)
+    began = TODAY - timedelta(weeks=CONTAMINATED_WEEKS)
     assert began <= rise.since <= began + timedelta(weeks=4)
     assert rise.count > 3 * rise.baseline
     assert rise.p_value < 1e-4

@@ -17,7 +17,7 @@ from app.run.version import VERSION
 from app.views.durations import seconds
 from app.views.fields import STYLE_OF, list_columns
 from app.views.moments import written_text, zone_name
-from app.views.words import LANGUAGES, describe, translate
+from app.views.words import LANGUAGES, describe, plural, translate
 from app.web.base import phrases
 
 _MARKS = {"green": "good", "yellow": "warn", "red": "warn", "dim": "faint"}
@@ -36,6 +36,7 @@ def _environment(language: str) -> Environment:
     made.globals |= {
         "t": translate,
         "link": link,
+        "p": plural,
         "list_columns": list_columns,
         "lang": language,
         "version": VERSION,

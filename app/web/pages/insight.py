@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, time
 
 from fastapi import APIRouter
 from markupsafe import Markup
 from starlette.responses import Response
 
+from app.insight.counts import Choice
+from app.insight.findings import list_findings
 from app.insight.product import FEWEST_REVIEWS, ComplaintsView, read_product
 from app.insight.rows import ThemeState
 from app.reports import charts
-from app.reports.charts import HeatCell
+from app.reports.charts import HeatCell, Line
 from app.views.moments import local_time
-from app.views.theme_names import name_theme
+from app.views.theme_names import find_theme, name_theme
 from app.views.words import translate
 from app.web.base.context import Here
-from app.web.base.query import ProductId, RecentPeriod
+from app.web.base.query import ProductId, RecentPeriod, Text, check_site
 from app.web.pages.products import name_of
-from tasks.store.queries.reviews import ReviewFilter, list_reviews
-from tasks.store.sql.transaction import Transaction
+from tasks.store.queries.themes import NewestReview, day_of_number, list_newest
 
 router = APIRouter()
 
@@ -40,37 +41,54 @@ MEANINGS = {
 
 
 @router.get("/products/{product}")
-def show_product(page: Here, number: ProductId, period: RecentPeriod) -> Response:
-    """Show what buyers complain about in a period."""
+def show_product(
+    page: Here, number: ProductId, period: RecentPeriod, site: Text = "", theme: Text = ""
+) -> Response:
+    """Show what buyers complain about in a period, at all sites or one, about all themes or one."""
     name = name_of(page, number)
     groups = {site: one.group for site, one in page.context.catalog.sites.items()}
-
-    def read(tx: Transaction) -> ComplaintsView:
+    with page.context.store.read() as tx:
+        check_site(tx, page.context.catalog, site)
         today = local_time(tx.now).date()
-        return read_product(tx, (number, name), period.find(today), today, groups)
-
-    view = page.context.read(("insight", number, period), read)
-    few = []
+    choice = Choice(period.find(today), site, find_theme(theme) if theme else "")
+    view = page.context.read(
+        ("insight", number, choice, today), lambda tx: read_product(tx, (number, name), choice, today, groups)
+    )
+    few: Sequence[NewestReview] = ()
     if view.is_sparse:
         with page.context.store.read() as tx:
-            wanted = ReviewFilter(products=(name,), day_from=view.since, day_to=view.until)
-            few = list(islice(list_reviews(tx, wanted), FEWEST_REVIEWS))
+            few = list_newest(tx, number, choice.period, FEWEST_REVIEWS, choice.site)
     return page.html(
         "product.html",
         number=number,
         name=name,
         view=view,
+        findings=list_findings(view),
         period=period,
         few=few,
         fewest=FEWEST_REVIEWS,
         meanings=MEANINGS,
         name_theme=name_theme,
+        day_of_number=day_of_number,
         sparkline=charts.sparkline,
-        weekly_chart=charts.columns(view.counted, translate("Complaints over time"), width=960),
+        weekly_chart=_draw_weeks(view),
         site_chart=_heat(view.by_site, translate("Complaints by theme and site"), by_size=True),
         month_chart=_heat(view.by_month, translate("Complaints by theme and month")),
         most_columns=_MOST_COLUMNS,
     )
+
+
+def _draw_weeks(view: ComplaintsView) -> Markup:
+    """Return the complaints of each week as a line, and what was expected as a dashed one."""
+    if not any(one.complaints for one in view.weeks):
+        return Markup("")
+    times = [datetime.combine(one.monday, time(), UTC) for one in view.weeks]
+    found = [(at, float(one.complaints)) for at, one in zip(times, view.weeks, strict=True)]
+    expected = [(at, one.expected) for at, one in zip(times, view.weeks, strict=True)]
+    series = [Line(translate("Complaints a week"), found)]
+    if any(y is not None for _, y in expected):
+        series.append(Line(translate("Expected by history"), expected))
+    return charts.lines(series, translate("Complaints over time"), width=1200, height=160)
 
 
 def _heat(counts: Mapping[tuple[str, str], int], title: str, *, by_size: bool = False) -> Markup:

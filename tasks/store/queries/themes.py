@@ -83,7 +83,11 @@ class ThemeWeek(NamedTuple):
 
 
 class ReviewWeek(NamedTuple):
-    """Reviews of a product at a site in a week, and those of buyers among them."""
+    """Reviews of a product at a site in a week, and those of buyers among them.
+
+    Attributes:
+        first, last: numbers of the days of the first and the last complaint; `None` if there are none.
+    """
 
     product_id: int
     site: str
@@ -91,6 +95,8 @@ class ReviewWeek(NamedTuple):
     n: int
     complaints: int
     praise: int
+    first: int | None = None
+    last: int | None = None
 
 
 def count_theme_weeks(tx: Transaction, product_ids: Collection[int], period: Period) -> list[ThemeWeek]:
@@ -113,7 +119,9 @@ _THEME_WEEKS = f"""
 _REVIEW_WEEKS = f"""
     SELECT product_id, site, {_WEEK} AS week, count(*) AS n,
         sum(CASE WHEN voice = '{Voice.COMPLAINT}' THEN 1 ELSE 0 END) AS complaints,
-        sum(CASE WHEN voice = '{Voice.PRAISE}' THEN 1 ELSE 0 END) AS praise
+        sum(CASE WHEN voice = '{Voice.PRAISE}' THEN 1 ELSE 0 END) AS praise,
+        min(CASE WHEN voice = '{Voice.COMPLAINT}' THEN day END) AS first,
+        max(CASE WHEN voice = '{Voice.COMPLAINT}' THEN day END) AS last
     FROM review_days WHERE {_IN_PERIOD} GROUP BY product_id, site, {_WEEK}
 """
 
@@ -190,10 +198,16 @@ class Quote(NamedTuple):
     review: int
 
 
-def list_quotes(tx: Transaction, product_ids: Collection[int], period: Period, most: int) -> list[Quote]:
-    """Return the newest complaints about each theme of each product in a period, at most `most` of each."""
+def list_quotes(
+    tx: Transaction, product_ids: Collection[int], period: Period, most: int, site: str = ""
+) -> list[Quote]:
+    """Return the newest complaints about each theme of each product in a period, at most `most` of each.
+
+    Args:
+        site: only complaints at this site; empty for all.
+    """
     given = {"products": product_ids, "first": period.first, "last": period.last}
-    return tx.records(Quote, _QUOTES, most=most, **given) if product_ids else []
+    return tx.records(Quote, _QUOTES, most=most, site=site, **given) if product_ids else []
 
 
 _QUOTES = f"""
@@ -203,9 +217,36 @@ _QUOTES = f"""
         SELECT product_id, theme, day, site, review_id, quote_from, quote_to,
             row_number() OVER (PARTITION BY product_id, theme ORDER BY day DESC, review_id DESC) AS place
         FROM review_themes
-        WHERE {_IN_PERIOD} AND {_IS_COMPLAINT}
+        WHERE {_IN_PERIOD} AND {_IS_COMPLAINT} AND :site IN ('', site)
     ) q JOIN reviews r ON r.id = q.review_id
     WHERE q.place <= :most ORDER BY q.product_id, q.theme, q.place
+"""
+
+
+class NewestReview(NamedTuple):
+    """A review of a product; `day` is a number, and `voice` is empty if it was not judged."""
+
+    review: int
+    day: int
+    site: str
+    voice: str
+    text: str
+
+
+def list_newest(
+    tx: Transaction, product_id: int, period: Period, most: int, site: str = ""
+) -> list[NewestReview]:
+    """Return the newest reviews of a product in a period, at one site or (empty) all."""
+    given = {"products": [product_id], "first": period.first, "last": period.last}
+    return tx.records(NewestReview, _NEWEST, most=most, site=site, **given)
+
+
+_NEWEST = f"""
+    SELECT d.review_id AS review, d.day, d.site, d.voice, {READ_TEXT} AS text
+    FROM (
+        SELECT review_id, day, site, voice FROM review_days WHERE {_IN_PERIOD} AND :site IN ('', site)
+        ORDER BY day DESC, review_id DESC LIMIT :most
+    ) d JOIN reviews r ON r.id = d.review_id ORDER BY d.day DESC, d.review_id DESC
 """
 
 
