@@ -106,7 +106,12 @@ def test_beat_runs_the_schedule_table_and_every_tick_expires():
     scheduled = {name: entry["schedule"] for entry in entries.values() for name in entry["args"]}
     assert scheduled == {sweep.name: sweep.every_s for sweep in SWEEPS}
     together = [entry["args"] for entry in entries.values() if len(entry["args"]) > 1]
-    assert together == [("recall", "wake", "admit", "allocate", "rebalance")]
+    assert together == [
+        ("plan", "links"),
+        ("recall", "wake", "admit", "allocate", "rebalance"),
+        ("reposts", "counts"),
+        ("train", "seen", "alerts"),
+    ]
     for entry in entries.values():
         assert entry["options"] == {"queue": "control", "expires": entry["schedule"] + CLOCKS_S}
     tasks = make_app(CLUSTER).tasks

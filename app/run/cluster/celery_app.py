@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import ExitStack
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from celery import Celery, bootsteps
@@ -128,14 +130,15 @@ def _acknowledge(channel: Channel, delivery_tag: str, multiple: bool = False) ->
 def beat_schedule(silent_after_s: float) -> dict[str, dict[str, Any]]:
     """Return the schedule table in the form that beat reads.
 
-    The sweeps of the scheduler's transaction that are due at the same times share a message, in their order: a message
-    costs beat and its worker milliseconds.
+    Sweeps that are due at the same times share a message, in their order: a message costs beat and its worker
+    milliseconds. Those of the scheduler's transaction have their own, since the others may take long; then the next
+    message leaves out the one that still runs (`tasks.jobs.celery_tasks`).
     """
     entries: dict[str, dict[str, Any]] = {}
     for sweep in SWEEPS:
         every_s = interval_s(sweep, silent_after_s)
         entry = entries.setdefault(
-            sweep.name if sweep.run else f"every {every_s:g} s",
+            f"{'work' if sweep.run else 'turn'} every {every_s:g} s",
             {
                 "task": "sweep",
                 "args": (),
@@ -152,11 +155,14 @@ class PulsedScheduler(Scheduler):
 
     def __init__(self, app: Any, **options: Any) -> None:
         self._pulse = Pulse(app.conf.reviewloop_pulse_file)
+        self._beat_at_s = -inf
         super().__init__(app, **{**options, "max_interval": EVERY_S})
 
     def tick(self, **options: Any) -> float:
         """Send what is due. Return the seconds until the next turn."""
-        self._pulse.beat()
+        if time.monotonic() - self._beat_at_s >= EVERY_S / 2:
+            self._pulse.beat()
+            self._beat_at_s = time.monotonic()
         wait_s: float = super().tick(**options)
         return wait_s
 

@@ -32,8 +32,9 @@ from tasks.store.queue.nodes import Node, set_addresses
 from tasks.store.queue.upkeep import note_start
 from tasks.store.sql.database import Store
 
-_CHECK_EVERY_S = 0.25
+_CHECK_EVERY_S = 0.5
 _WATCH_EVERY_S = 1.0
+_WATCH_SETTLED_EVERY_S = 5.0
 _START_S = 60.0
 # A program that lives this long came up. One that ends earlier five times in a row never will, if its servers answer.
 _CAME_UP_S = 10.0
@@ -229,7 +230,7 @@ class Cluster:
         """Run the workers until `until` or a signal. At the end they give every lease back.
 
         Args:
-            watch: called about once a second, to show progress.
+            watch: called about once a second, every 5 s while all is settled, to show progress.
             others: programs that run and end with the workers.
 
         Raises:
@@ -257,10 +258,13 @@ class Cluster:
                     self.supervisor.check()
                     self.supervisor.end_stopped(names)
                     if watching.done() and time.monotonic() >= watch_at:
-                        if watching.result() and until.done:
+                        is_settled = watching.result()
+                        if is_settled and until.done:
                             break
                         watching = pool.submit(self._is_settled, store, watch)
-                        watch_at = time.monotonic() + _WATCH_EVERY_S
+                        watch_at = time.monotonic() + (
+                            _WATCH_SETTLED_EVERY_S if is_settled else _WATCH_EVERY_S
+                        )
                     time.sleep(_CHECK_EVERY_S)
             finally:
                 self.supervisor.stop(names)
