@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,27 +27,33 @@ _TRIES = 10
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class ImportUndo:
     """The outcome of undoing an import, or what it would be.
 
     Attributes:
-        reviews: number of deleted reviews.
-        reviews_kept: number of its reviews that stay, as another import has them as well.
-        products: number of its products, by their fate.
+        number, kind, file: of the import.
+        reviews_stay: number of its reviews that stay, as another import has them as well.
+        products_restored: number of its products that are as they were before it.
         stays: the first of the products that stay.
+        dry_run: nothing was changed.
     """
 
-    imported: NumberedImport
-    reviews: int = 0
-    reviews_kept: int = 0
-    products: Counter[Fate] = field(default_factory=Counter)
+    number: int
+    kind: ImportKind
+    file: str
+    reviews_removed: int = 0
+    reviews_stay: int = 0
+    products_removed: int = 0
+    products_restored: int = 0
     stays: list[Undone] = field(default_factory=list)
+    dry_run: bool = False
 
     def count(self, products: Iterable[Undone]) -> None:
         """Count products."""
         for one in products:
-            self.products[one.fate] += 1
+            self.products_removed += one.fate is Fate.DELETED
+            self.products_restored += one.fate is Fate.RESTORED
             if one.need is not None and len(self.stays) < _LISTED:
                 self.stays.append(one)
 
@@ -56,8 +61,9 @@ class ImportUndo:
 def preview(store: Store, number: int, kind: ImportKind | None = None) -> ImportUndo:
     """Return what `undo` would do, without doing it. Raises as `undo`."""
     with store.read() as tx:
-        found = ImportUndo(_find(tx, number, kind))
-        found.reviews, found.reviews_kept = imports.count_removable(tx, number)
+        found = _make_undo(_find(tx, number, kind))
+        found.dry_run = True
+        found.reviews_removed, found.reviews_stay = imports.count_removable(tx, number)
         found.count(imported_products.preview(tx, number))
     return found
 
@@ -75,8 +81,8 @@ def undo(store: Store, number: int, who: str, kind: ImportKind | None = None) ->
     """
     found = _write(store, lambda tx: _begin(tx, number, kind, who))
     while (removal := _write(store, lambda tx: _remove_reviews(tx, number))) is not None:
-        found.reviews += removal.reviews
-        found.reviews_kept += removal.kept
+        found.reviews_removed += removal.reviews
+        found.reviews_stay += removal.kept
     while some := _write(store, lambda tx: imported_products.undo(tx, number, _PRODUCTS)):
         found.count(some)
     _write(store, lambda tx: _end(tx, found, who))
@@ -98,11 +104,16 @@ def _write_once(store: Store, operation: Callable[[Transaction], T]) -> T:
 
 
 def _begin(tx: Transaction, number: int, kind: ImportKind | None, who: str) -> ImportUndo:
-    found = ImportUndo(_find(tx, number, kind))
-    if found.imported.undo_begun_at is None:
+    imported = _find(tx, number, kind)
+    found = _make_undo(imported)
+    if imported.undo_begun_at is None:
         numbered_imports.begin_undo(tx, number)
         _record(tx, "undo import", found, who)
     return found
+
+
+def _make_undo(imported: NumberedImport) -> ImportUndo:
+    return ImportUndo(number=imported.id, kind=imported.kind, file=imported.file)
 
 
 def _remove_reviews(tx: Transaction, number: int) -> Removal | None:
@@ -115,7 +126,7 @@ def _remove_reviews(tx: Transaction, number: int) -> Removal | None:
 
 
 def _end(tx: Transaction, found: ImportUndo, who: str) -> None:
-    if numbered_imports.end_undo(tx, found.imported.id):
+    if numbered_imports.end_undo(tx, found.number):
         _record(tx, "import undone", found, who)
 
 
@@ -140,14 +151,14 @@ def _find(tx: Transaction, number: int, kind: ImportKind | None) -> NumberedImpo
 
 def _record(tx: Transaction, action: str, found: ImportUndo, who: str) -> None:
     detail = {
-        "number": found.imported.id,
-        "kind": found.imported.kind,
-        "reviews": found.reviews,
-        "products": found.products[Fate.DELETED],
+        "number": found.number,
+        "kind": found.kind,
+        "reviews": found.reviews_removed,
+        "products": found.products_removed,
         "stay": len(found.stays),
-        "reviews_stay": found.reviews_kept,
+        "reviews_stay": found.reviews_stay,
     }
-    subject = found.imported.file or f"import {found.imported.id}"
+    subject = found.file or f"import {found.number}"
     notices.record_action(
         tx, who, action, subject, **{name: value for name, value in detail.items() if value}
     )

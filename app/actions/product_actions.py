@@ -9,7 +9,8 @@ from datetime import timedelta
 from itertools import islice
 
 from app.actions.products import UNITS, RefusedProduct, new_product, period
-from app.views.words import describe
+from app.views.doubts import Doubt, list_doubts
+from app.views.fields import extend_row
 from splitter.errors import InputError
 from splitter.normalize import name_key
 from tasks.store.content import imported_products, numbered_imports, products
@@ -41,26 +42,67 @@ def period_text(seconds: float | None) -> str:
     return f"{max(1, round(seconds / UNITS[unit]))}{unit}"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenProduct:
+    """A product that was given: its line in the file, if it came from one, and its keywords."""
+
+    line: int | None
+    name: str
+    keywords: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedProduct(GivenProduct):
+    """A product that was added, with the doubts about it."""
+
+    aliases: tuple[str, ...]
+    priority: int
+    category: str | None
+    doubts: list[Doubt]
+
+
+@dataclass(slots=True, kw_only=True)
 class Added:
     """The outcome for products that were given.
 
     Attributes:
         number: of the import; None if nothing was stored.
-        known: products whose names are there already.
-        kept_out: names of those of them that stay limited to fewer sites than were asked for now.
+        known: products whose names are there already; `already` has the names.
+        doubtful: products that were added paused, as their line names no site or page to ask.
+        kept_out: names of known products that stay limited to fewer sites than were asked for now.
+        dry_run: nothing was stored.
     """
 
-    added: list[NewProduct] = field(default_factory=list)
-    known: list[NewProduct] = field(default_factory=list)
+    number: int | None = None
+    added: list[AddedProduct] = field(default_factory=list)
+    known: list[GivenProduct] = field(default_factory=list)
+    already: list[str] = field(default_factory=list)
+    doubtful: list[GivenProduct] = field(default_factory=list)
     refused: list[RefusedProduct] = field(default_factory=list)
     kept_out: list[str] = field(default_factory=list)
-    number: int | None = None
+    dry_run: bool = False
 
-    @property
-    def doubtful(self) -> list[NewProduct]:
-        """Products that were added paused, as their line names no site or page to ask."""
-        return [one for one in self.added if one.sites == ()]
+    def note_added(self, one: NewProduct) -> None:
+        """Note a product that is added."""
+        given = GivenProduct(line=one.line, name=one.name, keywords=one.keywords)
+        doubts = list_doubts(one)
+        self.added.append(
+            extend_row(
+                AddedProduct,
+                given,
+                aliases=one.aliases,
+                priority=one.priority,
+                category=one.category,
+                doubts=doubts,
+            )
+        )
+        if Doubt.NO_SITE in doubts:
+            self.doubtful.append(given)
+
+    def note_known(self, one: NewProduct) -> None:
+        """Note a product that is there already."""
+        self.known.append(GivenProduct(line=one.line, name=one.name, keywords=one.keywords))
+        self.already.append(one.name)
 
 
 def add(store: Store, given: Iterable[NewProduct | RefusedProduct], who: str, file: str = "") -> Added:
@@ -111,10 +153,10 @@ def _sort_outcome(
 ) -> None:
     for one, is_added in zip(wanted, are_added, strict=True):
         if is_added:
-            result.added.append(one)
+            result.note_added(one)
             there[name_key(one.name)] = one
             continue
-        result.known.append(one)
+        result.note_known(one)
         known = there[name_key(one.name)]
         if known.sites and (one.sites is None or not set(one.sites) <= set(known.sites)):
             result.kept_out.append(one.name)
@@ -122,7 +164,7 @@ def _sort_outcome(
 
 def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -> Added:
     """Return what `add` would do, without doing it; None is a store without a product."""
-    result = Added()
+    result = Added(dry_run=True)
     is_crawled: dict[str, bool] = {}
     if store is not None:
         with store.read() as tx:
@@ -133,9 +175,9 @@ def preview(store: Store | None, given: Iterable[NewProduct | RefusedProduct]) -
             continue
         key = name_key(one.name)
         if is_crawled.get(key) or (key in is_crawled and one.sites == ()):
-            result.known.append(one)
+            result.note_known(one)
         else:
-            result.added.append(one)
+            result.note_added(one)
             is_crawled[key] = one.sites != ()
     return result
 
@@ -147,18 +189,39 @@ def record_added(tx: Transaction, names: Sequence[str], who: str, number: int) -
         notices.record_action(tx, who, "add products", few, count=len(names), number=number)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedProduct:
+    """A product that is no longer collected.
+
+    Attributes:
+        cancelled: number of its subtasks that were not settled.
+        reviews: number of its reviews before that; `deleted` of them were deleted, if that was asked.
+        was_looked_for: False if it was removed before, or came by an import.
+    """
+
+    id: int
+    name: str
+    cancelled: int
+    reviews: int
+    was_looked_for: bool
+    deleted: int | None
+
+
 def remove(
-    store: Store, names: Sequence[str], who: str, *, delete_reviews: bool = False
-) -> list[tuple[Product, Removed | None]]:
+    store: Store, names: Sequence[str], who: str, *, delete_reviews: bool = False, dry_run: bool = False
+) -> list[RemovedProduct]:
     """Stop crawling products, and delete their pages and reviews if `delete_reviews`; if one is unknown, change none.
 
-    Returns:
-        The work and reviews of each before that, and the numbers of deleted rows; `None` if none was deleted.
+    Args:
+        dry_run: change nothing.
 
     Raises:
         InputError: there is none of a name.
     """
-    done: list[tuple[Product, Removed | None]] = []
+    if dry_run:
+        with store.read() as tx:
+            return [_view_removed(products.find(tx, name), None) for name in dict.fromkeys(names)]
+    done = []
     with store.begin() as tx:
         for name in dict.fromkeys(names):
             was = products.remove(tx, name)
@@ -170,25 +233,48 @@ def remove(
                 compare_again(tx, removed.alone)
                 detail |= {"deleted": removed.reviews, "kept": removed.kept}
             notices.record_action(tx, who, "remove product", was.name, **detail)
-            done.append((was, removed))
+            done.append(_view_removed(was, removed))
     return done
 
 
-def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> tuple[int, Product]:
-    """Change a product; with other words, sites or pages it is looked for anew, and its work under way is cancelled.
+def _view_removed(was: Product, removed: Removed | None) -> RemovedProduct:
+    return RemovedProduct(
+        id=was.id,
+        name=was.name,
+        cancelled=was.open,
+        reviews=was.reviews,
+        was_looked_for=was.is_crawled,
+        deleted=None if removed is None else removed.reviews,
+    )
 
-    Returns:
-        How many subtasks were cancelled, and what there is of it now.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedProduct(Product):
+    """A product after a change.
+
+    Attributes:
+        cancelled: number of subtasks that the change cancelled.
+        begins_again: the change lets its crawl begin again.
+        looked_for: False if it is crawled at no site.
+    """
+
+    cancelled: int
+    begins_again: bool
+    looked_for: bool
+
+
+def edit(store: Store, name: str, wanted: ProductEdit, who: str) -> ChangedProduct:
+    """Change a product. With other words, sites or pages it is crawled again, and its subtasks are cancelled.
 
     Raises:
-        InputError: there is none of that name, its words give no query, or it is to be looked for every so often and is
-            looked for at no site.
+        InputError: there is none of that name, its words give no query, or a product that is crawled at no site is to
+            be crawled regularly.
     """
     with store.begin() as tx:
         return _edit(tx, products.find(tx, name), wanted, who)
 
 
-def _edit(tx: Transaction, row: Product, wanted: ProductEdit, who: str) -> tuple[int, Product]:
+def _edit(tx: Transaction, row: Product, wanted: ProductEdit, who: str) -> ChangedProduct:
     if wanted.recrawl_every and not row.is_crawled and wanted.sites is None and not wanted.all_sites:
         raise InputError(
             "{name} is no longer collected, or came by an import: add it again",
@@ -206,7 +292,14 @@ def _edit(tx: Transaction, row: Product, wanted: ProductEdit, who: str) -> tuple
     if wanted != ProductEdit():
         detail = _audit_detail(wanted, cancelled)
         notices.record_action(tx, who, "edit product", row.name, **detail)
-    return cancelled, products.find(tx, wanted.name or row.name)
+    now = products.find(tx, wanted.name or row.name)
+    return extend_row(
+        ChangedProduct,
+        now,
+        cancelled=cancelled,
+        begins_again=wanted.begins_again,
+        looked_for=now.is_crawled,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,19 +343,20 @@ class BulkEdited:
     """The outcome of a change of many products.
 
     Attributes:
-        changed: how many subtasks of each were cancelled, and the product now.
-        same: names of products that were so already.
-        refused: names of products that can't be changed so, with the reason.
+        unchanged: names of products that were so already.
+        refused: products that can't be changed so, with the reason.
+        dry_run: nothing was changed.
     """
 
-    changed: list[tuple[int, Product]] = field(default_factory=list)
-    same: list[str] = field(default_factory=list)
-    refused: list[tuple[str, str]] = field(default_factory=list)
+    changed: list[ChangedProduct] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    refused: list[RefusedProduct] = field(default_factory=list)
+    dry_run: bool = False
 
     @property
     def cancelled(self) -> int:
         """Number of cancelled subtasks."""
-        return sum(n for n, _ in self.changed)
+        return sum(one.cancelled for one in self.changed)
 
 
 def edit_each(
@@ -275,7 +369,7 @@ def edit_each(
     Args:
         dry_run: return what would be done, and change nothing.
     """
-    result = BulkEdited()
+    result = BulkEdited(dry_run=dry_run)
     rest = iter(names)
     while batch := list(islice(rest, _EDITED)):
         with suppress(_DryRun), store.begin() as tx:
@@ -295,11 +389,11 @@ def _edit_one(tx: Transaction, name: str, wanted: BulkEdit, who: str, result: Bu
         row = products.find(tx, name)
         change = wanted.find_change(row)
         if change == ProductEdit():
-            result.same.append(row.name)
+            result.unchanged.append(row.name)
         else:
             result.changed.append(_edit(tx, row, change, who))
     except InputError as error:
-        result.refused.append((name, describe(error)))
+        result.refused.append(RefusedProduct(name, error.message))
 
 
 def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:

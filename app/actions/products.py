@@ -35,11 +35,13 @@ class RefusedProduct:
     Attributes:
         name: as it was given.
         line: of the file, from 1; None where it came as an argument.
+        keywords: none.
     """
 
     name: str
     why: Message
     line: int | None = None
+    keywords: tuple[str, ...] = ()
 
 
 def new_product(

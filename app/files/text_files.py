@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from shutil import copyfileobj
 from typing import BinaryIO, TextIO
 
 from splitter.errors import Message
@@ -12,6 +14,17 @@ from tasks.reading.file_encoding import Encoding
 
 LONGEST_LINE = 10_000_000
 """Maximum number of characters of a line."""
+
+
+@contextmanager
+def rereadable(file: BinaryIO) -> Iterator[BinaryIO]:
+    """Give the file, or a copy of a pipe, which can be read more than once."""
+    if file.seekable():
+        yield file
+        return
+    with tempfile.TemporaryFile() as copy:
+        copyfileobj(file, copy)
+        yield copy
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def test_an_import_without_followers_goes_as_a_whole(world):
     number = bring(world, "特仑苏", "sites", "engines", recrawl=timedelta(days=7))
     done = undo(world, number)
     assert names(world) == ["特仑苏"]
-    assert (done.products, done.stays) == ({Fate.DELETED: 2}, [])
+    assert (done.products_removed, done.stays) == (2, [])
     assert world.rows(tables.schedules) == []
     assert [row.action for row in world.rows(tables.audit_log)] == ["undo import", "import undone"]
 
@@ -100,7 +100,7 @@ def test_work_that_was_planned_and_not_begun_goes_with_its_product(world):
     number = bring(world, "光明高钙牛奶")
     world.waiting("光明高钙牛奶", chunks=(True, False, True))
     assert {row.product_id for row in world.rows(tables.subtasks)} == {1, 2}
-    assert undo(world, number).products == {Fate.DELETED: 1}
+    assert undo(world, number).products_removed == 1
     assert [row.id for row in world.rows(tables.subtasks)] == [kept]
     assert {row.product_id for row in world.rows(tables.tasks)} == {1}
 
@@ -128,7 +128,7 @@ def test_a_product_that_something_needs_stays(world, need, is_crawled):
         other = bring_reviews(world, imported("好喝"))
     foreseen = import_actions.preview(world.store, number)
     done = undo(world, number)
-    assert (foreseen.products, foreseen.stays) == (done.products, done.stays)
+    assert (foreseen.products_removed, foreseen.stays) == (done.products_removed, done.stays)
     [stays] = done.stays
     assert stays.name == "特仑苏"
     assert stays.need == {"report": Need.SCHEDULE, "begun": Need.CRAWL, "reviews": Need.IMPORT}.get(
@@ -139,24 +139,24 @@ def test_a_product_that_something_needs_stays(world, need, is_crawled):
     assert (known.sites != ()) is is_crawled
     if stays.need is Need.IMPORT:
         assert stays.other == other
-        assert undo(world, other).products == {Fate.DELETED: 1}
+        assert undo(world, other).products_removed == 1
         assert names(world) == []
 
 
 def test_a_product_that_was_added_again_is_as_before(world):
     first = bring_reviews(world, imported("好喝"))
     number = bring(world, "特仑苏", priority=5, keywords=("蒙牛", "特仑苏"))
-    assert undo(world, number).products == {Fate.RESTORED: 1}
+    assert undo(world, number).products_restored == 1
     [row] = world.rows(tables.products)
     assert (row.sites, row.priority, row.keywords) == ([], 0, [])
     assert world.look(products.list_names)[0].keywords == ("特仑苏",)
-    assert undo(world, first).products == {Fate.DELETED: 1}
+    assert undo(world, first).products_removed == 1
 
 
 def test_the_order_of_undoing_does_not_matter(world):
     first, number = bring_reviews(world, imported("好喝")), bring(world, "特仑苏")
     assert [one.fate for one in undo(world, first).stays] == [Fate.KEPT]
-    assert undo(world, number).products == {Fate.DELETED: 1}
+    assert undo(world, number).products_removed == 1
     assert [len(world.rows(table)) for table in (tables.products, tables.pages, tables.reviews)] == [0, 0, 0]
 
 
@@ -164,11 +164,11 @@ def test_reviews_that_another_import_has_stay_until_it_is_undone(world):
     first = bring_reviews(world, imported("好喝"), imported("难喝"), imported("一般", "光明"))
     second = bring_reviews(world, imported("难喝"), imported("很好"))
     done = undo(world, first)
-    assert (done.reviews, done.reviews_kept) == (2, 1)
+    assert (done.reviews_removed, done.reviews_stay) == (2, 1)
     assert sorted(row.body for row in world.rows(tables.reviews)) == ["很好", "难喝"]
     assert [row.reviews for row in world.rows(tables.pages)] == [2]
     assert names(world) == ["特仑苏"]
-    assert undo(world, second).reviews == 2
+    assert undo(world, second).reviews_removed == 2
     assert [len(world.rows(table)) for table in (tables.products, tables.pages, tables.reviews)] == [0, 0, 0]
 
 
@@ -176,7 +176,7 @@ def test_reviews_of_no_numbered_import_stay(world):
     world.add_product("特仑苏", sites=())
     world.do(imports.save, "old", [imported("好喝")], world.look(products.ids, ["特仑苏"]))
     number = bring_reviews(world, imported("好喝"), imported("难喝"))
-    assert undo(world, number).reviews == 1
+    assert undo(world, number).reviews_removed == 1
     assert [row.body for row in world.rows(tables.reviews)] == ["好喝"]
 
 
@@ -187,7 +187,7 @@ def test_copies_and_reposts_of_removed_reviews_stand_for_themselves(world):
     link_reposts(world.store, world.do, lambda: 0.0, 1.0)
     assert len(world.rows(tables.review_links)) == 1
     assert [row.same_as for row in world.rows(tables.reviews) if row.body == TEXT] == [None, 1]
-    assert undo(world, number).reviews == 2
+    assert undo(world, number).reviews_removed == 2
     rows = {row.body: row for row in world.rows(tables.reviews)}
     assert rows[TEXT].same_as is None
     assert [(link.review_id, link.original_id) for link in world.rows(tables.review_links)] == [
@@ -202,7 +202,7 @@ def test_a_review_that_was_judged_again_belongs_to_its_import(world):
     world.change("UPDATE page_products SET verdict = 'unjudged'")
     world.judge_links()
     assert {row.refused for row in world.rows(tables.reviews)} == {None}
-    assert undo(world, number).reviews == 2
+    assert undo(world, number).reviews_removed == 2
     assert world.rows(tables.pages) == []
 
 
@@ -223,7 +223,7 @@ def test_what_was_ended_half_way_goes_on(world, monkeypatch):
         undo(world, number)
     assert len(world.rows(tables.reviews)) == 4
     assert world.verification().violations == ()
-    assert undo(world, number).reviews == 4
+    assert undo(world, number).reviews_removed == 4
     with pytest.raises(InputError, match="undone already"):
         undo(world, number)
 

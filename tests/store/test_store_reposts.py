@@ -184,8 +184,8 @@ def test_reviews_go_and_what_others_have_stays(world):
     world.do(imports.save, "shop", [imported("我们自己的评价", OURS)], ids)
     link_all(world)
     assert linked(world).keys() == {FORWARD, EDITED}
-    ((was, removed),) = remove(world, OURS)
-    assert (was.reviews, removed.reviews, removed.kept, len(removed.alone)) == (3, 2, 1, 0)
+    [removed] = remove(world, OURS)
+    assert (removed.reviews, removed.deleted) == (3, 2)
     assert bodies(world, OURS) == []
     covered = world.look(product_queries.get_coverages, lambda _engine: 100)
     assert covered[ids[OURS]].share == 0.0  # of what was found
@@ -194,8 +194,8 @@ def test_reviews_go_and_what_others_have_stays(world):
     assert [row.same_as for row in world.rows(tables.reviews)] == [None] * 4
     assert {row.title for row in world.rows(tables.pages, tables.pages.c.url == hit("own"))} == {""}
     assert world.rows(tables.audit_log)[0].detail == {"cancelled": 1, "deleted": 2, "kept": 1}
-    ((again, nothing),) = remove(world, OURS)
-    assert (again.reviews, nothing.reviews, again.is_crawled) == (0, 0, False)
+    [again] = remove(world, OURS)
+    assert (again.reviews, again.deleted, again.was_looked_for) == (0, 0, False)
 
 
 def test_what_was_refused_or_left_out_goes_too(world):
@@ -203,7 +203,7 @@ def test_what_was_refused_or_left_out_goes_too(world):
     world.stored_page("别的", [review("0", FORWARD)], hit("refused"), ("别的",), judge=True)
     world.do(set_verdicts, [Link(1, 1, Verdict.WRONG_PRODUCT, "光明")])
     assert [row.refused for row in world.rows(tables.reviews)] == [None, "wrong_product"]
-    assert [(done.reviews, done.kept) for _, done in remove(world, OURS, "别的")] == [(1, 0), (0, 0)]
+    assert [one.deleted for one in remove(world, OURS, "别的")] == [1, 0]
     assert world.rows(tables.reviews) == []
 
 
@@ -224,8 +224,7 @@ def test_reposts_whose_original_is_gone_are_compared_with_each_other(world):
     find_and_store(world, OURS, own=FIRST)
     find_and_store(world, THEIRS, like=FORWARD, also=EDITED)
     link_all(world)
-    ((_, removed),) = remove(world, OURS)
-    assert len(removed.alone) == 2
+    remove(world, OURS)
     assert {body: original for body, (original, _) in linked(world).items()} == {EDITED: FORWARD}
 
 

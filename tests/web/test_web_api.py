@@ -51,7 +51,7 @@ def test_changes_by_the_api_are_done_and_noted(served: Served) -> None:
     assert done["done"] == [3]
     assert done["refused"][0]["subtask"] == 1
     added = served.post("/api/products", json={"names": ["蒙牛早餐奶", PRODUCT]}).json()
-    assert (added["added"], added["known"]) == (["蒙牛早餐奶"], [PRODUCT])
+    assert ([one["name"] for one in added["added"]], added["already"]) == (["蒙牛早餐奶"], [PRODUCT])
     assert served.post("/api/nodes", json={"node": "node1", "action": "drain"}).ok
     assert [one["action"] for one in served.get("/api/audit").json()] == ["drain", "add products", "retry"]
 
@@ -72,7 +72,12 @@ def test_a_product_is_changed_and_removed_by_the_api(served: Served) -> None:
     no_query = served.session.patch(product, json={"keywords": [""]}, timeout=PATIENCE_S)
     assert no_query.status_code == 422
     gone = served.session.delete(product, timeout=PATIENCE_S).json()
-    assert (gone["name"], gone["cancelled"], gone["reviews"], gone["looked_for"]) == ("光明鲜奶", 0, 7, False)
+    assert (gone["name"], gone["cancelled"], gone["reviews"], gone["was_looked_for"]) == (
+        "光明鲜奶",
+        0,
+        7,
+        True,
+    )
     assert served.session.patch(product, json={"recrawl": "7d"}, timeout=PATIENCE_S).status_code == 400
     assert served.session.delete(served.address + "api/products/9", timeout=PATIENCE_S).status_code == 404
     (row, _) = served.get("/api/products").json()

@@ -246,16 +246,14 @@ def test_many_products_are_changed_at_once(served: Served) -> None:
     stored = names_of(served)
     numbers = [stored[name]["id"] for name in ("老干妈", "蒙牛早餐奶")]
     said = change(served, product=numbers, to_category="other", to_priority="4", add="正品").text
-    assert "2 products are changed, 0 were so already" in said
+    assert "Products changed: 2; so already: 0" in said
     stored = names_of(served)
     assert [(stored[name]["category"], stored[name]["priority"]) for name in ("老干妈", "蒙牛早餐奶")] == [
         ("other", 4)
     ] * 2
     assert stored["蒙牛早餐奶"]["keywords"] == ["蒙牛", "早餐奶", "正品"]
     assert stored["奇多妙脆角"]["category"] is None
-    assert (
-        "0 products are changed, 2 were so already" in change(served, product=numbers, to_priority="4").text
-    )
+    assert "Products changed: 0; so already: 2" in change(served, product=numbers, to_priority="4").text
     audit = [one for one in served.get("/api/audit").json() if one["action"] == "edit product"]
     assert sorted(one["subject"] for one in audit) == ["老干妈", "蒙牛早餐奶"]
 

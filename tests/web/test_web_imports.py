@@ -29,7 +29,7 @@ def test_products_that_were_added_by_mistake_are_undone(served: Served) -> None:
     form = {}
     assert served.post("/imports/1/undo", data=form).status_code == 422
     said = served.post("/imports/1/undo", data={**form, "sure": "yes"}).text
-    assert "4 products and 0 reviews are removed" in said
+    assert "Removed: 4 products and 0 reviews" in said
     assert "Undo import 1" not in said
     assert served.get("/api/products").json() == before
     assert served.post("/imports/1/undo", data={**form, "sure": "yes"}).status_code == 400

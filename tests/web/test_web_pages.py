@@ -305,7 +305,7 @@ def test_products_are_previewed_and_added(served: Served) -> None:
     draft = re.search(r'name="draft" value="([^"]+)"', preview)
     assert draft is not None
     text = served.post("/products", data={"draft": draft[1]}).text
-    assert "1 products added." in text
+    assert "1 product added." in text
     assert f"{PRODUCT} is there already." in text
     assert served.get("/products/3").status_code == 200
     old = served.post("/products", data={"draft": "gone"})
@@ -439,7 +439,7 @@ def test_a_product_is_removed_by_who_is_sure_and_added_again(served: Served) -> 
     preview = served.post("/products/preview", data={"names": PRODUCT}).text
     draft = re.search(r'name="draft" value="([^"]+)"', preview)
     assert draft is not None
-    assert "1 products added." in served.post("/products", data={"draft": draft[1]}).text
+    assert "1 product added." in served.post("/products", data={"draft": draft[1]}).text
     assert "not collected" not in served.get("/products").text
 
 

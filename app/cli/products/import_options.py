@@ -1,80 +1,138 @@
-"""Steps of `product import` and `review import` that both take."""
+"""Options, file and messages that `product import` and `review import` share."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
-from shutil import copyfileobj
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from app.cli.command import App, command
 from app.cli.options import store_there, store_to_fill
 from app.cli.output import say
+from app.cli.products.import_undo import undo_import
+from app.files.text_files import rereadable
 from app.importing.columns import ColumnChoice, parse_mapping, unused_note
 from app.importing.ignored_cells import IgnoredColumn
 from app.importing.sheets import FoundTable, TableChoice
 from app.run.setting_values import sqlite_file
 from app.views.words import describe
+from splitter.errors import Message
+from tasks.store.content.numbered_imports import ImportKind
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
     from tasks.store.sql.database import Store
 
+_MOST_NUMBER = (1 << 63) - 1
 
-def table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that choose a table of a file; the command gets them as `choice`."""
 
-    @click.option(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportFile:
+    """A file to import, which can be read more than once, and the choice of its table and columns."""
+
+    data: BinaryIO
+    origin: str
+    choice: TableChoice
+    columns: ColumnChoice
+    dry_run: bool
+
+
+@dataclass(kw_only=True)
+class FileNotes:
+    """How a file was read.
+
+    Attributes:
+        sheet, header_row: place of its table; `None` for a file of JSON objects.
+        columns: name of the column by field.
+        unused: columns that nothing is read from.
+        ignored: columns with cells that were not understood.
+    """
+
+    columns: Mapping[str, str]
+    ignored: Sequence[IgnoredColumn]
+    unused: Sequence[str]
+    sheet: str | None = None
+    header_row: int | None = None
+    notes: Sequence[Message] = ()
+
+
+_OPTIONS = (
+    click.argument("file", type=click.File("rb"), required=False),
+    click.option(
+        "--map",
+        "maps",
+        metavar="FIELD=COLUMN",
+        multiple=True,
+        help="The column of a field; FIELD= leaves the field out. Repeatable.",
+    ),
+    click.option(
+        "--ignore",
+        "skipped",
+        metavar="COLUMN",
+        multiple=True,
+        help="A column to skip, by its header or its letter. Repeatable.",
+    ),
+    click.option(
         "--sheet", metavar="NAME", help="Name or number of the sheet. Default: the one with the columns."
-    )
-    @click.option(
-        "--header-row", type=click.IntRange(0), metavar="N",
+    ),
+    click.option(
+        "--header-row",
+        type=click.IntRange(0),
+        metavar="N",
         help="Row of the column names; 0 if there is none. Default: found by the names.",
-    )  # fmt: skip
-    @wraps(command)
-    def chosen(sheet: str | None, header_row: int | None, **options: Any) -> None:
-        command(choice=TableChoice(sheet, header_row), **options)
-
-    return chosen
-
-
-def column_options(fields: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options that say what columns of a file hold; the command gets them as `columns`."""
-
-    def add_options(command: Callable[..., None]) -> Callable[..., None]:
-        @click.option(
-            "--map",
-            "maps",
-            metavar="FIELD=COLUMN",
-            multiple=True,
-            help="The column of a field; FIELD= leaves the field out. Repeatable.",
-        )
-        @click.option(
-            "--ignore", "ignored", metavar="COLUMN", multiple=True,
-            help="A column to skip, by its header or its letter. Repeatable.",
-        )  # fmt: skip
-        @wraps(command)
-        def chosen(maps: tuple[str, ...], ignored: tuple[str, ...], **options: Any) -> None:
-            command(columns=ColumnChoice(parse_mapping(maps, fields), ignored), **options)
-
-        return chosen
-
-    return add_options
+    ),
+    click.option(
+        "--undo",
+        type=click.IntRange(1, _MOST_NUMBER),
+        metavar="N",
+        help="Remove what import N added instead, and name what stays because something needs it.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing."),
+)
 
 
-@contextmanager
-def rereadable(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Give the file, or a copy of a pipe, which can be read more than once."""
-    if file.seekable():
-        yield file
-        return
-    with tempfile.TemporaryFile() as copy:
-        copyfileobj(file, copy)
-        yield copy
+def import_command(
+    group: click.Group, kind: ImportKind, fields: Sequence[str], *, sites: bool = False
+) -> Callable[[Callable[..., object]], click.Command]:
+    """Make a command `import` of a function that gets an `App` and an `ImportFile`, or undo an import instead."""
+
+    def decorate(function: Callable[..., object]) -> click.Command:
+        @wraps(function)
+        def run(
+            app: App,
+            file: BinaryIO | None,
+            undo: int | None,
+            maps: tuple[str, ...],
+            skipped: tuple[str, ...],
+            sheet: str | None,
+            header_row: int | None,
+            dry_run: bool,
+            **options: Any,
+        ) -> object:
+            if undo is not None:
+                return undo_import(app, undo, kind, dry_run=dry_run)
+            if file is None:
+                raise click.UsageError("give a FILE, or --undo N")
+            with rereadable(file) as data:
+                given = ImportFile(
+                    data=data,
+                    origin=str(getattr(file, "name", "standard input")),
+                    choice=TableChoice(sheet, header_row),
+                    columns=ColumnChoice(parse_mapping(maps, fields), skipped),
+                    dry_run=dry_run,
+                )
+                return function(app, given, **options)
+
+        made: Callable[..., object] = run
+        for option in reversed(_OPTIONS):
+            made = option(made)
+        return command(group, "import", sites=sites)(made)
+
+    return decorate
 
 
 @contextmanager
@@ -94,30 +152,23 @@ def say_columns(origin: str, found: FoundTable | None, columns: Mapping[str, str
     say(f"{origin}: {where}{', '.join(f'{field} from {column}' for field, column in columns.items())}", "dim")
 
 
-def print_ignored(ignored: Sequence[IgnoredColumn]) -> list[dict[str, object]]:
-    """Print a line for each column with cells that were not understood, and return the columns as JSON."""
-    for one in ignored:
-        say(describe(one.note), "yellow")
-    return [{"column": one.column, "values": one.values, "rows": one.rows} for one in ignored]
-
-
-def table_document(found: FoundTable | None, unused: Sequence[str]) -> dict[str, object]:
-    """Print the notes on what is not read of a file, and return them with the place of its table as JSON.
+def note_file(
+    found: FoundTable | None,
+    columns: Mapping[str, str],
+    unused: Sequence[str],
+    ignored: Sequence[IgnoredColumn],
+) -> FileNotes:
+    """Return how a file was read, and print what is not read of it.
 
     Args:
         found: `None` for a file of JSON objects.
         unused: columns that nothing is read from.
     """
-    if found is None:
-        if unused:
-            say(describe(unused_note(unused)), "yellow")
-        return {"unused": unused}
-    notes = replace(found, unused=unused).notes
-    for note in notes:
+    read = FileNotes(columns=columns, ignored=ignored, unused=unused)
+    notes = [unused_note(unused)] if unused else []
+    if found is not None:
+        notes = list(replace(found, unused=unused).notes)
+        read = replace(read, sheet=found.table.sheet, header_row=found.header_row, notes=notes)
+    for note in (*notes, *(one.note for one in ignored)):
         say(describe(note), "yellow")
-    return {
-        "sheet": found.table.sheet,
-        "header_row": found.header_row,
-        "notes": list(map(str, notes)),
-        "unused": unused,
-    }
+    return read

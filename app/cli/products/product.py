@@ -2,63 +2,60 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import starmap
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
+from rich.text import Text
 
 from app.actions import product_actions
-from app.actions.product_actions import Added
+from app.actions.product_actions import Added, AddedProduct
 from app.actions.products import MOST_PAGES, named_products, period
 from app.cli.command import App, command
 from app.cli.options import (
     ReadBy,
     chosen_sites,
     database_hint,
-    db_option,
     group_option,
-    json_option,
     keyword_list,
-    person,
-    settings_of,
     site_option,
-    sites_option,
     store_to_fill,
 )
-from app.cli.output import print_json, printed, say
+from app.cli.output import say
 from app.cli.products.import_options import (
-    column_options,
-    print_ignored,
-    rereadable,
+    FileNotes,
+    ImportFile,
+    import_command,
+    note_file,
     say_columns,
     store_or_none,
-    table_document,
-    table_options,
 )
-from app.cli.products.import_undo import undo_option
 from app.cli.products.product_changes import edit, remove
 from app.cli.render import Part, table, text
-from app.importing.columns import ColumnChoice, list_names
+from app.importing.columns import list_names
 from app.importing.product_files import FIELDS, open_product_file
 from app.importing.product_rows import ProductRows
-from app.importing.sheets import TableChoice
-from app.views.doubts import describe_doubt, list_doubts
+from app.views.doubts import describe_doubt
+from app.views.fields import extend_row
 from app.views.products import PRODUCT_FIELDS, ProductsView, get_products_view
-from app.views.words import describe, translate
+from app.views.words import translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
 from tasks.store.content.numbered_imports import ImportKind
-from tasks.store.content.products import NewProduct
 
 _LEAST = "fewer_words found_by aliases recrawl_every_s recrawl_cron priority pages"
 _MOST_LINES = 20
 _MOST_DOUBTFUL = 200
 """Doubtful products that are listed, of an import of more than `_MOST_LINES`."""
 _NAMED = 5
+
+
+@dataclass(kw_only=True)
+class ImportedProducts(Added, FileNotes):
+    """The outcome of an import of products, and how its file was read."""
 
 
 @click.group()
@@ -77,7 +74,7 @@ product.add_command(edit)
 product.add_command(remove)
 
 
-@product.command("add")
+@command(product, "add", sites=True)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option(
     "--keywords", metavar="W,W", help="AND keywords instead of those found in the name (only with one NAME)."
@@ -103,20 +100,15 @@ product.add_command(remove)
 )
 @group_option
 @site_option
-@sites_option
-@db_option
-@json_option
 def add(
+    app: App,
     names: tuple[str, ...],
     keywords: str | None,
     aliases: tuple[str, ...],
     groups: tuple[str, ...],
     sites_named: tuple[str, ...],
-    sites: str | None,
-    db: str | None,
-    as_json: bool,
     **options: Any,
-) -> None:
+) -> Added:
     """Add products; a runner starts to crawl them as soon as it sees them.
 
     A NAME that gives no query is refused with its reason; the others are added, and the exit status is 2.
@@ -128,17 +120,13 @@ def add(
       reviewloop product add 特仑苏 --group complaints --site zhihu.com
     """
     words = keyword_list(keywords, aliases, names)
-    settings = settings_of(db, sites)
-    chosen = chosen_sites(settings.catalog(), groups, sites_named) if groups or sites_named else None
+    chosen = chosen_sites(app.settings.catalog(), groups, sites_named) if groups or sites_named else None
     given = named_products(names, keywords=words, aliases=aliases, sites=chosen, **options)
-    with store_to_fill(settings) as store:
-        _finish(product_actions.add(store, given, person()), as_json)
+    with store_to_fill(app.settings) as store:
+        return _finish(app, product_actions.add(store, given, app.who))
 
 
-@product.command("import")
-@click.argument("file", type=click.File("rb"), required=False)
-@table_options
-@column_options(FIELDS)
+@import_command(product, ImportKind.PRODUCTS, FIELDS, sites=True)
 @click.option(
     "--column",
     metavar="NAME",
@@ -150,23 +138,9 @@ def add(
     help="Category of products whose line gives none. Default: by the name.",
 )
 @click.option("--as-list", is_flag=True, help="Take each line as a name, whatever it looks like.")
-@undo_option(ImportKind.PRODUCTS)
-@click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
-@sites_option
-@db_option
-@json_option
 def import_(
-    file: BinaryIO,
-    choice: TableChoice,
-    columns: ColumnChoice,
-    column: str | None,
-    category: str | None,
-    as_list: bool,
-    dry_run: bool,
-    sites: str | None,
-    db: str | None,
-    as_json: bool,
-) -> None:
+    app: App, file: ImportFile, column: str | None, category: str | None, as_list: bool
+) -> ImportedProducts:
     """Add the products of FILE (- for standard input): CSV, xlsx, or one name a line.
 
     A table needs a column name (or 商品名称, 产品, product ...) and may have keywords, aliases, priority, pages,
@@ -186,34 +160,27 @@ def import_(
       光明高钙牛奶,,光明高钙奶,5,7d
       雀巢怡养,雀巢|怡养,,,
     """
-    origin = str(getattr(file, "name", "standard input"))
-    settings = settings_of(db, sites)
+    columns = file.columns
     if column is not None:
         columns = replace(columns, mapping={**columns.mapping, "name": column})
-    with rereadable(file) as data:
-        found, lines = open_product_file(data, origin, choice, columns, as_list=as_list)
-        found.check()
-        if found.columns:
-            say_columns(origin, found, found.columns)
-        rows = ProductRows(found.columns, settings.catalog().sites, category)
-        given = starmap(rows.read, lines)
-        with store_or_none(settings, dry_run=dry_run) as store:
-            if dry_run or store is None:
-                result = product_actions.preview(store, given)
-            else:
-                result = product_actions.add(store, given, person(), origin)
+    found, lines = open_product_file(file.data, file.origin, file.choice, columns, as_list=as_list)
+    found.check()
+    if found.columns:
+        say_columns(file.origin, found, found.columns)
+    rows = ProductRows(found.columns, app.settings.catalog().sites, category)
+    given = starmap(rows.read, lines)
+    with store_or_none(app.settings, dry_run=file.dry_run) as store:
+        if file.dry_run or store is None:
+            result = product_actions.preview(store, given)
+        else:
+            result = product_actions.add(store, given, app.who, file.origin)
     if not (result.added or result.known or result.refused):
         raise InputError(
             "{origin} holds no product: write one name a line (in a table: into the column name)",
-            origin=origin,
+            origin=file.origin,
         )
-    ignored = print_ignored(rows.ignored.list_columns())
-    more = table_document(found, found.unused) | {
-        "columns": found.columns,
-        "ignored": ignored,
-        "dry_run": dry_run,
-    }
-    _finish(result, as_json, more)
+    notes = note_file(found, found.columns, found.unused, rows.ignored.list_columns())
+    return extend_row(ImportedProducts, _finish(app, result), **vars(notes))
 
 
 @command(product, "list")
@@ -242,77 +209,79 @@ def _(view: ProductsView) -> Iterator[Part]:
 def say_notes(result: Added) -> None:
     """Say on standard error which products were refused and why, and what should be known of others."""
     for one in result.refused:
-        place = f"line {one.line}: " if one.line else ""
-        say(f"refused: {place}{describe(one.why)}", "red")
+        if one.line:
+            say(translate("refused: line {line}: {why}", line=one.line, why=one.why), "red")
+        else:
+            say(translate("refused: {why}", why=one.why), "red")
+    more = translate("For more: reviewloop product edit NAME --all-sites (or --group, --site)")
     for name in result.kept_out[:_NAMED]:
-        say(f"{name} is there already, and looked for at the sites it was first given only.", "yellow")
-        say("For more: reviewloop product edit NAME --all-sites (or --group, --site)", "yellow")
+        known = translate(
+            "{name} is there already, and is only crawled at the sites that it was added with.", name=name
+        )
+        say(known, "yellow")
+    if result.kept_out:
+        say(more, "yellow")
     if result.doubtful:
         names = list_names([one.name for one in result.doubtful], _NAMED)
-        say(f"doubtful, added paused as no site or page of theirs is known: {names}", "yellow")
-        say("To collect one: reviewloop product edit NAME --all-sites (or --group, --site)", "yellow")
+        doubtful = translate(
+            "doubtful, added paused as no site or page of theirs is known: {names}", names=names
+        )
+        say(doubtful, "yellow")
+        say(more, "yellow")
     for new in result.added[:_MOST_LINES]:
         if all(map(is_brand, new.keywords)):
-            say(
-                f"{new.name}: only a brand or a platform, so all about it is found; a line or service narrows it."
+            brand = translate(
+                "{name}: only a brand or a platform, so all about it is found; add a line or a service to narrow it.",
+                name=new.name,
             )
+            say(brand)
 
 
-def _finish(result: Added, as_json: bool, more: Mapping[str, object] | None = None) -> None:
+def _finish(app: App, result: Added) -> Added:
     say_notes(result)
-    if as_json:
-        print_json(
-            {
-                "number": result.number,
-                "added": [
-                    _document(one)
-                    | {"aliases": one.aliases, "priority": one.priority, "category": one.category}
-                    | {"doubts": list_doubts(one)}
-                    for one in result.added
-                ],
-                "known": list(map(_document, result.known)),
-                "already": [one.name for one in result.known],
-                "doubtful": [_document(one) for one in result.doubtful],
-                "refused": [asdict(one) | {"keywords": []} for one in result.refused],
-                **(more or {}),
-            }
-        )
-    else:
-        _print(result, "would be " if more and more["dry_run"] else "")
     if result.refused:
-        sys.exit(2)
+        app.exit_status = 2
+    return result
 
 
-def _document(one: NewProduct) -> dict[str, object]:
-    return {"line": one.line, "name": one.name, "keywords": one.keywords}
-
-
-def _print(result: Added, would: str) -> None:
-    out = printed()
-    doubtful = [one for one in result.added if list_doubts(one)]
-    shown = result.added if len(result.added) <= _MOST_LINES else doubtful[:_MOST_DOUBTFUL]
-    for one in shown:
-        line = f"{would}added: {one.name} -> {'&'.join(one.keywords)} ({one.category or 'category unknown'})"
-        doubts = "; ".join(map(describe_doubt, list_doubts(one)))
-        out.print(f"{line}: {doubts}" if doubts else line, style="yellow" if doubts else None)
-    if len(shown) < len(result.added):
-        out.print(
-            translate(
-                "{n} more {would}added; {doubtful} of the {all} are doubtful. --json lists all",
-                n=f"{len(result.added) - len(shown):,}",
-                would=would,
-                doubtful=f"{len(doubtful):,}",
-                all=f"{len(result.added):,}",
-            )
+@text.register
+def _(view: Added) -> Iterator[Part]:
+    doubtful = [one for one in view.added if one.doubts]
+    listed = view.added if len(view.added) <= _MOST_LINES else doubtful[:_MOST_DOUBTFUL]
+    for one in listed:
+        yield Text(_describe_added(one, view.dry_run), style="yellow" if one.doubts else "")
+    if len(listed) < len(view.added):
+        yield translate(
+            "{n:,} more; {doubtful:,} of the {all:,} are doubtful. --json lists all",
+            n=len(view.added) - len(listed),
+            doubtful=len(doubtful),
+            all=len(view.added),
         )
-    known = [f"there already: {one.name}" for one in result.known]
-    for line in known[:_MOST_LINES]:
-        out.print(line)
-    if len(known) > _MOST_LINES:
-        out.print(f"       ... and {len(known) - _MOST_LINES} more")
-    out.print(
-        f"{len(result.added)} {would}added, {len(result.known)} there already, {len(result.refused)} refused"
+    for name in view.already[:_MOST_LINES]:
+        yield translate("there already: {name}", name=name)
+    if len(view.already) > _MOST_LINES:
+        yield translate("... and {n} more", n=len(view.already) - _MOST_LINES)
+    yield translate(
+        "{added:,} would be added, {known:,} there already, {refused:,} refused"
+        if view.dry_run
+        else "{added:,} added, {known:,} there already, {refused:,} refused",
+        added=len(view.added),
+        known=len(view.known),
+        refused=len(view.refused),
     )
-    if result.number is not None and result.added:
-        undo = f"reviewloop product import --undo {result.number}{database_hint()}"
-        out.print(f"import {result.number}; undo it: {undo}", style="dim")
+    if view.number is not None and view.added:
+        undo = f"reviewloop product import --undo {view.number}{database_hint()}"
+        yield Text(translate("import {n}; undo it: {command}", n=view.number, command=undo), style="dim")
+
+
+def _describe_added(one: AddedProduct, dry_run: bool) -> str:
+    line = translate(
+        "would be added: {name} -> {keywords} ({category})"
+        if dry_run
+        else "added: {name} -> {keywords} ({category})",
+        name=one.name,
+        keywords="&".join(one.keywords),
+        category=translate(one.category or "category unknown"),
+    )
+    doubts = "; ".join(map(describe_doubt, one.doubts))
+    return f"{line}: {doubts}" if doubts else line

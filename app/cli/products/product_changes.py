@@ -3,46 +3,54 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from app.actions import product_actions
-from app.actions.product_actions import BulkEdit, BulkEdited, period_or_never
+from app.actions.product_actions import (
+    BulkEdit,
+    BulkEdited,
+    ChangedProduct,
+    RemovedProduct,
+    period_or_never,
+)
 from app.actions.product_choice import FIELDS as CHOICE_FIELDS
 from app.actions.product_choice import list_chosen, parse_conditions
 from app.actions.products import MOST_PAGES
 from app.actions.review_actions import judge_links
-from app.cli.options import (
-    ReadBy,
-    chosen_sites,
-    db_option,
-    group_option,
-    json_option,
-    keyword_list,
-    person,
-    settings_of,
-    site_option,
-    sites_option,
-    store_there,
-)
-from app.cli.output import answer, say
-from app.views.words import describe
+from app.cli.command import App, command
+from app.cli.options import ReadBy, chosen_sites, group_option, keyword_list, site_option
+from app.cli.output import say
+from app.cli.render import Part, text
+from app.views.words import describe, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, Message
 from tasks.store.content import products
-from tasks.store.content.products import Product, ProductEdit
+from tasks.store.content.products import ProductEdit
 
 if TYPE_CHECKING:
     from splitter.catalog.model import Catalog
-    from tasks.store.sql.database import Store
 
 _MOST_LINES = 20
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class RemovedView:
+    """Products that are no longer collected, or would be.
+
+    Attributes:
+        delete_reviews: their reviews are deleted as well.
+    """
+
+    removed: Sequence[RemovedProduct]
+    dry_run: bool
+    delete_reviews: bool
+
+
+@command(None, "remove", sites=True)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option(
     "--delete-reviews",
@@ -51,18 +59,7 @@ _MOST_LINES = 20
 )
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
-@sites_option
-@db_option
-@json_option
-def remove(
-    names: tuple[str, ...],
-    delete_reviews: bool,
-    yes: bool,
-    dry_run: bool,
-    sites: str | None,
-    db: str | None,
-    as_json: bool,
-) -> None:
+def remove(app: App, names: tuple[str, ...], delete_reviews: bool, yes: bool, dry_run: bool) -> RemovedView:
     """Stop collecting products; what was collected stays and can be exported as before.
 
     Their subtasks are cancelled. `product add NAME` starts to collect one again. If a NAME is unknown, none
@@ -78,54 +75,53 @@ def remove(
       reviewloop product remove 特仑苏
       reviewloop product remove 特仑苏 --delete-reviews --yes
     """
-    settings = settings_of(db, sites)
-    catalog = settings.catalog() if delete_reviews else None
-    with store_there(settings) as store:
-        with store.read() as tx:
-            done = [products.find(tx, name) for name in dict.fromkeys(names)]
-        deleted: list[int | None] = [None] * len(done)
-        if not dry_run and delete_reviews:
-            _ask(done, yes)
-        if not dry_run:
-            both = product_actions.remove(store, names, person(), delete_reviews=delete_reviews)
-            done = [was for was, _ in both]
-            deleted = [removed.reviews if removed else None for _, removed in both]
-            if catalog is not None:
-                judge_links(store, catalog)
-    told, lines = [], []
-    would = "would be " if dry_run else ""
-    for one, n in zip(done, deleted, strict=True):
-        row = {
-            "name": one.name,
-            "cancelled": one.open,
-            "reviews": one.reviews,
-            "was_looked_for": one.is_crawled,
-        }
-        told.append(row if n is None else row | {"deleted": n})
-        said = _of_reviews(one.reviews, n, delete_reviews)
-        if one.is_crawled:
-            lines.append(f"{one.name}: {would}removed; {one.open:,} subtasks {would}cancelled, {said}")
-        else:
-            lines.append(f"{one.name}: was removed before; {said}")
-    answer({"removed": told, "dry_run": dry_run}, "\n".join(lines), as_json)
+    catalog = app.settings.catalog() if delete_reviews else None
+    if delete_reviews and not dry_run:
+        _ask(product_actions.remove(app.store, names, app.who, dry_run=True), yes)
+    done = product_actions.remove(app.store, names, app.who, delete_reviews=delete_reviews, dry_run=dry_run)
+    if catalog is not None and not dry_run:
+        judge_links(app.store, catalog)
+    return RemovedView(done, dry_run, delete_reviews)
 
 
-def _of_reviews(there: int, deleted: int | None, to_delete: bool) -> str:
-    """A sentence on the reviews of a product that is removed."""
-    if deleted is not None:
-        kept = f", {there - deleted:,} stay with other products" if there > deleted else ""
-        return f"{deleted:,} reviews deleted{kept}"
-    outcome = "would be deleted, less those of other products" if to_delete else "stay"
-    return f"{there:,} reviews {outcome}"
+@text.register
+def _(view: RemovedView) -> Iterator[Part]:
+    for one in view.removed:
+        outcome = translate("{name}: was removed before", name=one.name)
+        if one.was_looked_for:
+            outcome = translate(
+                "{name}: would be removed; subtasks that would be cancelled: {n:,}"
+                if view.dry_run
+                else "{name}: removed; subtasks cancelled: {n:,}",
+                name=one.name,
+                n=one.cancelled,
+            )
+        yield f"{outcome}; {_describe_reviews(one, view.delete_reviews)}"
 
 
-def _ask(products: Sequence[Product], yes: bool) -> None:
+def _describe_reviews(one: RemovedProduct, delete_reviews: bool) -> str:
+    if one.deleted is not None and one.deleted < one.reviews:
+        return translate(
+            "reviews deleted: {n:,}; they stay with other products: {kept:,}",
+            n=one.deleted,
+            kept=one.reviews - one.deleted,
+        )
+    if one.deleted is not None:
+        return translate("reviews deleted: {n:,}", n=one.deleted)
+    if delete_reviews:
+        return translate("reviews that would be deleted, less those of other products: {n:,}", n=one.reviews)
+    return translate("reviews that stay: {n:,}", n=one.reviews)
+
+
+def _ask(found: Sequence[RemovedProduct], yes: bool) -> None:
     """Ask whether reviews are to be deleted. Raises InputError where nobody can answer, Abort at a no."""
     if yes:
         return
-    n = sum(one.reviews for one in products)
+    n = sum(one.reviews for one in found)
     question = Message(
-        "Delete {n:,} reviews of {products} for good?", n=n, products=", ".join(one.name for one in products)
+        "Delete all reviews of {products} ({n:,}) for good?",
+        n=n,
+        products=", ".join(one.name for one in found),
     )
     if not sys.stdin.isatty():
         raise InputError(
@@ -134,7 +130,7 @@ def _ask(products: Sequence[Product], yes: bool) -> None:
     click.confirm(describe(question), abort=True, err=True)
 
 
-@click.command()
+@command(None, "edit", sites=True)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--where",
@@ -170,18 +166,9 @@ def _ask(products: Sequence[Product], yes: bool) -> None:
     help="Crawl again at this interval, counted from the last time.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be done; nothing is changed.")
-@sites_option
-@db_option
-@json_option
 def edit(
-    names: tuple[str, ...],
-    conditions: tuple[str, ...],
-    sites: str | None,
-    db: str | None,
-    dry_run: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+    app: App, names: tuple[str, ...], conditions: tuple[str, ...], dry_run: bool, **options: Any
+) -> ChangedProduct | BulkEdited:
     """Change products. Options that are not given leave them as they are; --group and --site replace their sites.
 
     If keywords, aliases, sites, pages or the category change, a product is crawled again and its subtasks are
@@ -199,8 +186,7 @@ def edit(
     if bool(names) == bool(conditions):
         raise InputError("name the products to change, or choose them with --where FIELD=VALUE; not both")
     choice = parse_conditions(conditions)
-    settings = settings_of(db, sites)
-    catalog = settings.catalog()
+    catalog = app.settings.catalog()
     wanted = BulkEdit(
         change=_read_change(catalog, names, options),
         add_keywords=options["added"],
@@ -211,16 +197,47 @@ def edit(
             "say what to change: --name, --category, --keywords, --add-keyword, --drop-keyword, --alias, --priority, "
             "--pages, --group, --site, --all-sites or --recrawl"
         )
-    with store_there(settings) as store:
-        if len(names) == 1 and not dry_run and wanted == BulkEdit(change=wanted.change):
-            _edit_named(store, names[0], wanted.change, as_json)
-            return
-        with store.read() as tx:
-            chosen = [products.find(tx, name).name for name in names]
-            if conditions:
-                chosen = [one.name for one in list_chosen(tx, choice, catalog)]
-        done = product_actions.edit_each(store, chosen, wanted, person(), dry_run=dry_run)
-    _print_edited(done, dry_run, as_json)
+    if len(names) == 1 and not dry_run and wanted == BulkEdit(change=wanted.change):
+        return product_actions.edit(app.store, names[0], wanted.change, app.who)
+    with app.store.read() as tx:
+        chosen = [products.find(tx, name).name for name in names]
+        if conditions:
+            chosen = [one.name for one in list_chosen(tx, choice, catalog)]
+    done = product_actions.edit_each(app.store, chosen, wanted, app.who, dry_run=dry_run)
+    for one in done.refused:
+        app.exit_status = 2
+        say(f"{one.name}: {describe(one.why)}", "red")
+    return done
+
+
+@text.register
+def _(view: ChangedProduct) -> Iterator[Part]:
+    if view.begins_again:
+        yield translate(
+            "{name}: changed; subtasks cancelled: {n:,}. It is crawled again from the start.",
+            name=view.name,
+            n=view.cancelled,
+        )
+    else:
+        yield translate("{name}: changed", name=view.name)
+
+
+@text.register
+def _(view: BulkEdited) -> Iterator[Part]:
+    for one in view.changed[:_MOST_LINES]:
+        yield translate("would be changed: {name}" if view.dry_run else "changed: {name}", name=one.name)
+    if len(view.changed) > _MOST_LINES:
+        yield translate("... and {n} more; --json lists them", n=len(view.changed) - _MOST_LINES)
+    yield translate(
+        "{changed:,} would be changed, {same:,} are so already, {refused:,} refused; subtasks that would be cancelled: "
+        "{cancelled:,}"
+        if view.dry_run
+        else "{changed:,} changed, {same:,} are so already, {refused:,} refused; subtasks cancelled: {cancelled:,}",
+        changed=len(view.changed),
+        same=len(view.unchanged),
+        refused=len(view.refused),
+        cancelled=view.cancelled,
+    )
 
 
 def _read_change(catalog: Catalog, names: Sequence[str], options: Mapping[str, Any]) -> ProductEdit:
@@ -245,33 +262,3 @@ def _read_change(catalog: Catalog, names: Sequence[str], options: Mapping[str, A
         sites=sites,
         all_sites=options["all_sites"],
     )
-
-
-def _edit_named(store: Store, name: str, wanted: ProductEdit, as_json: bool) -> None:
-    cancelled, summary = product_actions.edit(store, name, wanted, person())
-    said = f"{summary.name}: changed" + (
-        f"; {cancelled:,} subtasks cancelled, it is looked for anew" if wanted.begins_again else ""
-    )
-    answer({"cancelled": cancelled, **asdict(summary)}, said, as_json)
-
-
-def _print_edited(done: BulkEdited, dry_run: bool, as_json: bool) -> None:
-    for name, why in done.refused:
-        say(f"{name}: {why}", "red")
-    document = {
-        "changed": [{"cancelled": n, **asdict(product)} for n, product in done.changed],
-        "unchanged": done.same,
-        "refused": [{"name": name, "why": why} for name, why in done.refused],
-        "dry_run": dry_run,
-    }
-    would = "would be " if dry_run else ""
-    lines = [f"{would}changed: {product.name}" for _, product in done.changed[:_MOST_LINES]]
-    if len(done.changed) > _MOST_LINES:
-        lines.append(f"       ... and {len(done.changed) - _MOST_LINES:,} more; --json lists all")
-    lines.append(
-        f"{len(done.changed):,} {would}changed, {len(done.same):,} are so already, {len(done.refused):,} refused; "
-        f"{done.cancelled:,} subtasks {would}cancelled"
-    )
-    answer(document, "\n".join(lines), as_json)
-    if done.refused:
-        sys.exit(2)

@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import click
+from rich.text import Text
 
-from app.cli.options import (
-    database_hint,
-    db_option,
-    json_option,
-    person,
-    settings_of,
-)
-from app.cli.output import print_json, printed, say
+from app.cli.command import App
+from app.cli.options import database_hint
+from app.cli.output import say
 from app.cli.products.classify import classify
 from app.cli.products.import_options import (
-    column_options,
-    print_ignored,
-    rereadable,
+    FileNotes,
+    ImportFile,
+    import_command,
+    note_file,
     say_columns,
     store_or_none,
-    table_document,
-    table_options,
 )
-from app.cli.products.import_undo import undo_option
-from app.importing.columns import ColumnChoice
-from app.importing.review_checks import ProductNames, ReviewChecks
+from app.cli.render import Part, text
+from app.importing.review_checks import ProductNames, RefusedReview, ReviewChecks
 from app.importing.review_columns import FIELDS, FieldColumns, field_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
-from app.importing.sheets import TableChoice
-from app.views.words import describe, translate
+from app.views.words import translate
 from splitter.errors import InputError
 from tasks.store.content import products
 from tasks.store.content.imports import digest_of
@@ -62,10 +52,32 @@ def review() -> None:
 review.add_command(classify)
 
 
-@review.command("import")
-@click.argument("file", type=click.File("rb"), required=False)
-@column_options(FIELDS)
-@table_options
+@dataclass(kw_only=True)
+class ImportedReviews(FileNotes):
+    """The outcome of an import of reviews, and how its file was read.
+
+    Attributes:
+        number: of the import; `None` if nothing was stored.
+        added, known: reviews stored now; and stored already, by an earlier import or an earlier line.
+        refused: the first refused lines; `refused_by_field` counts all of them.
+        source: name of where the reviews come from.
+        products_added: names of new products.
+        products_matched: the product that each other name counts for.
+    """
+
+    number: int | None
+    added: int
+    known: int
+    refused: Sequence[RefusedReview]
+    refused_by_field: Mapping[str, int]
+    lines: int
+    source: str
+    products_added: Sequence[str]
+    products_matched: Mapping[str, str]
+    dry_run: bool
+
+
+@import_command(review, ImportKind.REVIEWS, FIELDS)
 @click.option("--product", metavar="NAME", help="Product of all lines, if no column names it.")
 @click.option("--site", metavar="NAME", help="Site of all lines, if no column names it.")
 @click.option(
@@ -74,22 +86,9 @@ review.add_command(classify)
     help="Name of the file's origin. Default: made from the file's columns.",
 )
 @click.option("--crawl", is_flag=True, help="Crawl products that are new, too.")
-@undo_option(ImportKind.REVIEWS)
-@click.option("--dry-run", is_flag=True, help="Only say what would be done; change nothing.")
-@db_option
-@json_option
 def import_(
-    file: BinaryIO,
-    columns: ColumnChoice,
-    choice: TableChoice,
-    product: str | None,
-    site: str | None,
-    source: str | None,
-    crawl: bool,
-    dry_run: bool,
-    db: str | None,
-    as_json: bool,
-) -> None:
+    app: App, file: ImportFile, product: str | None, site: str | None, source: str | None, crawl: bool
+) -> ImportedReviews:
     """Store the reviews of FILE (- for standard input): CSV, xlsx, or one JSON object a line.
 
     Fields are product, body, date, author, title, rating, url, site, variant; only body and product are
@@ -106,36 +105,48 @@ def import_(
       reviewloop review import shop.csv --map body=买家留言 --map rating= --source my-shop
       reviewloop review import search_comments_2026-08-14.jsonl --product 特仑苏
     """
-    origin = str(getattr(file, "name", "standard input"))
-    settings = settings_of(db)
-    settings.use_themes()
-    sites = settings.catalog().sites
+    app.settings.use_themes()
     from app.run.wiring import pseudonyms, utc_now  # brings the crawl
 
     _check_source(source)
-    with rereadable(file) as data:
-        read = open_review_file(data, origin, choice, columns)
-        if read.found is not None:
-            read.found.check()
-        with store_or_none(settings, dry_run=dry_run) as store:
-            fields = _columns(read, columns, product, site, origin)
-            from_ = source.strip() if source is not None else _source(read, fields)
-            names = _product_names(store, product, crawl=crawl)
-            checks = ReviewChecks(fields, names, sites, pseudonyms(settings), utc_now())
-            saving: Saving | Trying = Trying(store)
-            if store is not None and not dry_run:
-                saving = Saving(store, from_, names, origin, person())
-            say_columns(f"{origin} ({from_})", read.found, fields.columns)
-            try:
-                done = import_reviews(read.records, checks, saving.save, _progress)
-            except KeyboardInterrupt:
-                say("Stopped. What was stored stays; the same command goes on.", "yellow")
-                raise
-            saving.end()
-    document = {"number": saving.number} | _document(done, names, fields, from_, dry_run=dry_run)
-    document |= table_document(read.found, fields.unused(read.columns, columns))
-    document["ignored"] = print_ignored(checks.ignored.list_columns())
-    _finish(done, names, document, dry_run=dry_run, as_json=as_json)
+    read = open_review_file(file.data, file.origin, file.choice, file.columns)
+    if read.found is not None:
+        read.found.check()
+    with store_or_none(app.settings, dry_run=file.dry_run) as store:
+        fields = _columns(read, file, product, site)
+        from_ = source.strip() if source is not None else _source(read, fields)
+        names = _product_names(store, product, crawl=crawl)
+        checks = ReviewChecks(
+            fields, names, app.settings.catalog().sites, pseudonyms(app.settings), utc_now()
+        )
+        saving: Saving | Trying = Trying(store)
+        if store is not None and not file.dry_run:
+            saving = Saving(store, from_, names, file.origin, app.who)
+        say_columns(f"{file.origin} ({from_})", read.found, fields.columns)
+        try:
+            done = import_reviews(read.records, checks, saving.save, _progress)
+        except KeyboardInterrupt:
+            say(translate("Stopped. What was stored stays; the same command goes on."), "yellow")
+            raise
+        saving.end()
+    if done.refused:
+        app.exit_status = 2
+        _say_refused(done)
+    unused = fields.unused(read.columns, file.columns)
+    notes = note_file(read.found, fields.columns, unused, checks.ignored.list_columns())
+    return ImportedReviews(
+        **vars(notes),
+        number=saving.number,
+        added=done.added,
+        known=done.known,
+        refused=done.refused,
+        refused_by_field=done.refused_by,
+        lines=done.lines,
+        source=from_,
+        products_added=list(names.added),
+        products_matched=names.taken_as,
+        dry_run=file.dry_run,
+    )
 
 
 def _check_source(name: str | None) -> None:
@@ -155,15 +166,13 @@ def _source(read: ReviewFile, columns: FieldColumns) -> str:
     return f"columns-{digest_of(*named).hex()[:8]}"
 
 
-def _columns(
-    read: ReviewFile, choice: ColumnChoice, product: str | None, site: str | None, origin: str
-) -> FieldColumns:
-    found = replace(field_columns(read.columns, choice, origin), site=site or "")
+def _columns(read: ReviewFile, file: ImportFile, product: str | None, site: str | None) -> FieldColumns:
+    found = replace(field_columns(read.columns, file.columns, file.origin), site=site or "")
     if product is None and "product" not in found.columns:
         raise InputError(
             "{origin}: no column is known to hold the product's name; name it with --map product=COLUMN, or "
             "give the product of all lines with --product NAME",
-            origin=origin,
+            origin=file.origin,
         )
     return found
 
@@ -182,81 +191,64 @@ def _product_names(store: Store | None, product: str | None, *, crawl: bool) -> 
 
 def _progress(lines: int) -> None:
     if lines % _TOLD_EVERY == 0:
-        say(f"{lines:,} lines", "dim")
+        say(translate("{n:,} lines", n=lines), "dim")
 
 
-def _finish(
-    done: Imported, names: ProductNames, document: Mapping[str, Any], *, dry_run: bool, as_json: bool
-) -> None:
-    refused = sum(done.refused_by.values())
+def _say_refused(done: Imported) -> None:
+    """Print the first refused lines with their reasons, and how many there are of each field."""
     for one in done.refused[:_MOST_LINES]:
-        say(f"refused: line {one.line}: {one.field + ': ' if one.field else ''}{describe(one.why)}", "red")
-    if refused > _MOST_LINES:
-        by = ", ".join(f"{name} {n:,}" for name, n in done.refused_by.most_common())
+        field = f"{one.field}: " if one.field else ""
         say(
-            f"         ... {refused:,} in all, by field: {by}; --json lists the first {len(done.refused):,}",
+            translate("refused: line {line}: {field}{why}", line=one.line, field=field, why=one.why),
             "red",
         )
-    if as_json:
-        print_json(document)
-    else:
-        _print(done, names, dry_run=dry_run)
-        if document["number"] is not None and done.added:
-            undo = f"reviewloop review import --undo {document['number']}{database_hint()}"
-            text = translate("import {n}; undo it: {command}", n=document["number"], command=undo)
-            printed().print(text, style="dim")
-    if refused:
-        sys.exit(2)
+    refused = done.refused_by.total()
+    if refused > _MOST_LINES:
+        counts = ", ".join(f"{name} {n:,}" for name, n in done.refused_by.most_common())
+        more = translate(
+            "... {n:,} refused in all, by field: {counts}; --json lists the first {listed:,}",
+            n=refused,
+            counts=counts,
+            listed=len(done.refused),
+        )
+        say(more, "red")
 
 
-def _document(
-    done: Imported, names: ProductNames, columns: FieldColumns, source: str, *, dry_run: bool
-) -> dict[str, Any]:
-    return {
-        "added": done.added,
-        "known": done.known,
-        "refused": done.refused,
-        "refused_by_field": done.refused_by,
-        "lines": done.lines,
-        "source": source,
-        "columns": columns.columns,
-        "products_added": list(names.added),
-        "products_matched": names.taken_as,
-        "dry_run": dry_run,
-    }
-
-
-def _print(done: Imported, names: ProductNames, *, dry_run: bool) -> None:
-    out = printed()
-    lists = (
+@text.register
+def _(view: ImportedReviews) -> Iterator[Part]:
+    yield from _list_some(
         [
             translate(
-                "product that would be added: {name}" if dry_run else "product added: {name}", name=name
+                "product that would be added: {name}" if view.dry_run else "product added: {name}", name=name
             )
-            for name in names.added
-        ],
+            for name in view.products_added
+        ]
+    )
+    yield from _list_some(
         [
             translate("{written} counts as {name}", written=one, name=name)
-            for one, name in names.taken_as.items()
-        ],
+            for one, name in view.products_matched.items()
+        ]
     )
-    for lines in lists:
-        for line in lines[:_MOST_LINES]:
-            out.print(line)
-        if len(lines) > _MOST_LINES:
-            out.print("  " + translate("... and {n} more", n=len(lines) - _MOST_LINES))
-    counts = Counter(done.refused_by)
-    text = translate(
+    yield translate(
         "reviews that would be added: {added:,}, known already: {known:,}, refused lines: {refused:,}"
-        if dry_run
+        if view.dry_run
         else "reviews added: {added:,}, known already: {known:,}, refused lines: {refused:,}",
-        added=done.added,
-        known=done.known,
-        refused=counts.total(),
+        added=view.added,
+        known=view.known,
+        refused=sum(view.refused_by_field.values()),
     )
-    out.print(text)
-    if names.added and not dry_run:
-        out.print(
-            translate("New products of an import are not crawled; to crawl one: reviewloop product add NAME"),
-            style="dim",
+    if view.products_added and not view.dry_run:
+        note = translate(
+            "New products of an import are not crawled; to crawl one: reviewloop product add NAME"
         )
+        yield Text(note, style="dim")
+    if view.number is not None and view.added:
+        undo = f"reviewloop review import --undo {view.number}{database_hint()}"
+        yield Text(translate("import {n}; undo it: {command}", n=view.number, command=undo), style="dim")
+
+
+def _list_some(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield "  " + translate("... and {n} more", n=len(lines) - _MOST_LINES)

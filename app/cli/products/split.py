@@ -13,9 +13,8 @@ import click
 from app.cli.command import App, command
 from app.cli.options import group_option, in_groups, keyword_list
 from app.cli.output import say
-from app.cli.products.import_options import rereadable
 from app.cli.render import LinesView, Part, table, text
-from app.files.text_files import opened_text, read_lines
+from app.files.text_files import opened_text, read_lines, rereadable
 from app.importing.columns import list_names
 from app.views.words import plural, translate
 from splitter.catalog.names import Category

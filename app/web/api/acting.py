@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from app.actions import import_actions, manual_actions, product_actions, schedule_actions
+from app.actions.import_actions import ImportUndo
 from app.actions.manual_actions import Outcome
-from app.actions.product_actions import period_or_never
+from app.actions.product_actions import Added, ChangedProduct, RemovedProduct, period_or_never
 from app.actions.products import named_products
 from app.web.api.reading import PROBLEMS, Id
 from app.web.base.context import Here
@@ -20,7 +21,6 @@ from app.web.pages.imports import import_of
 from app.web.pages.products import name_of
 from splitter.catalog.names import Category
 from splitter.errors import InputError
-from tasks.store.content.imported_products import Fate, Undone
 from tasks.store.content.products import ProductEdit
 
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
@@ -129,37 +129,19 @@ class NewProducts(_Strict):
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
 
 
-class RefusedName(BaseModel):
-    """A name that was not taken."""
-
-    name: str
-    why: str
-
-
-class ProductsAdded(BaseModel):
-    """The outcome for each name."""
-
-    added: list[str]
-    known: list[str]
-    refused: list[RefusedName]
-
-
 @router.post("/products", responses=PROBLEMS)
-def add(page: Here, wanted: NewProducts) -> ProductsAdded:
+def add(page: Here, wanted: NewProducts) -> Added:
     """Add products."""
-    read = named_products(wanted.names, priority=wanted.priority)
-    done = product_actions.add(page.context.store, read, page.who)
+    given = named_products(wanted.names, priority=wanted.priority)
+    done = product_actions.add(page.context.store, given, page.who)
     page.context.cached.clear()
-    refused = [RefusedName(name=one.name, why=str(one.why)) for one in done.refused]
-    return ProductsAdded(
-        added=[one.name for one in done.added], known=[one.name for one in done.known], refused=refused
-    )
+    return done
 
 
 class ProductChange(_Strict):
     """Changes to a product; what is left out or null stays.
 
-    With another category, other keywords or aliases it is looked for anew, and its work under way is cancelled. No
+    With another category, other keywords or aliases it is crawled again, and its subtasks are cancelled. No
     keywords: those found in its name. `recrawl`: 7d, 12h, or never.
     """
 
@@ -171,18 +153,8 @@ class ProductChange(_Strict):
     recrawl: Annotated[str, Field(pattern=r"^(never|[1-9][0-9]{0,3}[mhdw])$")] | None = None
 
 
-class ProductChanged(BaseModel):
-    """A product after its change: subtasks that were cancelled, reviews that stay, whether it is looked for."""
-
-    id: int
-    name: str
-    cancelled: int
-    reviews: int
-    looked_for: bool
-
-
 @router.patch("/products/{product}", responses=PROBLEMS)
-def edit(page: Here, number: ProductId, wanted: ProductChange) -> ProductChanged:
+def edit(page: Here, number: ProductId, wanted: ProductChange) -> ChangedProduct:
     """Change a product."""
     other = ProductEdit(
         name=wanted.name,
@@ -192,33 +164,21 @@ def edit(page: Here, number: ProductId, wanted: ProductChange) -> ProductChanged
         priority=wanted.priority,
         recrawl_every=None if wanted.recrawl is None else period_or_never(wanted.recrawl),
     )
-    cancelled, now = product_actions.edit(page.context.store, name_of(page, number), other, page.who)
+    now = product_actions.edit(page.context.store, name_of(page, number), other, page.who)
     page.context.cached.clear()
-    return ProductChanged(
-        id=now.id, name=now.name, cancelled=cancelled, reviews=now.reviews, looked_for=now.is_crawled
-    )
+    return now
 
 
 @router.delete("/products/{product}", responses=PROBLEMS)
-def remove(page: Here, number: ProductId) -> ProductChanged:
-    """Look for a product no more; what was collected of it stays."""
-    [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
+def remove(page: Here, number: ProductId) -> RemovedProduct:
+    """Stop crawling a product; what was collected stays."""
+    [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     page.context.cached.clear()
-    return ProductChanged(id=was.id, name=was.name, cancelled=was.open, reviews=was.reviews, looked_for=False)
-
-
-class ImportUndone(BaseModel):
-    """The outcome of undoing an import; `stays` has the first products that something else needs."""
-
-    reviews_removed: int
-    reviews_stay: int
-    products_removed: int
-    products_restored: int
-    stays: list[Undone]
+    return was
 
 
 @router.post("/imports/{number}/undo", responses=PROBLEMS)
-def undo_import(page: Here, number: Id) -> ImportUndone:
+def undo_import(page: Here, number: Id) -> ImportUndo:
     """Remove what an import added, and nothing else."""
     import_of(page, number)
     try:
@@ -226,10 +186,4 @@ def undo_import(page: Here, number: Id) -> ImportUndone:
     except InputError as error:  # it is undone already
         raise HTTPException(409, str(error)) from None
     page.context.cached.clear()
-    return ImportUndone(
-        reviews_removed=done.reviews,
-        reviews_stay=done.reviews_kept,
-        products_removed=done.products[Fate.DELETED],
-        products_restored=done.products[Fate.RESTORED],
-        stays=done.stays,
-    )
+    return done

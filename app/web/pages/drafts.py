@@ -18,7 +18,7 @@ from app.actions.products import MOST_PAGES, RefusedProduct, period, whole_numbe
 from app.importing.product_files import Line, read_typed_names
 from app.importing.product_rows import ProductRows
 from app.views.doubts import Doubt, describe_doubt, list_doubts
-from app.views.words import translate
+from app.views.words import plural, translate
 from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
 from app.web.pages.products import ListQuery, listed
@@ -35,6 +35,7 @@ _ROWS = 200
 """Products on a page of a draft."""
 _URLS_SHOWN = 10
 _MOST_NAMES = 10_000
+_KNOWN_NAMED = 20
 _LONGEST = 4000
 """Characters of a corrected cell."""
 
@@ -280,8 +281,9 @@ def _list_urls(page: Here, draft: Draft) -> list[tuple[str, str]]:
 
 def _add(page: Page, draft: Draft) -> Response:
     done = product_actions.add(page.context.store, draft.wanted, page.who, draft.file)
-    notes = [translate("{name} is there already.", name=one.name) for one in done.known[:20]]
+    notes = [translate("{name} is there already.", name=name) for name in done.already[:_KNOWN_NAMED]]
     if draft.refused:
-        notes.append(translate("{n} lines were refused.", n=len(draft.refused)))
+        notes.append(plural("{n} line was refused.", "{n} lines were refused.", len(draft.refused)))
     path = f"/imports/{done.number}" if done.added else "/products"
-    return page.redirect_with(path, Notice(translate("{n} products added.", n=len(done.added)), tuple(notes)))
+    said = plural("{n} product added.", "{n} products added.", len(done.added))
+    return page.redirect_with(path, Notice(said, tuple(notes)))

@@ -17,7 +17,6 @@ from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, Cursor
 from splitter.errors import InputError
 from tasks.store.content import numbered_imports
-from tasks.store.content.imported_products import Fate
 from tasks.store.content.numbered_imports import NumberedImport
 
 router = APIRouter()
@@ -61,12 +60,10 @@ def undo(page: Here, number: ImportNumber, sure: Annotated[Literal["yes"], Form(
 
 
 def _undo_message(done: ImportUndo) -> str:
-    products = done.products[Fate.DELETED]
-    stay = len(done.stays)
     return translate(
-        "{products} products and {reviews} reviews are removed; {stay} products and {kept} reviews stay.",
-        products=products,
-        reviews=done.reviews,
-        stay=stay,
-        kept=done.reviews_kept,
+        "Removed: {products} products and {reviews} reviews; {stay} products and {kept} reviews stay.",
+        products=done.products_removed,
+        reviews=done.reviews_removed,
+        stay=len(done.stays),
+        kept=done.reviews_stay,
     )

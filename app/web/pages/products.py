@@ -17,7 +17,7 @@ from app.actions.product_choice import ProductChoice, list_chosen
 from app.actions.products import MOST_PAGES, MOST_PRIORITY
 from app.views.doubts import Doubt, describe_doubt
 from app.views.moments import local_time
-from app.views.words import translate
+from app.views.words import describe, plural, translate
 from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, ProductId, find_product
@@ -168,12 +168,12 @@ def edit_many(page: Here, sent: Annotated[BulkForm, Form()]) -> Response:
         raise InputError("Nothing was chosen.")
     done = product_actions.edit_each(page.context.store, names, edit, page.who)
     said = translate(
-        "{n} products are changed, {same} were so already; {cancelled} subtasks were cancelled.",
+        "Products changed: {n}; so already: {same}; subtasks cancelled: {cancelled}.",
         n=len(done.changed),
-        same=len(done.same),
+        same=len(done.unchanged),
         cancelled=done.cancelled,
     )
-    refused = tuple(f"{name}: {why}" for name, why in done.refused[:_REFUSED])
+    refused = tuple(f"{one.name}: {describe(one.why)}" for one in done.refused[:_REFUSED])
     return page.redirect_with(f"/products?{sent.query}", Notice(said, refused))
 
 
@@ -235,8 +235,13 @@ def edit(
     path = f"/products/{number}/crawl"
     if wanted == ProductEdit():
         return page.redirect_with(path, Notice(refused=(translate("Nothing was changed."),)))
-    cancelled, now = product_actions.edit(page.context.store, name_of(page, number), wanted, page.who)
-    said = translate("{name} is changed; {n} subtasks were cancelled.", name=now.name, n=cancelled)
+    now = product_actions.edit(page.context.store, name_of(page, number), wanted, page.who)
+    said = plural(
+        "{name} is changed; {n} subtask was cancelled.",
+        "{name} is changed; {n} subtasks were cancelled.",
+        now.cancelled,
+        name=now.name,
+    )
     return page.redirect_with(path, Notice(said))
 
 
@@ -244,8 +249,13 @@ def edit(
 @shown_on(show_again)
 def remove(page: Here, number: ProductId, sure: Annotated[Literal["yes"], Form()]) -> Response:  # noqa: ARG001
     """Look for a product no more; a person has to say that they are sure."""
-    [(was, _)] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
-    said = translate("{name} is no longer collected; {n} subtasks were cancelled.", name=was.name, n=was.open)
+    [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
+    said = plural(
+        "{name} is no longer collected; {n} subtask was cancelled.",
+        "{name} is no longer collected; {n} subtasks were cancelled.",
+        was.cancelled,
+        name=was.name,
+    )
     return page.redirect_with(f"/products/{number}/crawl", Notice(said))
 
 
