@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import islice
@@ -18,7 +18,7 @@ from tasks.store.queries.pairs import AttemptSums, PairRow
 from tasks.store.queries.products import ProductRow, list_products
 from tasks.store.queries.queues import Stored, Totals
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
-from tasks.store.queue import manual
+from tasks.store.queue import manual, snapshot
 from tasks.store.queue.manual import ManualRow
 from tasks.store.queue.snapshot import HostsOf
 from tasks.store.sql.database import Store
@@ -34,6 +34,7 @@ class Summary:
     """The store at the end of a run.
 
     Attributes:
+        left: number of subtasks that are not settled, at the sites that the run crawled.
         added: pages and reviews stored by this run; all else is over the whole store.
         seconds: the run took.
         products: those that have reviews, most first.
@@ -42,6 +43,7 @@ class Summary:
     """
 
     state: LoopState
+    left: int
     pairs: tuple[PairRow, ...]
     totals: Totals
     added: Stored
@@ -70,11 +72,14 @@ def summary(
     seconds: float,
     settings: Mapping[str, Any],
     hosts_of: HostsOf = lambda site: (site, site),
+    only_sites: Collection[str] = (),
 ) -> Summary:
-    """The store now, at the end of a run that began at `begin`."""
+    """The store now, at the end of a run that began at `begin`, and crawled only these sites, or all."""
     with store.read() as tx:
+        state = read_state(tx, hosts_of, timedelta(seconds=15))
         return Summary(
-            state=read_state(tx, hosts_of, timedelta(seconds=15)),
+            state=state,
+            left=snapshot.count_open_at(tx, only_sites) if only_sites else state.open,
             pairs=tuple(pairs.list_pairs(tx)),
             totals=queue_queries.get_totals(tx),
             added=queue_queries.count_stored_since(tx, begin),

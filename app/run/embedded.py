@@ -259,11 +259,14 @@ class EmbeddedRunner:
                     await self._plan()
                     planned = True
                 took_s = await self._tick("turn")
-                if self._until.done and await self._writer.run(lambda tx: snapshot.all_settled(tx)):
+                if self._until.done and await self._writer.run(self._is_settled):
                     self._end.set()
             except Exception:
                 log.exception("a turn of the loop failed; the next one comes")
             pace.ended(time.monotonic(), took_s)
+
+    def _is_settled(self, tx: Transaction) -> bool:
+        return snapshot.all_settled(tx, self._settings.only_sites)
 
     async def _wait_for_request(self, seconds: float) -> None:
         """Return when a turn is requested, or when the time is over."""

@@ -145,6 +145,10 @@ class Settings(BaseModel):
     review."""
     sites: str | None = None
     """Catalog file or name of a built-in catalog. Default: ./sites.yaml, else the project's own."""
+    only_sites: Annotated[frozenset[str], _text_validator(lambda text: text.replace(",", " ").split())] = (
+        frozenset()
+    )
+    """Sites that are crawled, separated by commas; what is left at others waits. Default: all."""
     themes: str | None = None
     """File of the themes that reviews are read for (docs/themes.md). Default: ./themes.yaml, else the project's own."""
     searxng_url: Annotated[Secret, _text_validator(read_searxng_url)] = ""
@@ -285,6 +289,7 @@ class Settings(BaseModel):
             modification=self.modification,
             recall=self._recall(),
             buffer=self.buffer(),
+            only_sites=self.only_sites,
             lease_batch=self.batch,
             keep_log=timedelta(days=self.keep_log_days) if self.keep_log_days else None,
         )

@@ -162,8 +162,9 @@ def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timede
 
 
 def _describe_end(queues: Mapping[str, int], unplanned: int) -> SystemState:
-    """Describe a loop whose planned work is settled."""
-    settled, manual = sum(queues.values()), queues[State.MANUAL]
+    """Describe a loop whose planned work is settled. What was cancelled counts as not planned."""
+    manual = queues[State.MANUAL]
+    settled = queues[State.DONE] + manual
     if not settled:
         return (
             SystemState(Situation.UNASKED, {"sites": unplanned})

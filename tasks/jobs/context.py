@@ -29,6 +29,7 @@ class LoopSettings:
     Attributes:
         allocation: name in `tasks.jobs.strategies.ALLOCATION`.
         modification: False: every attempt gets the site's default quota and budget, and none ends early.
+        only_sites: sites that are crawled; empty: all.
         wait_limit: most subtasks let into WAIT (`tasks.scheduling.admission`); the others stay in PRIORITY, where a
             late urgent one overtakes them.
         lease_batch: most leases in one message to a node.
@@ -40,6 +41,7 @@ class LoopSettings:
     recall: RecallSettings = field(default_factory=RecallSettings)
     allocating: AllocationSettings = field(default_factory=AllocationSettings)
     buffer: BufferRule = field(default_factory=BufferRule)
+    only_sites: frozenset[str] = frozenset()
     wait_limit: int = 1000
     lease_batch: int = MOST_AT_ONCE
     keep_log: timedelta | None = None
@@ -78,6 +80,12 @@ class Context:
     def host_names(self) -> frozenset[str]:
         """Every host of the catalog: engines' and sites'."""
         return frozenset(host for site in self.catalog.sites for host in self.hosts_of(site))
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """Sites of the catalog that no node crawls, by the settings."""
+        only = self.settings.only_sites
+        return frozenset(self.catalog.sites) - only if only else frozenset()
 
     @cached_property
     def most_waiting(self) -> int:

@@ -22,8 +22,8 @@ from tasks.store.sql.writer import Operation
 
 COMPARED_AT_ONCE = 200
 """Reviews of a step. Their bands are 2 to 3 ms of work in a transaction that SQLite's other writers wait for."""
-SHARE_S = 0.25
-"""CPU seconds of comparing in one sweep, every 10 s: with the writing about 3 % of a core. A crawl needs the rest."""
+SHARE_S = 0.125
+"""CPU seconds of comparing in one sweep, every 5 s: with the writing about 3 % of a core. A crawl needs the rest."""
 # Earlier reviews a text is compared with: those that share most bands. Bounds the work for stock phrases.
 _MOST_CANDIDATES = 5
 # Reviews in one band; more say that the band is a stock phrase, and the other bands decide.

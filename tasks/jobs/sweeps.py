@@ -65,7 +65,7 @@ def open_nodes(tx: Transaction, context: Context) -> list[NodeLoad]:
     rows = nodes.list_nodes(tx)
     lacks = context.state.lacks(tx, context.entries, rows)
     return [
-        replace(load_of(row, tx.now, rule), lacks=lacks.get(row.name, frozenset()))
+        replace(load_of(row, tx.now, rule), lacks=lacks.get(row.name, frozenset()) | context.left_out)
         for row in rows
         if row.is_alive(tx.now, silent_after) and not row.drained
     ]

@@ -62,6 +62,19 @@ def test_a_second_run_has_nothing_left_to_do(crawled, reviewloop, lab):
     assert f"host_unreachable at {DEAD}" in result.stdout
 
 
+def test_stored_products_are_crawled_at_the_sites_of_the_run_only(reviewloop, lab, tmp_path):
+    where = ("--lab", f"{lab.host}:{lab.port}", "--db", f"sqlite:///{tmp_path / 'reviews.db'}")
+    assert reviewloop("product", "add", "特仑苏", *where[2:]).exit_code == 0
+    site = "12315.com"
+    result = reviewloop("run", "--until-done", "--nodes", 1, "--site", site, "--json", *where)
+    told = json.loads(result.stdout)
+    assert result.exit_code == 0, "it did all that it was to do"
+    assert {pair["site"] for pair in told["pairs"]} == {site}
+    assert told["queues"]["WAIT"] + told["queues"]["PRIORITY"] > 0, "other sites wait for another run"
+    assert "at other sites wait for a run without --group and --site" in result.stderr
+    assert reviewloop("run", "--site", "nowhere.cn", *where).exit_code == 2
+
+
 def test_work_that_waits_for_a_host_that_is_down(reviewloop, tmp_path, monkeypatch):
     def say(text, *more, **options):
         shown(text, *more, **options)

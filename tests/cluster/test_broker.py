@@ -83,6 +83,7 @@ def test_no_setting_is_left_out_of_a_childs_environment():
         mail_from="a@b.cn",
         trusted_proxies=frozenset({ip_network("10.0.0.0/8")}),
         themes="a",
+        only_sites=frozenset({"a.cn"}),
         web_address="https://a.cn/r",
         web_root_path="/r",
     )

@@ -21,6 +21,7 @@ from app.cli.crawl.plan import (
 from app.cli.crawl.progress import Progress
 from app.cli.options import (
     DatabaseUnusable,
+    check_known,
     chosen_sites,
     person,
     warn_without_contact,
@@ -71,7 +72,14 @@ def watched(
         crawl(progress.update)
     took_s = monotonic() - began_s
     try:
-        return summary(store, begin, took_s, _run_settings(settings, nodes), HostCatalog(catalog).of_site)
+        return summary(
+            store,
+            begin,
+            took_s,
+            _run_settings(settings, nodes),
+            HostCatalog(catalog).of_site,
+            settings.only_sites,
+        )
     except StoreUnavailable as error:
         raise DatabaseUnusable(
             "the run has ended, but the database does not answer: see `reviewloop status` once it does"
@@ -85,21 +93,27 @@ def announce(nodes: str, settings: Settings) -> None:
     warn_without_contact(settings)
 
 
-def named(
-    settings: Settings, names: Sequence[str], groups: Sequence[str], sites: Sequence[str]
-) -> list[NewProduct | RefusedProduct]:
-    """The products named on the command line, to be looked for at these sites.
+def limit_to(settings: Settings, groups: Sequence[str], sites: Sequence[str]) -> Settings:
+    """Return the settings of a run that crawls only these groups and sites; none given: all.
 
     Raises:
-        InputError: a lab is named and does not answer, a site is unknown, or sites are given without a name.
+        InputError: a site is unknown, or the catalog has none in these groups.
+    """
+    chosen = chosen_sites(settings.catalog(), groups, sites)
+    return settings if chosen is None else settings.with_(only_sites=frozenset(chosen))
+
+
+def named(settings: Settings, names: Sequence[str]) -> list[NewProduct | RefusedProduct]:
+    """The products named on the command line. New ones are looked for only at the sites that the run crawls.
+
+    Raises:
+        InputError: a lab is named and does not answer, or a site is unknown.
     """
     if settings.lab is not None:
         check_lab(settings.lab)
-    if (groups or sites) and not names:
-        raise InputError(
-            "--group and --site apply to the products that are named: reviewloop run --site SITE NAME"
-        )
-    return named_products(names, sites=chosen_sites(settings.catalog(), groups, sites))
+    catalog, only = settings.catalog(), settings.only_sites
+    check_known(catalog, sorted(only))
+    return named_products(names, sites=tuple(filter(only.__contains__, catalog.sites)) if only else None)
 
 
 def show_plan(

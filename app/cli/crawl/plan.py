@@ -61,7 +61,10 @@ def plan_of(
     stored: Sequence[VirtualTask],
     nodes: Sequence[Node],
 ) -> CrawlPlan:
-    """The plan of products that are given and of those stored, by these nodes."""
+    """The plan of products that are given and of those stored, by these nodes, at the sites that are crawled."""
+    if only := settings.only_sites:
+        unasked = {site: those for site, those in found.unasked.items() if site in only}
+        found = replace(found, asked=tuple(filter(only.__contains__, found.asked)), unasked=unasked)
     new = {one.name for one in given}
     wanted = [as_virtual_task(one) for one in given] + [one for one in stored if one.product not in new]
     plan = crawl_plan(settings.catalog(), found, wanted, clients(nodes))

@@ -87,7 +87,8 @@ def run(
     from app.run.nodes import choose_nodes, list_nodes
     from app.run.process import Until
 
-    given = crawling.named(settings, names, groups, sites_named)
+    settings = crawling.limit_to(settings, groups, sites_named)
+    given = crawling.named(settings, names)
     otherwise = _NODES_IN_THE_LAB if settings.lab else _NODES_ON_THE_WEB
     if only_plan:
         crawling.show_plan(
@@ -186,7 +187,8 @@ def up(
     from app.run.nodes import list_nodes
     from app.run.process import Until
 
-    given = crawling.named(settings, names, groups, sites_named)
+    settings = crawling.limit_to(settings, groups, sites_named)
+    given = crawling.named(settings, names)
     with Cluster(settings, data, say) as cluster, store_for_work(cluster.settings) as store:
         rows = list_nodes(settings, store, nodes, _NODES_OF_A_CLUSTER)
         refused = crawling.add_names(store, given)

@@ -42,7 +42,8 @@ def finish(
         print_json(document(done))
     else:
         print_parts(printed(), _list_end_parts(done, settings, db_hint))
-    left, waits = done.state.open, done.state.waits
+    left = done.left
+    waits = [one for one in done.state.waits if left]
     ended_early = until.seconds is None or done.seconds < until.seconds
     if until.done and waits:
         say(
@@ -56,6 +57,14 @@ def finish(
                 "The run was ended with {n:,} subtask to do. Nothing is lost; run it again to go on.",
                 "The run was ended with {n:,} subtasks to do. Nothing is lost; run it again to go on.",
                 left,
+            )
+        )
+    if elsewhere := done.state.open - done.left:
+        say(
+            plural(
+                "{n:,} subtask at another site waits for a run without --group and --site.",
+                "{n:,} subtasks at other sites wait for a run without --group and --site.",
+                elsewhere,
             )
         )
     if refused:

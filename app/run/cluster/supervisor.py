@@ -288,7 +288,7 @@ class Cluster:
                     self._attempts_before = attempt_id
                 if attempt_id > self._attempts_before:
                     self._counts_from_s = min(self._counts_from_s, time.monotonic())
-                return snapshot.all_settled(tx)
+                return snapshot.all_settled(tx, self.settings.only_sites)
         except StoreUnavailable:
             return False
 

@@ -23,7 +23,7 @@ NO_DAY = -1
 """The day of a review whose date could not be read. Days are numbered from 1970-01-01 on."""
 FILLED_AT_ONCE = 1_000
 """Reviews of a step of `fill`: some 10 ms, which SQLite's other writers wait for."""
-STEPS_AT_ONCE = 25
+STEPS_AT_ONCE = 12
 """Steps of a sweep: a million reviews take 7 minutes."""
 _FILLING = "counted_reviews"
 _LOCK_S = 2.0

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -233,9 +233,27 @@ _TODO = f"""
 """
 
 
-def all_settled(tx: Transaction) -> bool:
-    """Return True if every product is planned, every subtask DONE, CANCELLED or MANUAL, and every link judged."""
+def all_settled(tx: Transaction, sites: Collection[str] = ()) -> bool:
+    """Return True if every product is planned, every subtask DONE, CANCELLED or MANUAL, and every link judged.
+
+    Args:
+        sites: only subtasks at these sites count; empty: all.
+    """
+    if sites:
+        return not tx.value(_UNSETTLED_AT, sites=sorted(sites))
     return not tx.value(_UNSETTLED)
+
+
+def count_open_at(tx: Transaction, sites: Collection[str]) -> int:
+    """Return the number of subtasks at these sites that are not settled."""
+    states = [state for state in State if not state.settled]
+    return int(
+        tx.value(
+            "SELECT count(*) FROM subtasks WHERE state IN :states AND site IN :sites",
+            states=states,
+            sites=sorted(sites),
+        )
+    )
 
 
 def count_unjudged(tx: Transaction) -> int:
@@ -243,8 +261,13 @@ def count_unjudged(tx: Transaction) -> int:
     return int(tx.value("SELECT count(*) FROM page_products WHERE verdict = 'unjudged'"))
 
 
-_UNSETTLED = f"""
-    SELECT EXISTS (SELECT 1 FROM virtual_tasks WHERE planned_at IS NULL)
-        OR EXISTS (SELECT 1 FROM page_products WHERE verdict = 'unjudged')
-        OR {" OR ".join(_any_in(state) for state in State if not state.settled)}
-"""
+def _unsettled(condition: str = "") -> str:
+    return f"""
+        SELECT EXISTS (SELECT 1 FROM virtual_tasks WHERE planned_at IS NULL)
+            OR EXISTS (SELECT 1 FROM page_products WHERE verdict = 'unjudged')
+            OR {" OR ".join(_any_in(state, condition) for state in State if not state.settled)}
+    """
+
+
+_UNSETTLED = _unsettled()
+_UNSETTLED_AT = _unsettled(" AND site IN :sites")
