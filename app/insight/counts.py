@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
+from app.insight.delays import DELAY_DAYS
 from tasks.store.queries import themes as theme_queries
-from tasks.store.queries.themes import Period, ReviewWeek, ThemeWeek
+from tasks.store.queries.themes import Period, ReviewWeek, SeenReviews, ThemeWeek, number_of_day
 from tasks.store.sql.transaction import Transaction
 
 
@@ -20,32 +22,50 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class AllCounts:
+    """Weekly counts of products, of all days or many.
+
+    Attributes:
+        seen: how late the newest reviews were seen, see `app.insight.delays`.
+    """
+
+    reviews: Sequence[ReviewWeek]
+    themes: Sequence[ThemeWeek]
+    seen: Sequence[SeenReviews]
+
+
+@dataclass(frozen=True, slots=True)
 class ChosenCounts:
     """Weekly counts of products.
 
     Attributes:
-        reviews, themes: all of them.
-        chosen_reviews, chosen_themes: at the chosen site, about the chosen theme, in the period.
+        every: of all days.
+        reviews, themes: at the chosen site, about the chosen theme, in the period.
     """
 
     choice: Choice
+    every: AllCounts
     reviews: Sequence[ReviewWeek]
     themes: Sequence[ThemeWeek]
-    chosen_reviews: Sequence[ReviewWeek]
-    chosen_themes: Sequence[ThemeWeek]
 
 
-def load_counts(tx: Transaction, product_ids: Sequence[int], choice: Choice) -> ChosenCounts:
-    """Load the counts of products."""
-    reviews = theme_queries.count_review_weeks(tx, product_ids, Period())
-    themes = theme_queries.count_theme_weeks(tx, product_ids, Period())
-    chosen_reviews, chosen_themes = reviews, themes
-    if not choice.period.is_open:
-        chosen_reviews = theme_queries.count_review_weeks(tx, product_ids, choice.period)
-        chosen_themes = theme_queries.count_theme_weeks(tx, product_ids, choice.period)
-    return ChosenCounts(
-        choice, reviews, themes, choose_reviews(chosen_reviews, choice), choose_themes(chosen_themes, choice)
+def load_all(tx: Transaction, product_ids: Sequence[int], period: Period, today: date) -> AllCounts:
+    """Load the counts of products in a long period."""
+    return AllCounts(
+        reviews=theme_queries.count_review_weeks(tx, product_ids, period),
+        themes=theme_queries.count_theme_weeks(tx, product_ids, period),
+        seen=theme_queries.count_delays(tx, product_ids, number_of_day(today) - DELAY_DAYS),
     )
+
+
+def load_counts(tx: Transaction, product_ids: Sequence[int], choice: Choice, today: date) -> ChosenCounts:
+    """Load the counts of products."""
+    every = load_all(tx, product_ids, Period(), today)
+    reviews, themes = every.reviews, every.themes
+    if not choice.period.is_open:
+        reviews = theme_queries.count_review_weeks(tx, product_ids, choice.period)
+        themes = theme_queries.count_theme_weeks(tx, product_ids, choice.period)
+    return ChosenCounts(choice, every, choose_reviews(reviews, choice), choose_themes(themes, choice))
 
 
 def choose_reviews(weeks: Sequence[ReviewWeek], choice: Choice) -> Sequence[ReviewWeek]:

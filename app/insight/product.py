@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import NamedTuple
 
-import numpy as np
-
 from app.insight.counts import Choice, ChosenCounts, choose_reviews, choose_themes, load_counts
+from app.insight.delays import estimate_incomplete_days
 from app.insight.periods import find_period_before
 from app.insight.rows import ThemeRow, ThemesView
 from app.insight.sites import find_sites_with_praise
-from app.insight.states import ThemeSeries, gather_evidence
+from app.insight.states import gather_evidence
 from app.insight.themes import view_themes
-from app.insight.weekly import WEEKS, Groups, last_whole_week
+from app.insight.weekly import WEEKS, Groups, last_whole_week, make_empty_series
 from tasks.store.queries.themes import (
     NO_WEEK,
     ReviewWeek,
@@ -25,6 +24,7 @@ from tasks.store.queries.themes import (
     count_theme_weeks,
     day_of_number,
     monday_of,
+    number_of_day,
     week_of,
 )
 from tasks.store.sql.transaction import Transaction
@@ -68,6 +68,8 @@ class ComplaintsView:
         sites_left_out: sites with reviews in one of the two periods only.
         share, share_before: complaints among buyers' reviews at sites that publish praise; `None` if there are none.
         first_day, last_day: of complaints, whatever the period.
+        incomplete_days: number of the newest days, today included, whose reviews are not all seen yet
+            (`app.insight.delays`); `None` if it can't be estimated.
         weeks: the whole weeks of the period, at least `LEAST_WEEKS`.
         by_site, by_month: complaints by theme and site, by theme and month.
     """
@@ -92,6 +94,7 @@ class ComplaintsView:
     share_before: float | None
     first_day: date | None
     last_day: date | None
+    incomplete_days: int | None
     weeks: Sequence[WeekRow]
     themes: ThemesView
     by_site: Mapping[tuple[str, str], int]
@@ -110,6 +113,11 @@ class ComplaintsView:
         if self.since is None or self.until is None:
             return None
         return (self.until - self.since).days + 1
+
+    @property
+    def incomplete_from(self) -> date | None:
+        """Return the first of the newest days that are incomplete; `None` if there are none."""
+        return self.today - timedelta(days=self.incomplete_days - 1) if self.incomplete_days else None
 
     @property
     def is_sparse(self) -> bool:
@@ -132,43 +140,46 @@ def read_product(
         groups: kind of each site of the catalog.
     """
     number, name = product
-    counts = load_counts(tx, [number], choice)
-    before = _load_before(tx, number, choice)
-    with_praise = find_sites_with_praise(counts.reviews, groups)
+    counts = load_counts(tx, [number], choice, today)
+    before = _load_before(tx, number, counts)
+    with_praise = find_sites_with_praise(counts.every.reviews, groups)
     found, found_before = _list_complaints(counts), _list_complaints(before) if before else []
-    sites = {one.site for one in counts.chosen_reviews}
-    sites_before = {one.site for one in before.chosen_reviews} if before else set()
+    sites = {one.site for one in counts.reviews}
+    sites_before = {one.site for one in before.reviews} if before else set()
     both = sites & sites_before
     every = _list_complaints(_take_all_days(counts))
     dated = [one for one in every if one.week != NO_WEEK and one.n]
     complaints = sum(one.n for one in found)
-    reviews = sum(one.n for one in counts.chosen_reviews)
+    reviews = sum(one.n for one in counts.reviews)
     return ComplaintsView(
         site=choice.site,
         theme=choice.theme,
-        all_sites=sorted({one.site for one in counts.reviews}),
-        all_themes=sorted({one.theme for one in counts.themes}),
+        all_sites=sorted({one.site for one in counts.every.reviews}),
+        all_themes=sorted({one.theme for one in counts.every.themes}),
         since=choice.period.since,
         until=choice.period.until,
         today=today,
         reviews=reviews,
         matching=complaints if choice.theme else reviews,
-        undated=sum(one.n for one in choose_reviews(counts.reviews, choice) if one.week == NO_WEEK),
+        undated=sum(one.n for one in choose_reviews(counts.every.reviews, choice) if one.week == NO_WEEK),
         complaints=complaints,
         compared=_sum_at(found, both) if before else None,
         compared_before=_sum_at(found_before, both) if before else None,
         sites=sorted(sites),
         compared_sites=sorted(both),
         sites_left_out=sorted(sites ^ sites_before) if before else (),
-        share=_share(found, counts.chosen_reviews, with_praise),
-        share_before=_share(found_before, before.chosen_reviews, with_praise) if before else None,
+        share=_share(found, counts.reviews, with_praise),
+        share_before=_share(found_before, before.reviews, with_praise) if before else None,
         first_day=day_of_number(min(one.first for one in dated)) if dated else None,
         last_day=day_of_number(max(one.last for one in dated)) if dated else None,
+        incomplete_days=estimate_incomplete_days(
+            (one for one in counts.every.seen if choice.site in ("", one.site)), number_of_day(today)
+        ),
         weeks=_list_weeks(every, counts, last_whole_week(today)),
         themes=view_themes(tx, {number: name}, counts, today, groups),
-        by_site=_count(counts.chosen_themes, lambda one: one.site),
+        by_site=_count(counts.themes, lambda one: one.site),
         by_month=_count(
-            (one for one in counts.chosen_themes if one.week != NO_WEEK),
+            (one for one in counts.themes if one.week != NO_WEEK),
             lambda one: f"{monday_of(one.week):%Y-%m}",
         ),
     )
@@ -184,30 +195,31 @@ class _Complaints(NamedTuple):
     last: int
 
 
-def _load_before(tx: Transaction, number: int, choice: Choice) -> ChosenCounts | None:
+def _load_before(tx: Transaction, number: int, counts: ChosenCounts) -> ChosenCounts | None:
     """Return the counts of the equally long period just before; `None` if the chosen one is open at an end."""
+    choice = counts.choice
     before = find_period_before(choice.period)
     if before is None:
         return None
     reviews = choose_reviews(count_review_weeks(tx, [number], before), choice)
     themes = choose_themes(count_theme_weeks(tx, [number], before), choice) if choice.theme else ()
-    return ChosenCounts(choice, (), (), reviews, themes)
+    return ChosenCounts(choice, counts.every, reviews, themes)
 
 
 def _take_all_days(counts: ChosenCounts) -> ChosenCounts:
     """Return the counts with all days as the chosen ones."""
     choice = counts.choice
-    reviews, themes = choose_reviews(counts.reviews, choice), choose_themes(counts.themes, choice)
-    return ChosenCounts(choice, counts.reviews, counts.themes, reviews, themes)
+    reviews, themes = choose_reviews(counts.every.reviews, choice), choose_themes(counts.every.themes, choice)
+    return ChosenCounts(choice, counts.every, reviews, themes)
 
 
 def _list_complaints(counts: ChosenCounts) -> list[_Complaints]:
     """Return the chosen complaints: those about the theme, or all."""
     if counts.choice.theme:
-        return [_Complaints(one.site, one.week, one.n, one.first, one.last) for one in counts.chosen_themes]
+        return [_Complaints(one.site, one.week, one.n, one.first, one.last) for one in counts.themes]
     return [
         _Complaints(one.site, one.week, one.complaints, one.first or 0, one.last or 0)
-        for one in counts.chosen_reviews
+        for one in counts.reviews
     ]
 
 
@@ -231,7 +243,7 @@ def _list_weeks(complaints: Sequence[_Complaints], counts: ChosenCounts, last_we
             found[one.week] += one.n
     last = last_week if period.until is None else min(last_week, week_of(period.until))
     first = min(found, default=last) if period.since is None else week_of(period.since)
-    expected = _expect(found, {one.site for one in complaints if one.n}, counts.reviews, last_week)
+    expected = _expect(found, {one.site for one in complaints if one.n}, counts.every.reviews, last_week)
     return [
         WeekRow(monday_of(week), found[week], expected.get(week))
         for week in range(min(first, last - LEAST_WEEKS + 1), last + 1)
@@ -242,8 +254,7 @@ def _expect(
     complaints: Mapping[int, int], sites: set[str], reviews: Iterable[ReviewWeek], last_week: int
 ) -> dict[int, float]:
     """Return what was expected in each week, as rises are judged: by history and the other reviews of the sites."""
-    empty = np.zeros((1, WEEKS))
-    series = ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(1))
+    series = make_empty_series(1)
     first = last_week - WEEKS + 1
     for week, n in complaints.items():
         if first <= week <= last_week:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -76,6 +76,8 @@ class ThemesView:
 
     Attributes:
         undated: number of reviews of these products whose date could not be read; with an open period they count.
+        incomplete_days: for each product the number of its newest days, today included, whose reviews are not all seen
+            yet; `None` if that can't be estimated. They take no part in states.
         unread: number of reviews in the period that were not read for themes (`tasks.reading.judge.reviews`).
         sites_without_share: sites of these complaints that take no part in shares, as they publish no praise.
         counted: share of the reviews of before an upgrade that are counted, 0 to 1.
@@ -85,6 +87,7 @@ class ThemesView:
     until: date | None
     themes: Sequence[ThemeRow]
     undated: int
+    incomplete_days: Mapping[str, int | None]
     unread: int
     sites_without_share: Sequence[str]
     counted: float

@@ -50,12 +50,20 @@ class ThemeSeries:
         others: the product's other reviews on the same sites.
         has_reviews: whether the product has any review in the week.
         pages: number of pages that the first complaints of a theme are from, within `NEWEST_WEEKS` of the first.
+        incomplete: number of newest weeks that are incomplete, as their reviews are seen late; they are not judged.
     """
 
     counts: Counts
     others: Counts
     has_reviews: Flags
     pages: Counts
+    incomplete: NDArray[np.int_]
+
+    @property
+    def last(self) -> NDArray[np.int_]:
+        """Return the column of the last complete week of each row."""
+        last: NDArray[np.int_] = self.counts.shape[1] - 1 - self.incomplete
+        return last
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +127,11 @@ class CutoffSearch:
         for week in range(series.counts.shape[1]):
             sums = evidence.add_week(sums, week)
             p = evidence.p_values_of(sums, week)
-            is_small = p <= FALSE_DISCOVERIES
+            is_judged = week <= series.last
+            is_small = (p <= FALSE_DISCOVERIES) & is_judged
             may_rise |= is_small
             self._small[week].append(p[is_small])
-            self._watched[week] += int(evidence.is_watched[:, week].sum())
+            self._watched[week] += int((evidence.is_watched[:, week] & is_judged).sum())
         return may_rise
 
     def list_cutoffs(self) -> list[float]:
@@ -135,6 +144,8 @@ class CutoffSearch:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """States of themes at the end of each week, and the evidence for rises.
+
+    An incomplete week has the state and the p value of the last complete one.
 
     Attributes:
         states: index of a `ThemeState` for each series and week.
@@ -193,7 +204,9 @@ def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
             range(len(_STATES) - 1),
             len(_STATES) - 1,
         )
-    return Judgement(states, p, evidence)
+    last = series.last.reshape(-1, 1)
+    judged = np.minimum(np.arange(series.counts.shape[1]), last)
+    return Judgement(np.take_along_axis(states, judged, 1), np.take_along_axis(p, judged, 1), evidence)
 
 
 def _weeks_since_first(has_reviews: Flags) -> NDArray[np.int_]:

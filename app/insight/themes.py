@@ -17,8 +17,8 @@ from app.insight.weekly import (
     Groups,
     Rises,
     Weekly,
+    find_cutoffs,
     find_rises,
-    judge_alone,
     last_whole_week,
     make_weekly,
 )
@@ -39,7 +39,7 @@ def list_themes(
         products: names by number.
         groups: kind of each site of the catalog.
     """
-    counts = load_counts(tx, sorted(products), Choice(period))
+    counts = load_counts(tx, sorted(products), Choice(period), today)
     return view_themes(tx, products, counts, today, groups)
 
 
@@ -49,28 +49,33 @@ def view_themes(
     """Return the themes of products; states are those of all sites, whatever is chosen."""
     choice = counts.choice
     last_week = last_whole_week(today)
-    with_praise = find_sites_with_praise(counts.reviews, groups)
+    with_praise = find_sites_with_praise(counts.every.reviews, groups)
     buyers: Counter[int] = Counter()
-    for one in counts.chosen_reviews:
+    for one in counts.reviews:
         if one.site in with_praise:
             buyers[one.product_id] += one.complaints + one.praise
-    states = _judge(make_weekly(tx, counts.themes, counts.reviews, last_week, groups), tx)
+    weekly = make_weekly(tx, counts.every, today, groups)
+    states = _judge(weekly, find_cutoffs(tx, today, groups))
     quotes = _list_quotes(tx, sorted(products), choice.period, choice.site)
-    chosen = _by_theme(counts.chosen_themes)
+    chosen = _by_theme(counts.themes)
     rows = []
-    for key, weeks in _by_theme(choose_themes(counts.themes, choice)).items():
+    for key, weeks in _by_theme(choose_themes(counts.every.themes, choice)).items():
         in_share = sum(one.n for one in chosen[key] if one.site in with_praise)
         share = in_share / buyers[key[0]] if buyers[key[0]] else None
         row = _row(products[key[0]], weeks, chosen[key], states.get(key, _UNSEEN), last_week)
         rows.append(replace(row, share=share, quotes=quotes[key]))
+    shown = {one.product_id for one in counts.every.themes}
     rows.sort(key=lambda row: (row.product, row.state is not ThemeState.RISING, -row.complaints, row.theme))
     return ThemesView(
         since=choice.period.since,
         until=choice.period.until,
         themes=rows,
-        undated=sum(one.n for one in counts.reviews if one.week == NO_WEEK),
+        undated=sum(one.n for one in counts.every.reviews if one.week == NO_WEEK),
+        incomplete_days={
+            name: weekly.incomplete_days.get(number) for number, name in products.items() if number in shown
+        },
         unread=sum(one.n for one in theme_queries.count_unread(tx, sorted(products), choice.period)),
-        sites_without_share=sorted({one.site for one in counts.chosen_themes} - with_praise),
+        sites_without_share=sorted({one.site for one in counts.themes} - with_praise),
         counted=theme_queries.get_counted_share(tx),
     )
 
@@ -106,9 +111,8 @@ _UNSEEN = _JudgedTheme(ThemeState.WATCHING, None, 0)
 """A theme whose complaints have no day, or are older than `WEEKS`."""
 
 
-def _judge(weekly: Weekly, tx: Transaction) -> Mapping[tuple[int, str], _JudgedTheme]:
+def _judge(weekly: Weekly, cutoffs: Sequence[float]) -> Mapping[tuple[int, str], _JudgedTheme]:
     """Return the state of each theme."""
-    cutoffs = theme_queries.load_cutoffs(tx, weekly.last_week) or judge_alone(weekly)
     judged = judge_weeks(weekly.series, cutoffs)
     found = {}
     for row, key in enumerate(weekly.keys):
@@ -152,12 +156,14 @@ def _row(
 
 def list_rises(tx: Transaction, today: date, groups: Groups) -> RisesView:
     """Return the themes that rise among those of all products."""
-    return _view_rises(tx, find_rises(tx, last_whole_week(today), groups))
+    return _view_rises(
+        tx, find_rises(tx, today, groups, theme_queries.load_cutoffs(tx, last_whole_week(today)))
+    )
 
 
 def judge_rises(tx: Transaction, today: date, groups: Groups) -> dict[str, Any]:
     """Return the rises of all products to be stored: with the cutoffs, by which each product is judged alike."""
-    found = find_rises(tx, last_whole_week(today), groups)
+    found = find_rises(tx, today, groups)
     rises = [
         asdict(row)
         | {

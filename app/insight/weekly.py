@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import date, timedelta
 
 import numpy as np
 
+from app.insight.counts import AllCounts, load_all
+from app.insight.delays import estimate_incomplete_days
 from app.insight.rises import Counts
 from app.insight.rows import ThemeState
 from app.insight.sites import find_sites_with_praise
@@ -16,7 +18,7 @@ from app.insight.states import NEW_WEEKS, CutoffSearch, Judgement, ThemeSeries, 
 from splitter.catalog.names import Group
 from tasks.domain.themes import ALL_THEMES
 from tasks.store.queries import themes as theme_queries
-from tasks.store.queries.themes import Period, ReviewWeek, ThemeWeek, monday_of, week_of
+from tasks.store.queries.themes import Period, SeenReviews, monday_of, number_of_day, week_of
 from tasks.store.sql.transaction import Transaction
 
 WEEKS = 260
@@ -38,57 +40,50 @@ class Weekly:
     Attributes:
         keys: product and theme of each series.
         last_week: number of the week of the last column.
+        incomplete_days: number of each product's newest days that are incomplete; `None` if it can't be told.
     """
 
     keys: Sequence[tuple[int, str]]
     last_week: int
     series: ThemeSeries
+    incomplete_days: Mapping[int, int | None]
 
     def select(self, rows: Sequence[int]) -> Weekly:
         """Return some of the series."""
-        all_of = self.series
-        chosen = ThemeSeries(
-            all_of.counts[rows], all_of.others[rows], all_of.has_reviews[rows], all_of.pages[rows]
-        )
-        return Weekly([self.keys[row] for row in rows], self.last_week, chosen)
+        series = ThemeSeries(*(getattr(self.series, field.name)[rows] for field in fields(self.series)))
+        return Weekly([self.keys[row] for row in rows], self.last_week, series, self.incomplete_days)
 
 
-def load_weekly(tx: Transaction, product_ids: Sequence[int], last_week: int, groups: Groups) -> Weekly:
-    """Load the series of products, up to a week."""
+def load_weekly(tx: Transaction, product_ids: Sequence[int], today: date, groups: Groups) -> Weekly:
+    """Load the series of products, up to the last whole week."""
+    last_week = last_whole_week(today)
     period = Period(monday_of(last_week - WEEKS + 1), monday_of(last_week + 1) - timedelta(days=1))
-    themes = theme_queries.count_theme_weeks(tx, product_ids, period)
-    reviews = theme_queries.count_review_weeks(tx, product_ids, period)
-    return make_weekly(tx, themes, reviews, last_week, groups)
+    return make_weekly(tx, load_all(tx, product_ids, period, today), today, groups)
 
 
-def make_weekly(
-    tx: Transaction,
-    themes: Sequence[ThemeWeek],
-    reviews: Sequence[ReviewWeek],
-    last_week: int,
-    groups: Groups,
-) -> Weekly:
-    """Make series, up to a week, of the counts of products."""
+def make_weekly(tx: Transaction, counts: AllCounts, today: date, groups: Groups) -> Weekly:
+    """Make series, up to the last whole week, of the counts of products."""
+    last_week = last_whole_week(today)
     complaints: SiteCounts = defaultdict(_empty_sites)
     totals: dict[int, dict[str, Counts]] = defaultdict(_empty_sites)
     place = WEEKS - 1 - last_week
-    for one in themes:
+    for one in counts.themes:
         if 0 <= one.week + place < WEEKS:
             complaints[one.product_id, one.theme][one.site][one.week + place] = one.n
-    with_praise = find_sites_with_praise(reviews, groups)
-    for of in reviews:
+    with_praise = find_sites_with_praise(counts.reviews, groups)
+    for of in counts.reviews:
         if 0 <= of.week + place < WEEKS:
             totals[of.product_id][of.site][of.week + place] = of.n
             if of.complaints and of.site in with_praise:
                 complaints[of.product_id, ALL_THEMES][of.site][of.week + place] = of.complaints
     keys = sorted(complaints)
-    empty = np.zeros((len(keys), WEEKS))
-    series = ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(len(keys)))
+    series = make_empty_series(len(keys))
     first_recent = last_week - NEW_WEEKS + 1
     pages = {
         (row.product_id, row.theme): row.n
         for row in theme_queries.count_theme_pages(tx, sorted(totals), first_recent)
     }
+    incomplete_days = _estimate_each(counts.seen, today)
     for row, key in enumerate(keys):
         of_product = totals[key[0]]
         sites = with_praise & of_product.keys() if key[1] == ALL_THEMES else complaints[key].keys()
@@ -96,7 +91,28 @@ def make_weekly(
         series.others[row] = sum(of_product[site] for site in sites) - series.counts[row]
         series.has_reviews[row] = sum(of_product.values()) > 0
         series.pages[row] = pages.get(key, 0)
-    return Weekly(keys, last_week, series)
+        series.incomplete[row] = count_incomplete_weeks(incomplete_days.get(key[0]), today)
+    return Weekly(keys, last_week, series, incomplete_days)
+
+
+def make_empty_series(n: int) -> ThemeSeries:
+    """Return series without a complaint or review."""
+    empty = np.zeros((n, WEEKS))
+    return ThemeSeries(empty, empty.copy(), empty.astype(bool), np.zeros(n), np.zeros(n, int))
+
+
+def _estimate_each(seen: Iterable[SeenReviews], today: date) -> dict[int, int | None]:
+    by_product: dict[int, list[SeenReviews]] = defaultdict(list)
+    for one in seen:
+        by_product[one.product_id].append(one)
+    day = number_of_day(today)
+    return {number: estimate_incomplete_days(found, day) for number, found in by_product.items()}
+
+
+def count_incomplete_weeks(days: int | None, today: date) -> int:
+    """Return how many whole weeks up to the last one have one of the newest days, today included."""
+    complete = week_of(today - timedelta(days=days or 0) + timedelta(days=1)) - 1
+    return max(0, last_whole_week(today) - complete)
 
 
 SiteCounts = dict[tuple[int, str], dict[str, Counts]]
@@ -113,8 +129,8 @@ class Rise:
 
     Attributes:
         week: number of the week in which the rise began.
-        count, baseline: complaints of the last 4 weeks, and those that were expected in them.
-        p_value: of the last week.
+        count, baseline: complaints of the last 4 complete weeks, and those that were expected in them.
+        p_value: of the last complete week.
     """
 
     product_id: int
@@ -138,31 +154,34 @@ class Rises:
     rises: Sequence[Rise]
 
 
-def find_rises(tx: Transaction, last_week: int, groups: Groups) -> Rises:
-    """Find the themes that rise among those of all products; it reads all counts, part by part."""
+def find_rises(tx: Transaction, today: date, groups: Groups, cutoffs: Sequence[float] = ()) -> Rises:
+    """Find the themes that rise among those of all products; it reads all counts, part by part.
+
+    Args:
+        cutoffs: the p value of each week up to which series rise, if it is known already.
+    """
     search = CutoffSearch()
     candidates: list[Weekly] = []
-    for weekly in _load_parts(tx, last_week, groups):
+    for weekly in _load_parts(tx, today, groups):
         may_rise = search.add(weekly.series)
         candidates.append(weekly.select(np.flatnonzero(may_rise).tolist()))
-    cutoffs = search.list_cutoffs() or [0.0] * WEEKS
+    cutoffs = cutoffs or search.list_cutoffs() or [0.0] * WEEKS
     rises = [
         rise for weekly in candidates for rise in list_rises(weekly, judge_weeks(weekly.series, cutoffs))
     ]
-    return Rises(last_week, cutoffs, sorted(rises, key=lambda rise: rise.p_value))
+    return Rises(last_whole_week(today), cutoffs, sorted(rises, key=lambda rise: rise.p_value))
 
 
-def judge_alone(weekly: Weekly) -> list[float]:
-    """Return the cutoffs of series as if there were no others: those of all products are not known yet."""
-    search = CutoffSearch()
-    search.add(weekly.series)
-    return search.list_cutoffs() or [0.0] * WEEKS
+def find_cutoffs(tx: Transaction, today: date, groups: Groups) -> Sequence[float]:
+    """Return the p value of each week up to which series rise: the stored ones, or those of all counts."""
+    stored = theme_queries.load_cutoffs(tx, last_whole_week(today))
+    return stored or find_rises(tx, today, groups).cutoffs
 
 
-def _load_parts(tx: Transaction, last_week: int, groups: Groups) -> Iterator[Weekly]:
+def _load_parts(tx: Transaction, today: date, groups: Groups) -> Iterator[Weekly]:
     numbers = theme_queries.list_products_with_themes(tx)
     for at in range(0, len(numbers), _PRODUCTS_AT_ONCE):
-        yield load_weekly(tx, numbers[at : at + _PRODUCTS_AT_ONCE], last_week, groups)
+        yield load_weekly(tx, numbers[at : at + _PRODUCTS_AT_ONCE], today, groups)
 
 
 def list_rises(weekly: Weekly, judged: Judgement) -> Iterator[Rise]:
@@ -170,11 +189,13 @@ def list_rises(weekly: Weekly, judged: Judgement) -> Iterator[Rise]:
     for row, (product_id, theme) in enumerate(weekly.keys):
         if judged.state_of(row) is not ThemeState.RISING:
             continue
+        last = int(weekly.series.last[row])
+        weeks = slice(last - 3, last + 1)
         yield Rise(
             product_id=product_id,
             theme=theme,
             week=weekly.last_week - judged.count_weeks_in_state(row) + 1,
-            count=int(weekly.series.counts[row, -4:].sum()),
-            baseline=float(judged.evidence.baseline.mean[row, -4:].sum()),
+            count=int(weekly.series.counts[row, weeks].sum()),
+            baseline=float(judged.evidence.baseline.mean[row, weeks].sum()),
             p_value=float(judged.p[row, -1]),
         )

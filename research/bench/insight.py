@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from app.insight.themes import list_themes
-from app.insight.weekly import find_rises, last_whole_week
+from app.insight.weekly import find_rises
 from app.run.version import MIGRATIONS
 from research.tools.scale_store import SERVERS
 from research.tools.verify_store import settle
@@ -72,7 +72,7 @@ def run(_shared: object, smallest: bool) -> dict[str, Any]:
                 ratios[f"{name}.{question}_ms"] = round(1000 * _time(store, ask), 1)
             begin_s = time.perf_counter()
             with store.read() as tx:
-                find_rises(tx, last_whole_week(_TODAY), {})
+                find_rises(tx, _TODAY, {})
             figures[f"{name}.judging_all_s"] = round(time.perf_counter() - begin_s, 1)
     return {"bench": "insight", "ratios": ratios, "figures": figures}
 

@@ -114,7 +114,7 @@ def _draw(rng: np.random.Generator, world: _World) -> ThemeSeries:
     reviews = counts.reshape(world.products, len(_RATES), -1).sum(axis=1) + praise
     others = np.repeat(reviews, len(_RATES), axis=0) - counts
     has_reviews = np.repeat(reviews > 0, len(_RATES), axis=0)
-    return ThemeSeries(counts, others, has_reviews, np.full(len(counts), 2.0))
+    return ThemeSeries(counts, others, has_reviews, np.full(len(counts), 2.0), np.zeros(len(counts), int))
 
 
 def _alarms(judged: Judgement) -> NDArray[np.bool_]:

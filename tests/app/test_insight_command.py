@@ -14,7 +14,7 @@ from insight_world import CLEAN, CONTAMINATED_WEEKS, GROUPS, SPOILT, TEXT, TODAY
 from app.insight import themes as insight_themes
 from app.insight.sites import find_sites_with_praise
 from app.insight.themes import list_rises, list_themes
-from app.insight.weekly import WEEKS, find_rises, last_whole_week
+from app.insight.weekly import WEEKS, find_rises
 from app.run import sweep_wiring
 from app.run.version import MIGRATIONS
 from app.views.moments import local_time
@@ -111,7 +111,7 @@ def test_stored_cutoffs_decide_for_a_product(database):
     store = Store.open(database)
     with closing(store):
         with store.read() as tx:
-            found = find_rises(tx, last_whole_week(TODAY), GROUPS)
+            found = find_rises(tx, TODAY, GROUPS)
             states = [row.state for row in list_themes(tx, {2: SPOILT}, Period(), TODAY, GROUPS).themes]
         for cutoffs, is_rising in (([0.0] * WEEKS, False), (found.cutoffs, True)):
             with store.begin() as tx:
@@ -147,7 +147,9 @@ def test_the_sweep_judges_once_a_day_and_alerts_name_the_rise(database, monkeypa
         judge = partial(sweep_wiring._judge_rises, store, SimpleNamespace(call=store.write), CATALOG)
         with store.read() as tx:
             today = local_time(tx.now).date()
-        monkeypatch.setattr(insight_themes, "last_whole_week", lambda _today: week_of(TODAY) - 1)
+        monkeypatch.setattr(
+            insight_themes, "find_rises", lambda tx, _today, groups: find_rises(tx, TODAY, groups)
+        )
         judge()
         with store.begin() as tx:
             assert load_value(tx, themes.RISES).data["last_week"] == week_of(TODAY) - 1

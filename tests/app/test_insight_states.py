@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from app.insight.rows import ThemeState
 from app.insight.states import CutoffSearch, Judgement, ThemeSeries, judge_weeks
 
 WEEKS = 200
+NO_WEEK = np.zeros(1, int)
+"""Number of incomplete weeks of one series."""
 
 
 def series(
@@ -24,7 +27,7 @@ def series(
     """Return one theme of a product that has the same number of other reviews each week from its first on."""
     row = counts.reshape(1, -1).astype(float)
     has_reviews = np.arange(row.shape[1])[None, :] >= first_week
-    return ThemeSeries(row, np.where(has_reviews, others, 0.0), has_reviews, np.full(1, pages))
+    return ThemeSeries(row, np.where(has_reviews, others, 0.0), has_reviews, np.full(1, pages), NO_WEEK)
 
 
 def regular(every: int, weeks: int = WEEKS) -> np.ndarray:
@@ -58,9 +61,11 @@ def test_a_product_is_watched_before_its_themes_are_judged() -> None:
 def test_a_product_without_reviews_in_most_of_the_last_weeks_is_watched_only() -> None:
     one = series(regular(4))
     has_reviews = np.arange(WEEKS)[None, :] % 3 == 0
-    judged = judge(ThemeSeries(one.counts, one.others, has_reviews | (one.counts > 0), one.pages))
+    judged = judge(ThemeSeries(one.counts, one.others, has_reviews | (one.counts > 0), one.pages, NO_WEEK))
     assert judged.state_of(0) is ThemeState.ONGOING
-    sparse = judge(ThemeSeries(one.counts, one.others, np.arange(WEEKS)[None, :] % 4 == 0, one.pages))
+    sparse = judge(
+        ThemeSeries(one.counts, one.others, np.arange(WEEKS)[None, :] % 4 == 0, one.pages, NO_WEEK)
+    )
     assert sparse.state_of(0) is ThemeState.WATCHING
 
 
@@ -90,8 +95,10 @@ def test_a_doubled_crawl_is_no_rise() -> None:
     pages = np.full(1, 2.0)
     others_too = others.copy()
     others_too[:, 150:] *= 2
-    assert judge(ThemeSeries(counts, others_too, has_reviews, pages)).state_of(0) is ThemeState.ONGOING
-    assert judge(ThemeSeries(counts, others, has_reviews, pages)).state_of(0) is ThemeState.RISING
+    assert (
+        judge(ThemeSeries(counts, others_too, has_reviews, pages, NO_WEEK)).state_of(0) is ThemeState.ONGOING
+    )
+    assert judge(ThemeSeries(counts, others, has_reviews, pages, NO_WEEK)).state_of(0) is ThemeState.RISING
 
 
 @pytest.mark.parametrize(("pages", "expected"), [(2.0, ThemeState.NEW), (1.0, ThemeState.ONGOING)])
@@ -130,13 +137,31 @@ def test_given_cutoffs_judge_as_the_whole_did() -> None:
     rng = np.random.default_rng(7)
     counts = rng.poisson(2.0, (40, WEEKS)).astype(float)
     counts[3, -6:] *= 4
-    whole = ThemeSeries(counts, np.full_like(counts, 50.0), np.ones(counts.shape, bool), np.full(40, 2.0))
+    whole = ThemeSeries(
+        counts, np.full_like(counts, 50.0), np.ones(counts.shape, bool), np.full(40, 2.0), np.zeros(40, int)
+    )
     cutoffs = find_cutoffs([whole])
     judged = judge_weeks(whole, cutoffs)
-    one = ThemeSeries(counts[3:4], whole.others[3:4], whole.has_reviews[3:4], whole.pages[3:4])
+    one = ThemeSeries(counts[3:4], whole.others[3:4], whole.has_reviews[3:4], whole.pages[3:4], NO_WEEK)
     alone = judge_weeks(one, cutoffs)
     assert judged.state_of(3) is ThemeState.RISING
     assert np.array_equal(alone.states[0], judged.states[3])
+
+
+@pytest.mark.parametrize("incomplete", [1, 3])
+def test_incomplete_weeks_neither_raise_a_theme_nor_end_a_rise(incomplete: int) -> None:
+    rises_late, ends_late = np.full(WEEKS, 3.0), np.full(WEEKS, 3.0)
+    rises_late[-incomplete:] = 30
+    ends_late[150:-incomplete] = 9
+    ends_late[-incomplete:] = 0
+    for counts, expected in ((rises_late, ThemeState.ONGOING), (ends_late, ThemeState.RISING)):
+        late = replace(series(counts), incomplete=np.full(1, incomplete))
+        before = series(counts[:-incomplete])
+        judged = judge(late)
+        assert judged.state_of(0) is judge(before).state_of(0) is expected
+        assert set(judged.states[0, -incomplete:]) == {judged.states[0, -incomplete - 1]}
+        assert np.array_equal(judged.p[0, :-incomplete], judge(before).p[0])
+    assert judge(series(rises_late)).state_of(0) is ThemeState.RISING
 
 
 def test_the_likelihood_ratio_is_that_of_the_negative_binomial() -> None:
@@ -162,7 +187,13 @@ def test_cutoffs_are_the_same_in_parts() -> None:
 
     def part(rows: slice) -> ThemeSeries:
         some = counts[rows]
-        return ThemeSeries(some, np.full_like(some, 30.0), np.ones(some.shape, bool), np.full(len(some), 2.0))
+        return ThemeSeries(
+            some,
+            np.full_like(some, 30.0),
+            np.ones(some.shape, bool),
+            np.full(len(some), 2.0),
+            np.zeros(len(some), int),
+        )
 
     whole = find_cutoffs([part(slice(None))])
     assert max(whole[-10:]) > 0

@@ -134,6 +134,8 @@ def _(view: ThemesView) -> Iterator[Part]:
         for row in found:
             if row.quotes:
                 yield _quote_line(row.theme, row.quotes[0])
+        if days := view.incomplete_days[product]:
+            yield plural("The newest day is incomplete.", "The newest {n} days are incomplete.", days)
     if view.undated:
         yield plural(
             "{n} review has no date: it counts if the period is open, and in no trend.",

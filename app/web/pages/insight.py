@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 
 from fastapi import APIRouter
 from markupsafe import Markup
@@ -88,7 +88,11 @@ def _draw_weeks(view: ComplaintsView) -> Markup:
     series = [Line(translate("Complaints a week"), found)]
     if any(y is not None for _, y in expected):
         series.append(Line(translate("Expected by history"), expected))
-    return charts.lines(series, translate("Complaints over time"), width=1200, height=160)
+    begin = view.incomplete_from
+    grey_from = None if begin is None else datetime.combine(begin - timedelta(days=6), time(), UTC)
+    return charts.lines(
+        series, translate("Complaints over time"), width=1200, height=160, grey_from=grey_from
+    )
 
 
 def _heat(counts: Mapping[tuple[str, str], int], title: str, *, by_size: bool = False) -> Markup:

@@ -271,6 +271,45 @@ _THEME_PAGES = f"""
 """
 
 
+class SeenReviews(NamedTuple):
+    """Reviews of a product at a site by the day they were written on, and by the days until they were first seen."""
+
+    product_id: int
+    site: str
+    day: int
+    delay: int
+    n: int
+
+
+def count_delays(tx: Transaction, product_ids: Collection[int], first: int) -> list[SeenReviews]:
+    """Return when reviews of products were seen that were written from a day on, and after the site's first page.
+
+    Args:
+        first: number of the day.
+    """
+    if not product_ids:
+        return []
+    seen, begun = (
+        (_SQLITE_DAY if tx.is_sqlite else _DAY).format(name) for name in ("r.collected_at", "b.at")
+    )
+    return tx.records(SeenReviews, _DELAYS.format(seen=seen, begun=begun), products=product_ids, first=first)
+
+
+_SQLITE_DAY = "CAST(julianday({}) - 2440587.5 AS integer)"
+_DAY = "(CAST({} AT TIME ZONE 'UTC' AS date) - DATE '1970-01-01')"
+_DELAYS = """
+    WITH begun AS (
+        SELECT l.product_id, g.site, min(l.linked_at) AS at FROM page_products l JOIN pages g ON g.id = l.page_id
+        WHERE l.product_id IN :products GROUP BY l.product_id, g.site
+    )
+    SELECT d.product_id, d.site, d.day, {seen} - d.day AS delay, count(*) AS n
+    FROM begun b JOIN review_days d ON d.product_id = b.product_id AND d.site = b.site
+    JOIN reviews r ON r.id = d.review_id
+    WHERE d.product_id IN :products AND d.day >= :first AND d.day > {begun}
+    GROUP BY d.product_id, d.site, d.day, {seen} - d.day
+"""
+
+
 class ProductCount(NamedTuple):
     """Buyers' reviews of a product in a period and in the one before; those without a day are in neither.
 

@@ -1,0 +1,50 @@
+"""How late reviews are seen after they were written, and which of the newest days are incomplete because of it.
+
+The delay is estimated from reviews that were written after the product's first page at their site. Earlier ones were
+found at once, by the first crawl or an import. Late reviews of the newest days are not seen yet, so the delays are
+truncated at the age of the day.
+
+Source: Kalbfleisch and Lawless, Inference based on retrospective ascertainment, JASA 84 (1989): the product-limit
+estimator of delays that are truncated from the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tasks.store.queries.themes import SeenReviews
+
+MOST_DELAY_DAYS = 56
+"""Reviews that are seen later than this are found by chance: a day of this age is complete."""
+DELAY_DAYS = 2 * MOST_DELAY_DAYS
+"""Number of newest days from whose reviews the delay is estimated."""
+COMPLETE = 0.9
+"""A day is complete if at least this share of its reviews has been seen."""
+LEAST_REVIEWS = 20
+LEAST_DAYS = 28
+"""Minimum age of the oldest of these reviews, in days."""
+
+
+def estimate_incomplete_days(seen: Iterable[SeenReviews], today: int) -> int | None:
+    """Return how many of the newest days, today included, are incomplete; `None` if there are too few reviews.
+
+    Args:
+        seen: reviews by the day they were written on, and by delay.
+        today: its number.
+    """
+    delays = np.zeros(MOST_DELAY_DAYS + 1)
+    at_risk = np.zeros(MOST_DELAY_DAYS + 1)
+    oldest = 0
+    for one in seen:
+        age, delay = today - one.day, max(one.delay, 0)
+        oldest = max(oldest, age)
+        if delay <= min(age, MOST_DELAY_DAYS):
+            delays[delay] += one.n
+            at_risk[delay : age + 1] += one.n
+    if delays.sum() < LEAST_REVIEWS or oldest < LEAST_DAYS:
+        return None
+    hazard = delays / np.maximum(at_risk, 1)
+    is_seen = np.append(np.cumprod((1 - hazard)[:0:-1])[::-1], 1.0)
+    return int(np.argmax(is_seen >= COMPLETE))
