@@ -67,14 +67,14 @@ LIMITS = {
 GROWTH = 1.05
 PACKAGES = {
     "app": (51, "app.celery starts beat and workers itself, since the command celery imports a terminal"),
-    "app/actions": (411, "Undoes imports by their number, in many transactions."),
+    "app/actions": (411, "Undoes imports by their number, and edits the themes file."),
     "app/cli": (4_893, "`judge --dates` reads stored dates again."),
     "app/files": (656, "Shows cells as a person sees them, and limits what a whole workbook may hold."),
     "app/importing": (
         794,
         "Reads the optional columns of both imports as people write them, and tells lists of names from other texts.",
     ),
-    "app/insight": (480, "Judges which themes rise, and lists them with their quotes."),
+    "app/insight": (480, "Judges which themes rise, and finds new phrases."),
     "app/lab": (1_540, ""),
     "app/reports": (669, "Takes samples that differ from each other, and links them."),
     "app/run": (2_823, "Gives every obstacle as a reason with parameters, and says that a cluster starts."),

@@ -94,6 +94,45 @@ class ThemesView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhraseRow:
+    """A new phrase of a product's complaints.
+
+    Attributes:
+        complaints: people of the period who wrote it.
+        before: people who wrote it in the three years before.
+        expected: people of the period who would write it if it were as frequent at each site as before.
+    """
+
+    product: str
+    phrase: str
+    complaints: int
+    before: int
+    expected: float
+    p_value: float
+    quotes: Sequence[QuoteRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPhrasesView:
+    """Phrases that are significantly more frequent in complaints than before, the surest of each product first.
+
+    Attributes:
+        complaints, complaints_before: number of them in the period, and in the three years before.
+        read, read_before: number of these that were read: of many of a product, a sample.
+        sites_left_out: sites with complaints in the period or before it only, which are not compared.
+    """
+
+    since: date | None
+    until: date | None
+    phrases: Sequence[PhraseRow]
+    complaints: int
+    complaints_before: int
+    read: int
+    read_before: int
+    sites_left_out: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RiseRow:
     """A theme that rises.
 

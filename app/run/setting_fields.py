@@ -261,9 +261,12 @@ class Settings(BaseModel):
         """Let this process read reviews for the themes of the settings' file. Raises CatalogError."""
         from tasks.reading.judge.theme_file import IN_FORCE
 
-        here = Path("themes.yaml")
-        found = Path(self.themes) if self.themes else here
-        IN_FORCE.use(found if self.themes or here.is_file() else None)
+        IN_FORCE.use(self.themes_file, is_optional=not self.themes)
+
+    @property
+    def themes_file(self) -> Path:
+        """The themes file that a person edits. It may not be there, unless the setting names it."""
+        return Path(self.themes or "themes.yaml")
 
     def mail_server(self) -> SmtpServer | None:
         """Return the mail server, or None if none is set. Raises InputError."""

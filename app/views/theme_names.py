@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from app.views.words import language, translate
 from splitter.errors import InputError
@@ -13,12 +13,12 @@ def name_theme(theme: str) -> str:
     """Return the name of a theme for people; its id if the themes file does not have it any more."""
     if theme == ALL_THEMES:
         return translate("all complaints")
-    return _load_names().get(theme, {}).get(language(), theme)
+    return _list_names().get(theme, {}).get(language(), theme)
 
 
 def find_theme(text: str) -> str:
     """Return the id of a theme that is given by its id or a name. Raises InputError if there is none."""
-    names = _load_names()
+    names = _list_names()
     if text in names:
         return text
     ids = {name: theme for theme, of_theme in names.items() for name in of_theme.values()}
@@ -27,12 +27,19 @@ def find_theme(text: str) -> str:
     return ids[text]
 
 
-@cache
-def _load_names() -> dict[str, dict[str, str]]:
-    """Return the names of themes by id and language."""
-    from tasks.reading.judge.theme_file import CATEGORIES, builtin_themes  # it brings pydantic
+def _list_names() -> dict[str, dict[str, str]]:
+    from tasks.reading.judge.theme_file import IN_FORCE  # it brings pydantic
 
-    themes = builtin_themes()
+    _, version = IN_FORCE.get()
+    return _load_names(version)
+
+
+@lru_cache(2)
+def _load_names(_version: str) -> dict[str, dict[str, str]]:
+    """Return the names of themes by id and language."""
+    from tasks.reading.judge.theme_file import CATEGORIES, IN_FORCE
+
+    themes, _ = IN_FORCE.get()
     return {
         name: {"zh": one.zh, "en": one.en}
         for category in reversed(CATEGORIES)

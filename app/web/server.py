@@ -161,6 +161,7 @@ def make_server(
     if not is_loopback(host) and not (tokens.viewer and tokens.operator):
         raise InputError("other machines reach {host}: the dashboard needs tokens there", host=host)
     catalog = settings.catalog()
+    settings.use_themes()
     access = Access(tokens)
     context = Context(settings, store, catalog, HostCatalog(catalog), settings.node_silent_after(), access)
     if ahead:

@@ -52,7 +52,7 @@ def main(themes: str | None = None) -> None:
     learned = LearnedRules()
     if themes is not None:
         try:
-            IN_FORCE.use(Path(themes))
+            IN_FORCE.use(Path(themes), is_optional=True)
         except CatalogError as error:
             log.warning("the themes file is wrong, the project's own themes stay in force: %s", error)
     with socket.socket(fileno=0) as connection:

@@ -24,6 +24,7 @@ from app.web.api import acting
 from app.web.application import _PAGES
 from splitter.errors import InputError
 from tasks.domain.states import State
+from tasks.reading.judge.theme_file import builtin_text
 from tasks.store.queue import notices
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import subtasks
@@ -59,12 +60,13 @@ COMMANDS = (
     ("schedule pause", PRODUCT, ["pause schedule"]),
     ("schedule resume", PRODUCT, ["resume schedule"]),
     ("schedule remove", PRODUCT, ["remove schedule"]),
+    ("insight adopt", "黑渣渣 --theme foreign_matter", ["add term"]),
 )
 """Commands in an order in which each can be run, with the actions that it records."""
 
 READ_ONLY = {
-    "product list", "split", "status", "insight themes", "insight rising", "review classify", "export reviews",
-    "report", "explain", "verify", "doctor", "control pairs",
+    "product list", "split", "status", "insight themes", "insight rising", "insight new", "review classify",
+    "export reviews", "report", "explain", "verify", "doctor", "control pairs",
     "nodes list", "schedule list", "failed list", "failed show", "failed report", "alerts list", "alerts test",
     "sites list", "sites check", "sites try", "balance", "web", "lab",
     "init",  # writes a file of settings
@@ -170,6 +172,9 @@ def test_every_command_that_changes_something_says_so(
     (tmp_path / "products.csv").write_text("name\n光明酸奶\n", "utf-8")
     (tmp_path / "reviews.csv").write_text("product,body\n导入的牛奶,结块了\n", "utf-8")
     env = {"REVIEWLOOP_DATABASE_URL": f"sqlite:///{file}", "REVIEWLOOP_SITES": "paper-2014"}
+    themes = tmp_path / "own-themes.yaml"
+    themes.write_text(builtin_text(), "utf-8")
+    env["REVIEWLOOP_THEMES"] = str(themes)
 
     @contextmanager
     def cluster(settings: Settings, *_: object) -> Iterator[SimpleNamespace]:

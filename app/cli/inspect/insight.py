@@ -15,13 +15,14 @@ from rich.text import Text
 
 from app.cli.command import App, command
 from app.cli.options import period_options
-from app.cli.render import Part, table, text
+from app.cli.render import Done, Part, table, text
 from app.files.harmless import shown
-from app.insight.periods import ALL, PeriodChoice
-from app.insight.rows import QuoteRow, RisesView, ThemesView
+from app.insight.periods import ALL, USUAL, PeriodChoice
+from app.insight.rows import NewPhrasesView, QuoteRow, RisesView, ThemesView
 from app.views.moments import local_time
-from app.views.theme_names import name_theme
+from app.views.theme_names import find_theme, name_theme
 from app.views.words import plural, translate
+from splitter.errors import InputError
 
 if TYPE_CHECKING:
     from app.insight.weekly import Groups
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _BARS = " ▁▂▃▄▅▆▇█"
 _LONGEST_QUOTE = 40
 _MOST_SITES = 4
+_CATEGORIES = ("goods", "car", "restaurant")
 
 
 @click.group()
@@ -40,6 +42,7 @@ def insight() -> None:
     Examples:
       reviewloop insight themes 特仑苏 --days 90
       reviewloop insight rising
+      reviewloop insight new 特仑苏
     """
 
 
@@ -60,6 +63,7 @@ def list_themes(app: App, names: tuple[str, ...], period: PeriodChoice) -> Theme
     """
     from app.insight import themes  # it brings numpy
 
+    app.settings.use_themes()
     with app.store.read() as tx:
         products = _find_products(tx, names)
         today = local_time(tx.now).date()
@@ -79,8 +83,84 @@ def list_rising(app: App) -> RisesView:
     """
     from app.insight import themes  # it brings numpy
 
+    app.settings.use_themes()
     with app.store.read() as tx:
         return themes.list_rises(tx, local_time(tx.now).date(), _groups(app))
+
+
+@command(insight, "new")
+@click.argument("names", metavar="[PRODUCT]...", nargs=-1)
+@period_options(USUAL)
+def list_new(app: App, names: tuple[str, ...], period: PeriodChoice) -> NewPhrasesView:
+    """List phrases of the complaints of a period that are significantly more frequent than before.
+
+    Only clauses that show no theme are read. They are compared with the complaints of the three years before the
+    period, site by site. A phrase has at least 3 people on 2 pages; a person and nearly equal texts count once. Of
+    more than 1,000 complaints of the period, or 2,000 before it, a sample is read. Without PRODUCT, the 50 products
+    with most complaints in the period are read. `insight adopt` adds a phrase to the themes file.
+
+    \b
+    Examples:
+      reviewloop insight new 特仑苏
+      reviewloop insight new --from 2026-09-01 --to 2026-11-30 --json
+    """
+    from app.reports.phrases import list_new_phrases  # it brings numpy
+
+    app.settings.use_themes()
+    with app.store.read() as tx:
+        return list_new_phrases(tx, names, period.find(local_time(tx.now).date()))
+
+
+@command(insight, "adopt")
+@click.argument("phrase")
+@click.option(
+    "--theme", metavar="NAME", help="Theme that gets the phrase as a term: its id or one of its names."
+)
+@click.option("--new-theme", metavar="ID", help="Add a theme with this id, such as pet_hair.")
+@click.option("--zh", metavar="NAME", help="Chinese name of the new theme.")
+@click.option("--en", metavar="NAME", help="English name of the new theme.")
+@click.option("--category", type=click.Choice(_CATEGORIES), default=_CATEGORIES[0], show_default=True)
+def adopt(
+    app: App,
+    phrase: str,
+    theme: str | None,
+    new_theme: str | None,
+    zh: str | None,
+    en: str | None,
+    category: str,
+) -> Done:
+    """Add PHRASE to the themes file as a term of a theme.
+
+    PHRASE is plain text, or A..B: B follows A within 8 characters of one clause. The file is the one that
+    REVIEWLOOP_THEMES names, else ./themes.yaml; if that is not there, it is made as a copy of the project's own.
+    Comments stay. A file that would be wrong is not written. New reviews are read with the term at once,
+    `reviewloop judge` reads the stored ones.
+
+    \b
+    Examples:
+      reviewloop insight adopt 黑色颗粒 --theme foreign_matter
+      reviewloop insight adopt 科技与狠活 --new-theme additives --zh 添加剂 --en Additives
+    """
+    from app.actions import theme_actions  # it brings the reading
+
+    if (theme is None) == (new_theme is None):
+        raise InputError("give --theme NAME, or --new-theme ID with --zh and --en")
+    new = None
+    if new_theme is not None:
+        if not (zh and en):
+            raise InputError("--new-theme needs its names: --zh and --en")
+        new = theme_actions.NewTheme(zh, en)
+    path = app.settings.themes_file
+    app.settings.use_themes()
+    adopted = new_theme or find_theme(theme or "")
+    theme_actions.adopt_term(app.store, path, category, adopted, phrase.strip(), app.who, new)
+    message = translate(
+        "{theme} has the term {term} now, in {file}; `reviewloop judge` reads the stored reviews again.",
+        theme=adopted,
+        term=shown(phrase.strip()),
+        file=path,
+    )
+    return Done({"theme": adopted, "term": phrase.strip(), "category": category, "file": str(path)}, message)
 
 
 def _groups(app: App) -> Groups:
@@ -154,6 +234,57 @@ def _(view: ThemesView) -> Iterator[Part]:
         more = translate(" and {n} more", n=rest) if rest > 0 else ""
         yield translate("Not in shares, as they publish no praise: {sites}{more}", sites=some, more=more)
     yield from _uncounted(view.counted)
+
+
+@dataclass(frozen=True, slots=True)
+class _PhraseLine:
+    product: str
+    phrase: str
+    complaints: int
+    expected: float
+    before: int
+    p_value: str
+
+
+_PHRASE_FIELDS = "product phrase complaints expected before p_value"
+
+
+@text.register
+def _(view: NewPhrasesView) -> Iterator[Part]:
+    """Yield the new phrases as a table, and a quote of each below it."""
+    if view.phrases:
+        lines = [
+            _PhraseLine(
+                product=shown(row.product),
+                phrase=shown(row.phrase),
+                complaints=row.complaints,
+                expected=row.expected,
+                before=row.before,
+                p_value=f"{row.p_value:.1g}",
+            )
+            for row in view.phrases
+        ]
+        yield table(lines, _PHRASE_FIELDS, least="before p_value")
+    else:
+        yield translate("No phrase is significantly more frequent than before.")
+    for row in view.phrases:
+        for quote in row.quotes[:1]:
+            yield _quote_line(shown(row.phrase), quote)
+    yield translate(
+        "Read: {read} of {complaints} complaints from {since} on, {read_before} of {complaints_before} of before.",
+        read=view.read,
+        complaints=view.complaints,
+        since=view.since,
+        read_before=view.read_before,
+        complaints_before=view.complaints_before,
+    )
+    if view.sites_left_out:
+        some = ", ".join(map(shown, view.sites_left_out[:_MOST_SITES]))
+        rest = len(view.sites_left_out) - _MOST_SITES
+        more = translate(" and {n} more", n=rest) if rest > 0 else ""
+        yield translate(
+            "Not compared, without complaints in both periods: {sites}{more}", sites=some, more=more
+        )
 
 
 @text.register

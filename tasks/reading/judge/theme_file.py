@@ -134,25 +134,34 @@ class ThemesInForce:
 
     def __init__(self) -> None:
         self.path: Path | None = None
+        self._is_optional = False
         self._stamp: tuple[int, int] | None = None
         self._held: tuple[ThemeFile, str] | None = None
 
-    def use(self, path: Path | None) -> None:
-        """Read a file from now on; `None` stands for the one that comes with the project. Raises CatalogError."""
+    def use(self, path: Path | None, *, is_optional: bool = False) -> None:
+        """Read a file from now on; `None` stands for the one that comes with the project.
+
+        Args:
+            is_optional: while the file is not there, the one that comes with the project is in force.
+
+        Raises:
+            CatalogError: the file can't be read, or is wrong.
+        """
         held = None
         stamp = None
         if path is not None:
             stamp = _stamp(path)
-            found = load_themes(path)
-            held = (found, _version(found))
-        self.path, self._stamp, self._held = path, stamp, held
+            if stamp is not None or not is_optional:
+                found = load_themes(path)
+                held = (found, _version(found))
+        self.path, self._is_optional, self._stamp, self._held = path, is_optional, stamp, held
 
     def get(self) -> tuple[ThemeFile, str]:
         """Return the themes in force, and their version."""
         if self.path is not None and (stamp := _stamp(self.path)) != self._stamp:
             self._stamp = stamp
             try:
-                self.use(self.path)
+                self.use(self.path, is_optional=self._is_optional)
             except CatalogError as error:
                 log.warning("the themes file is wrong, the last good one stays in force: %s", error)
         if self._held is None:
@@ -199,14 +208,15 @@ def _list_problems(found: ThemeFile) -> Iterator[tuple[Place, Message]]:
             for key, terms in (("terms", theme.terms), ("except", theme.exceptions)):
                 count += len(terms)
                 for number, term in enumerate(terms):
-                    problem = _find_problem(term)
+                    problem = find_problem(term)
                     if problem is not None:
                         yield (category, name, key, number), problem
         if count > MOST_TERMS:
             yield (category,), Message("{n} terms; a category has at most {most}", n=count, most=MOST_TERMS)
 
 
-def _find_problem(term: str) -> Message | None:
+def find_problem(term: str) -> Message | None:
+    """Return what is wrong about a term; `None` if nothing is."""
     parts = term.split(GAP)
     if len(parts) > MOST_PARTS:
         return Message("{term!r} has more than two parts; write A..B", term=term)

@@ -121,6 +121,17 @@ class ThemeReader:
             themes[row].append(Theme(self._names[theme], mood, start, end))
         return [tuple(of) for of in themes]
 
+    def shows_theme(self, batch: TextBatch) -> NDArray[np.bool_]:
+        """Return True for each clause that shows a theme."""
+        hits = self._terms.find(batch.plain, batch.runs, batch.ends)
+        shows = np.zeros(len(batch.ends), np.bool_)
+        shows[[bisect_left(batch.ends, start) for _, start in hits]] = True
+        if self._model is not None:
+            odds = self._model.read(batch)
+            odds[:, self._unused] = -np.inf
+            shows |= odds.max(1) >= 0
+        return shows
+
     def _decide(self, model: ThemeModel, batch: TextBatch, doubt: Floats | None) -> list[tuple[int, int]]:
         """Return the best clauses of the themes that model and terms find together in texts."""
         odds = model.read(batch)
@@ -212,6 +223,27 @@ def read_themes(text: str, category: str) -> tuple[Theme, ...]:
         category: set of themes: goods, car or restaurant.
     """
     return theme_reader(category).read([text])[0]
+
+
+def mark_open_clauses(texts: Sequence[str], category: str | None) -> tuple[Codes, NDArray[np.bool_]]:
+    """Return the characters of texts as they are compared, and True for those in a clause that shows no theme.
+
+    A text is followed by one blank. The part of a text behind `MOST_READ` counts as showing a theme.
+
+    Args:
+        category: set of themes; `None`: no clause shows one.
+    """
+    codes = plain_codes("".join(f"{text} " for text in texts))
+    if category is None or not texts:
+        return codes, np.ones(codes.size, np.bool_)
+    batch = TextBatch([text[:MOST_READ] for text in texts])
+    is_open = np.zeros(codes.size, np.bool_)
+    starts = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])]).tolist()
+    for clause in (~theme_reader(category).shows_theme(batch)).nonzero()[0].tolist():
+        row = batch.rows[clause]
+        begin, end = batch.quote(row, clause)
+        is_open[starts[row] + begin : starts[row] + end] = True
+    return codes, is_open
 
 
 def theme_reader(category: str) -> ThemeReader:

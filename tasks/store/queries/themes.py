@@ -250,6 +250,48 @@ _NEWEST = f"""
 """
 
 
+class Complaint(NamedTuple):
+    """A complaint, with its text.
+
+    Attributes:
+        original: number of the review that its text nearly equals; of a text of its own, its number.
+    """
+
+    review: int
+    original: int
+    page_id: int
+    day: int
+    site: str
+    url: str
+    author: str
+    text: str
+
+
+def list_complaints(tx: Transaction, product_id: int, period: Period, most: int) -> list[Complaint]:
+    """Return complaints about a product in a period; of more than `most`, always the same sample."""
+    given = {"product": product_id, "first": period.first, "last": period.last}
+    return tx.records(Complaint, _COMPLAINTS, most=most, **given)
+
+
+_COMPLAINTS_OF = f"product_id = :product AND day >= :first AND day <= :last AND voice = '{Voice.COMPLAINT}'"
+_COMPLAINTS = f"""
+    SELECT d.review_id AS review, coalesce(l.original_id, d.review_id) AS original, r.page_id, d.day, d.site, r.url,
+        r.author, {READ_TEXT} AS text
+    FROM (
+        SELECT review_id, day, site FROM review_days
+        WHERE {_COMPLAINTS_OF}
+        ORDER BY review_id * 2654435761 % 4294967296 LIMIT :most
+    ) d JOIN reviews r ON r.id = d.review_id LEFT JOIN review_links l ON l.review_id = d.review_id
+    ORDER BY d.review_id
+"""
+
+
+def count_complaints(tx: Transaction, product_id: int, period: Period) -> int:
+    """Return the number of complaints about a product in a period."""
+    given = {"product": product_id, "first": period.first, "last": period.last}
+    return int(tx.value(f"SELECT count(*) FROM review_days WHERE {_COMPLAINTS_OF}", **given))
+
+
 class ThemePages(NamedTuple):
     """Number of pages with a complaint about a theme of a product."""
 

@@ -1,0 +1,39 @@
+"""New phrases of products: their complaints are read by the themes in force."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from app.insight.new_phrases import PhraseProduct, find_new_phrases, list_most_complained
+from app.insight.rows import NewPhrasesView
+from splitter.normalize import normalize
+from splitter.words import words_of
+from tasks.reading.judge.reviews import choose_theme_set
+from tasks.reading.judge.runs import plain_text
+from tasks.reading.judge.themes import mark_open_clauses
+from tasks.store.content import products
+from tasks.store.content.products import Product
+from tasks.store.queries.themes import Period
+from tasks.store.sql.transaction import Transaction
+
+
+def list_new_phrases(tx: Transaction, names: Sequence[str], period: Period) -> NewPhrasesView:
+    """Return the new phrases of the named products; without names, of those with most complaints in the period.
+
+    Raises:
+        InputError: a product is unknown, or the period has no first day.
+    """
+    chosen = list(dict.fromkeys(names)) or list_most_complained(tx, period)
+    return find_new_phrases(tx, [_prepare(products.find(tx, name)) for name in chosen], period)
+
+
+def _prepare(product: Product) -> PhraseProduct:
+    words = {word for name in (product.name, *product.aliases) for word in words_of(normalize(name))}
+    category = choose_theme_set(product.category)
+    return PhraseProduct(
+        id=product.id,
+        name=product.name,
+        words=sorted({plain_text(word) for word in (*words, *product.keywords)} - {""}),
+        read=partial(mark_open_clauses, category=category),
+    )
