@@ -26,11 +26,10 @@ from app.cli.help_texts import change_texts
 from app.cli.inspect.doctor import TEXTS
 from app.cli.main import RESEARCH, cli
 from app.cli.program import GROUPS
-from app.insight.rows import ThemeState
+from app.insight.rows import MEANINGS, ThemeState
 from app.views.fields import NodeState
 from app.views.loop_state import Situation
 from app.views.words import DOMAIN, FOLDER, LANGUAGES
-from app.web.pages.insight import MEANINGS
 from splitter.catalog.names import Category, Group, Kind
 from tasks.domain.breaker import BreakerState
 from tasks.domain.failures import SUGGESTIONS, ErrorClass, FailureReason

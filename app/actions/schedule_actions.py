@@ -10,6 +10,7 @@ from typing import Any
 
 from app.actions.product_actions import period_text
 from app.files.exporting import FORMATS, check_format
+from app.insight.periods import read_period
 from app.sending.delivery import checked_destination, shown_destination
 from app.views.words import language
 from splitter.errors import InputError
@@ -57,7 +58,7 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
     """Add a schedule of a report, an export, or all products.
 
     Args:
-        options: as given: `to`, `format`, `products`, `private`.
+        options: as given: `to`, `format`, `products`, `private`, `days`.
 
     Raises:
         InputError: one of them is wrong.
@@ -78,6 +79,10 @@ def add(store: Store, kind: ScheduleKind, rule: Recurrence, options: Mapping[str
                 formats=", ".join(FORMATS_OF[kind]),
             )
         check_format(form)
+        if kind == ScheduleKind.REPORT:
+            read_period(given.get("days"), None, None)
+        elif "days" in given:
+            raise InputError("only a report has a number of days; an export has all of them")
         if kind == ScheduleKind.FAILED_REPORT and given.get("products"):
             raise InputError("a failed-report goes for all products")
     with store.begin() as tx:

@@ -28,6 +28,18 @@ class ThemeState(StrEnum):
     ONGOING = "ongoing"
 
 
+MEANINGS: Mapping[ThemeState, str] = {
+    ThemeState.RISING: "rising: significantly more complaints than the last 3 years and the week's other reviews let "
+    "expect, and at least 3 in 4 weeks; until 4 weeks in a row are usual again",
+    ThemeState.NEW: "new: first seen less than 8 weeks ago, with at least 3 complaints from 2 pages",
+    ThemeState.BACK: "back: it was quiet, and at least 2 complaints came in 4 weeks",
+    ThemeState.QUIET: "quiet: no complaint for 8 weeks or more, which has a chance of 1 % at the usual rate",
+    ThemeState.ONGOING: "ongoing: none of the others",
+    ThemeState.WATCHING: "watching: reviews of less than 26 weeks, too few to judge",
+}
+"""What the states of themes mean, for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuoteRow:
     """A clause that shows a complaint, and where it is from; `day` is `None` if its date could not be read."""

@@ -6,9 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
+from itertools import islice
 from typing import Any
 
 from app.insight.counts import Choice, ChosenCounts, choose_themes, load_counts
+from app.insight.quotes import list_different
 from app.insight.rows import QuoteRow, RiseRow, RisesView, ThemeRow, ThemeState, ThemesView
 from app.insight.sites import find_sites_with_praise
 from app.insight.states import judge_weeks
@@ -28,6 +30,8 @@ from tasks.store.sql.transaction import Transaction
 
 TREND_WEEKS = 26
 QUOTES = 3
+_LOOKED_AT = 12
+"""Newest complaints among which `QUOTES` that differ are chosen."""
 
 
 def list_themes(
@@ -90,12 +94,21 @@ def _by_theme(counts: Sequence[ThemeWeek]) -> dict[tuple[int, str], list[ThemeWe
 def _list_quotes(
     tx: Transaction, numbers: Sequence[int], period: Period, site: str = ""
 ) -> Mapping[tuple[int, str], list[QuoteRow]]:
-    """Return the newest quotes of each theme of products."""
-    quotes: dict[tuple[int, str], list[QuoteRow]] = defaultdict(list)
-    for one in theme_queries.list_quotes(tx, numbers, period, QUOTES, site):
+    """Return the newest quotes of each theme of products that differ from each other."""
+    found = list_complaints(tx, numbers, period, _LOOKED_AT, site)
+    quotes = {key: list(islice(list_different(rows), QUOTES)) for key, rows in found.items()}
+    return defaultdict(list, quotes)
+
+
+def list_complaints(
+    tx: Transaction, numbers: Sequence[int], period: Period, most: int, site: str = ""
+) -> Mapping[tuple[int, str], list[QuoteRow]]:
+    """Return the newest complaints about each theme of products, at most `most` of each."""
+    found: dict[tuple[int, str], list[QuoteRow]] = defaultdict(list)
+    for one in theme_queries.list_quotes(tx, numbers, period, most, site):
         row = QuoteRow(one.text, day_of_number(one.day), one.site, one.url, one.review)
-        quotes[one.product_id, one.theme].append(row)
-    return quotes
+        found[one.product_id, one.theme].append(row)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

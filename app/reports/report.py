@@ -1,41 +1,52 @@
-"""The report on what was collected: one HTML page to mail, with charts as SVG, no script and no outside address."""
+"""The report on complaints about products: findings, themes with quotes, limits, rows; one HTML page to mail and print.
+
+It has no script and no outside address. Each sentence carries its figures (`data-claim`), and links to its rows.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
-from itertools import islice
+from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from app.files.harmless import shown, web_link
-from app.reports.charts import HeatCell, bars, columns, heat_map
-from app.reports.summary import readable
+from app.insight.counts import Choice
+from app.insight.details import describe_silent, describe_theme, join_names, list_details, list_limits
+from app.insight.findings import Finding, describe_period, list_findings
+from app.insight.periods import find_period_before
+from app.insight.product import FEWEST_REVIEWS, ComplaintsView, read_product
+from app.insight.rows import MEANINGS, QuoteRow, ThemeRow
+from app.insight.themes import list_complaints
+from app.reports import charts
+from app.reports.complaint_charts import HeatMaps, draw_months, draw_sites, draw_weeks
 from app.views.loop_state import describe_state, read_state
-from app.views.moments import clock_text, clock_text_with_zone, written_text
+from app.views.moments import clock_text, clock_text_with_zone, local_time, written_text
+from app.views.theme_names import name_theme
 from app.views.words import TAGS, describe, language, plural, translate
 from splitter.catalog.model import Catalog
-from tasks.domain.voices import Voice
+from tasks.domain.states import State
 from tasks.fetching.hosts import HostCatalog
-from tasks.reading.copies.near_duplicates import plain, shingles, similarity_if_near
+from tasks.store.content import products
+from tasks.store.content.products import Product
 from tasks.store.queries import products as product_queries
-from tasks.store.queries.products import list_products
-from tasks.store.queries.queues import NOT_JUDGED
-from tasks.store.queries.reviews import ReviewFilter, ReviewRow, check_products, count_reviews, list_reviews
+from tasks.store.queries.products import Coverage, SiteProgress
+from tasks.store.queries.themes import NewestReview, Period, count_products, day_of_number, list_newest
 from tasks.store.sql.transaction import Transaction
 
-_SHOWN = 30
-"""Products and sites in a chart, those with most reviews."""
-_DAYS, _MONTHS_FROM = 60, 92
-"""Columns of the heat map at most; days from the first to the last, above which months are shown."""
-_SAMPLES, _LOOKED_AT = 3, 2_000
-"""Reviews that are shown, and looked at, for a product or a voice."""
-
-_VOICES = (*Voice, NOT_JUDGED)
+_ALL_DAYS = Period()
+_PRODUCTS = 10
+"""Products of a report that names none: those with most complaints."""
+_ROWS = 30
+"""Rows of each theme."""
+_ASKED_LATER = {State.PRIORITY, State.WAIT}
+_ENDED = {State.DONE, State.CANCELLED}
 
 
 def page(template: str, **values: object) -> str:
@@ -58,137 +69,201 @@ def page(template: str, **values: object) -> str:
     return environment.get_template(template).render(values)
 
 
+@dataclass(frozen=True, slots=True)
+class ProductPart:
+    """The part of a report about a product."""
+
+    product: Product
+    view: ComplaintsView
+    findings: Sequence[Finding]
+    details: Sequence[Finding]
+    limits: Sequence[Finding]
+    themes: Sequence[tuple[ThemeRow, Finding]]
+    silent: Finding | None
+    rows: Mapping[str, Sequence[QuoteRow]]
+    few: Sequence[NewestReview]
+    weeks: str
+    sites: HeatMaps
+    months: HeatMaps
+    coverage: Coverage
+
+
 def report(
     tx: Transaction,
     catalog: Catalog,
     names: Sequence[str] = (),
+    period: Period = _ALL_DAYS,
+    address: str = "",
     silent_after: timedelta = timedelta(seconds=15),
 ) -> str:
     """Return the report as HTML.
 
     Args:
-        names: names of products. Without any, the report is about all products.
+        names: names of products. Without any, the report is about those with most complaints.
+        address: public address of the dashboard, to which sentences link; empty if there is none.
         silent_after: a node whose last heartbeat is older does not run.
 
     Raises:
         InputError: there is no product of a name.
     """
-    wanted = ReviewFilter(products=tuple(names))
-    check_products(tx, wanted.products)
-    counts = count_reviews(tx, wanted)
-    listed = [row for row in list_products(tx) if not names or row.name in names]
-    covered = product_queries.get_coverages(tx, catalog.most_hits)
-    label = _period(counts.by_day)
-    by_period = _count_periods(counts.by_day, label)
-    complaints = _count_periods(counts.complaints, label)
-    periods = _list_periods(counts.by_day, label)
-    every = Counter[str]()
-    for (_, period), n in by_period.items():
-        every[period] += n
-    sites = [site for site, _ in counts.by_site.most_common(_SHOWN)]
-    told = sorted(listed, key=lambda row: (-counts.by_product[row.name], row.name))
-    sampled = [row.name for row in told[:_SHOWN] if counts.by_product[row.name]]
-    samples = _Samples(tx)
-    titles = _name_charts(by_month=label == "month")
+    today = local_time(tx.now).date()
+    chosen, left_out = _choose_products(tx, names, period)
+    coverages = product_queries.get_coverages(tx, catalog.most_hits)
+    sections = [
+        _read_part(tx, catalog, product, period, today, coverages.get(product.id, Coverage()))
+        for product in chosen
+    ]
+    links = _RowLinks(address, period)
     return page(
         "report.html",
         at=clock_text_with_zone(tx.now),
         state=describe_state(read_state(tx, HostCatalog(catalog).of_site, silent_after).system),
-        names=names,
-        total=sum(counts.by_product.values()),
-        dated=sum(counts.by_day.values()),
-        sites=len(counts.by_site),
-        products=[(row, counts.by_product[row.name], covered.get(row.id)) for row in told],
-        product_chart=bars(counts.by_product.most_common(_SHOWN), translate("Reviews by product")),
-        site_chart=bars(counts.by_site.most_common(_SHOWN), translate("Reviews by site")),
-        titles=titles,
-        period_chart=columns([(one, every[one]) for one in periods], titles["period"]),
-        heat_chart=_heat(by_period, sites, periods, titles["heat"]),
-        voice_chart=bars(
-            [(translate(one), counts.by_voice[one]) for one in _VOICES if counts.by_voice[one]],
-            translate("Reviews by voice"),
-        ),
-        complaint_chart=_heat(complaints, sites, periods, titles["complaints"]),
-        by_voice=[
-            (translate(one), samples.take(replace(wanted, voices=(one,))))
-            for one in Voice
-            if counts.by_voice[one]
-        ],
-        samples=[one for name in sampled for one in samples.take(ReviewFilter(products=(name,)))],
+        sections=sections,
+        period=describe_period(sections[0].view) if sections else "",
+        left_out=left_out,
+        link=links.find,
+        review_link=links.find_review,
+        claim=partial(_write_claim, period),
+        meanings=MEANINGS.values(),
+        name_theme=name_theme,
+        sparkline=charts.sparkline,
+        day_of_number=day_of_number,
+        fewest=FEWEST_REVIEWS,
+        most_rows=_ROWS,
     )
 
 
-def _name_charts(*, by_month: bool) -> Mapping[str, str]:
-    if by_month:
-        return {
-            "period": translate("Reviews by month"),
-            "heat": translate("Reviews by site and month"),
-            "complaints": translate("Complaints by site and month"),
-        }
-    return {
-        "period": translate("Reviews by day"),
-        "heat": translate("Reviews by site and day"),
-        "complaints": translate("Complaints by site and day"),
-    }
+def _choose_products(
+    tx: Transaction, names: Sequence[str], period: Period
+) -> tuple[Sequence[Product], Finding | None]:
+    """Return the named products, or those with most complaints and a sentence about the others."""
+    if names:
+        return [products.find(tx, name) for name in dict.fromkeys(names)], None
+    counted = count_products(tx, period, find_period_before(period) or period)
+    counted.sort(key=lambda row: (-row.complaints, row.name))
+    others = counted[_PRODUCTS:]
+    chosen = [products.find(tx, row.name) for row in counted[:_PRODUCTS]]
+    if not others:
+        return chosen, None
+    complaints = sum(row.complaints for row in others)
+    text = plural(
+        "{n} other product with {complaints:,} complaints is left out: name it to have it in the report.",
+        "{n:,} other products with {complaints:,} complaints together are left out: name those to have in it.",
+        len(others),
+        complaints=complaints,
+    )
+    return chosen, Finding("products_left_out", text, {"products": len(others), "complaints": complaints})
 
 
-class _Samples:
-    """Takes reviews for a page on which no two texts are nearly the same."""
-
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
-        self._taken: list[tuple[str, frozenset[int]]] = []
-
-    def take(self, wanted: ReviewFilter) -> Sequence[ReviewRow]:
-        """Return some reviews of a filter: readable ones, else one of those that are left."""
-        rows = list(islice(list_reviews(self._tx, wanted), _LOOKED_AT))
-        found = list(islice(filter(self._add, readable(rows)), _SAMPLES))
-        if not found:
-            longest = sorted(rows, key=lambda row: -len(row.body))
-            found = list(islice(filter(self._add, longest), 1))
-        return found
-
-    def _add(self, row: ReviewRow) -> bool:
-        """Note the text of a review; return False if it is nearly the same as an earlier one."""
-        text = plain(row.body)
-        hashes = frozenset(shingles(text))
-        for earlier, of_earlier in self._taken:
-            if text == earlier or similarity_if_near(hashes, of_earlier) is not None:
-                return False
-        self._taken.append((text, hashes))
-        return True
-
-
-def _heat(
-    by_period: Counter[tuple[str, str]], sites: Sequence[str], periods: Sequence[str], title: str
-) -> Markup:
-    if not by_period:
-        return Markup("")
-    most = max(by_period.values())
-    cells = {key: HeatCell(n / most, f"{n:,}") for key, n in by_period.items()}
-    return heat_map(sites, periods[-_DAYS:], cells, title)
+def _read_part(
+    tx: Transaction, catalog: Catalog, product: Product, period: Period, today: date, coverage: Coverage
+) -> ProductPart:
+    groups = {site: one.group for site, one in catalog.sites.items()}
+    view = read_product(tx, (product.id, product.name), Choice(period), today, groups)
+    found = list_complaints(tx, [product.id], period, _ROWS)
+    silent = [row for row in view.themes.themes if not row.complaints and row.last_day]
+    sites, months = draw_sites(view), draw_months(view)
+    limits = [
+        *list_limits(view),
+        *sites.left_out,
+        *months.left_out,
+        *_list_crawl_limits(catalog, product, coverage, product_queries.list_progress(tx, product.id)),
+    ]
+    return ProductPart(
+        product=product,
+        view=view,
+        findings=list_findings(view),
+        details=list(list_details(view)),
+        limits=limits,
+        themes=[(row, describe_theme(row)) for row in view.themes.themes if row.complaints],
+        silent=describe_silent(silent) if silent else None,
+        rows={theme: rows for (_, theme), rows in found.items()},
+        few=list_newest(tx, product.id, period, FEWEST_REVIEWS) if view.is_sparse else (),
+        weeks=draw_weeks(view, width=800),
+        sites=sites,
+        months=months,
+        coverage=coverage,
+    )
 
 
-def _period(by_day: Counter[tuple[str, date]]) -> str:
-    """Return the period of a chart's column: a day, or a month if there are many days."""
-    days = [day for _, day in by_day]
-    return "month" if days and max(days) - min(days) > timedelta(days=_MONTHS_FROM) else "day"
+def _list_crawl_limits(
+    catalog: Catalog, product: Product, coverage: Coverage, progress: Sequence[SiteProgress]
+) -> Iterator[Finding]:
+    """Yield what was not collected: hits, and sites that were not asked or not to the end."""
+    if not progress:
+        yield Finding("not_searched", translate("No site was asked for it: its reviews were imported."))
+        return
+    yield _describe_coverage(coverage)
+    asked = {one.site for one in progress if not _ASKED_LATER.issuperset(one.states)}
+    missing = [site for site in catalog.sites_for(product.sites, product.category) if site not in asked]
+    if missing:
+        text = plural(
+            "{n} of the sites for its category was not asked: {sites}.",
+            "{n} of the sites for its category were not asked: {sites}.",
+            len(missing),
+            sites=join_names(missing),
+        )
+        yield Finding("not_asked", text, {"sites": missing})
+    unfinished = [one.site for one in progress if one.site in asked and not _ENDED.issuperset(one.states)]
+    if unfinished:
+        text = plural(
+            "{n} site was not asked to the end: {sites}.",
+            "{n} sites were not asked to the end: {sites}.",
+            len(unfinished),
+            sites=join_names(unfinished),
+        )
+        yield Finding("unfinished", text, {"sites": unfinished})
 
 
-def _count_periods(by_day: Counter[tuple[str, date]], label: str) -> Counter[tuple[str, str]]:
-    """Return counts by (site, day), or by (site, month)."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for (site, day), n in by_day.items():
-        counts[site, f"{day:%Y-%m}" if label == "month" else day.isoformat()] += n
-    return counts
+def _describe_coverage(coverage: Coverage) -> Finding:
+    if coverage.share is None:
+        text = translate("How many hits its searches have is not known, nor the share that was collected.")
+        return Finding("coverage_unknown", text)
+    values = {"stored": coverage.stored, "hits": coverage.reachable}
+    if coverage.at_least:
+        text = translate(
+            "Its searches have at least {hits:,} hits; {stored:,} of them were collected ({share:.0%}).",
+            share=coverage.share,
+            **values,
+        )
+    else:
+        text = translate(
+            "Its searches have {hits:,} hits; {stored:,} of them were collected ({share:.0%}).",
+            share=coverage.share,
+            **values,
+        )
+    return Finding("coverage", text, values)
 
 
-def _list_periods(by_day: Counter[tuple[str, date]], label: str) -> list[str]:
-    """Return each day or month from the first to the last, also those without a review."""
-    days = sorted({day for _, day in by_day})
-    if not days:
-        return []
-    if label == "day":
-        return [(days[0] + timedelta(days=n)).isoformat() for n in range((days[-1] - days[0]).days + 1)]
-    first, last = (12 * day.year + day.month - 1 for day in (days[0], days[-1]))
-    return [f"{month // 12:04}-{month % 12 + 1:02}" for month in range(first, last + 1)]
+@dataclass(frozen=True, slots=True)
+class _RowLinks:
+    """Addresses of the rows behind sentences: views of the dashboard, or places in the report."""
+
+    address: str
+    period: Period
+
+    def find(self, product: int, finding: Finding) -> str:
+        """Return the address of the rows of a sentence about a product."""
+        theme = finding.values.get("theme", "")
+        if not self.address:
+            return f"#rows-{product}-{theme}" if theme else f"#rows-{product}"
+        days = {"from": self.period.since, "to": self.period.until}
+        chosen = {name: day.isoformat() for name, day in days.items() if day is not None} or {"days": "all"}
+        if theme:
+            chosen["theme"] = theme
+        return f"{self.address.rstrip('/')}/products/{product}?{urlencode(chosen)}"
+
+    def find_review(self, review: int) -> str:
+        """Return the address of a review; empty without a dashboard."""
+        return f"{self.address.rstrip('/')}/reviews/{review}" if self.address else ""
+
+
+def _write_claim(period: Period, product: int, finding: Finding) -> str:
+    """Return a sentence's figures, with the choice of rows that they are counted from, as JSON."""
+    chosen: dict[str, Any] = {"kind": finding.kind, "product": product}
+    chosen |= {"from": _day_text(period.since), "to": _day_text(period.until)}
+    return json.dumps({**chosen, **finding.values}, ensure_ascii=False)
+
+
+def _day_text(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from app.files.exporting import MEDIA_TYPES, pseudonymised, whole_file, write_rows
+from app.insight.periods import read_period
 from app.sending.delivery import Sender, folder_of, send
 from app.sending.parcel import Parcel
 from app.views.moments import clock_text_with_zone, local_time
@@ -33,7 +34,7 @@ _MEDIA_TYPES: Mapping[str, str] = {
     "md": "text/markdown; charset=utf-8",
 }
 _TITLES: Mapping[ScheduleKind, str] = {
-    ScheduleKind.REPORT: "Report on what was collected",
+    ScheduleKind.REPORT: "What buyers complain about",
     ScheduleKind.FAILED_REPORT: "What waits for a person",
     ScheduleKind.EXPORT: "Export of reviews",
 }
@@ -46,12 +47,14 @@ class DeliveryTools:
     Attributes:
         catalog, pseudonyms, sender: called when a file needs them; each may raise InputError.
         language: code of the language of texts; `None`: the one in which a schedule was made.
+        address: public address of the dashboard, to which reports link; empty if there is none.
     """
 
     catalog: Callable[[], Catalog]
     pseudonyms: Callable[[], Pseudonyms | None]
     sender: Callable[[], Sender]
     language: str | None = None
+    address: str = ""
 
 
 def deliver_due(
@@ -138,5 +141,6 @@ def _write(tx: Transaction, tools: DeliveryTools, taken: Schedule, out: IO[bytes
         return plural("{n:,} subtask waits", "{n:,} subtasks wait", write_failed_report(tx, form, out))
     from app.reports.report import report
 
-    out.write(report(tx, tools.catalog(), names).encode(errors="replace"))
+    days = read_period(taken.options.get("days"), None, None).find(local_time(tx.now).date())
+    out.write(report(tx, tools.catalog(), names, days, tools.address).encode(errors="replace"))
     return translate("the file is attached")

@@ -148,6 +148,7 @@ def delivery_tools(settings: Settings) -> DeliveryTools:
         pseudonyms=partial(pseudonyms, settings),
         sender=sender,
         language=language_set(),
+        address=settings.web_address,
     )
 
 

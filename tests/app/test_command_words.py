@@ -36,7 +36,7 @@ def test_every_word_of_a_report_is_from_a_catalog(command, crawled, reviewloop, 
 
 
 def test_a_report_is_in_the_language_asked_for(crawled, reviewloop, tmp_path) -> None:
-    for code, tag, heading in (("zh", "zh-CN", "用户评论与投诉"), ("en", "en", "What buyers wrote")):
+    for code, tag, heading in (("zh", "zh-CN", "买家投诉什么"), ("en", "en", "What buyers complain about")):
         file = tmp_path / f"{code}.html"
         assert reviewloop("--lang", code, "report", "-o", file, "--db", crawled.url).exit_code == 0
         assert f'<html lang="{tag}">' in file.read_text("utf-8")

@@ -44,13 +44,13 @@ def test_the_findings_say_how_many_and_what_rises_since_when(read):
     assert view.themes.themes[0] is rising
     assert TODAY - timedelta(weeks=CONTAMINATED_WEEKS) <= rising.state_since
     assert rising.state_since + timedelta(weeks=rising.state_weeks) == TODAY - timedelta(days=TODAY.weekday())
-    first, second = list_findings(view)
+    first, second = map(str, list_findings(view))
     assert first.startswith(f"Last 90 days: {view.complaints} complaints, {-view.change:.0%} fewer")
     assert "Foreign matter" in second
     assert str(rising.state_since) in second
     assert f"for {rising.state_weeks} weeks" in second
     with in_language("zh"):
-        first, second = list_findings(view)
+        first, second = map(str, list_findings(view))
         assert "异物" in second
         assert f"已 {rising.state_weeks} 周" in second
 

@@ -144,6 +144,7 @@ def set_(
     help="Format of a failed-report: html, md, csv, xlsx; of an export: as `export reviews`. Default: html, csv.",
 )
 @click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product. Repeatable.")
+@click.option("--days", metavar="N|all", help="Period of a report: the last N days, or all. Default: 90.")
 @click.option("--private", is_flag=True, help="Allow a webhook on a private address.")
 def add(
     app: App,
@@ -161,7 +162,7 @@ def add(
 
     \b
     Examples:
-      reviewloop schedule add report --cron "0 8 * * 1" --to mailto:boss@example.cn
+      reviewloop schedule add report --cron "0 8 * * 1" --days 7 --to mailto:boss@example.cn
       reviewloop schedule add export --every 1d --format xlsx --product 特仑苏 --to file:exports
       reviewloop schedule add failed-report --every 12h --to https://hooks.example.cn/reviewloop
       reviewloop schedule add recrawl --every 30d

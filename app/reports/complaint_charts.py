@@ -1,0 +1,121 @@
+"""Charts of complaints about a product, for pages and reports: by week, by theme and site, by theme and month."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from markupsafe import Markup
+
+from app.insight.findings import Finding
+from app.insight.product import ComplaintsView
+from app.reports import charts
+from app.reports.charts import HeatCell, Line
+from app.views.theme_names import name_theme
+from app.views.words import plural, translate
+
+ACROSS = 12
+"""Columns of a heat map: as many as fit on a page."""
+_MOST_MONTHS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMaps:
+    """Heat maps of themes by sites or months.
+
+    Attributes:
+        left_out: sentences about the columns that none of them has.
+    """
+
+    maps: Sequence[Markup]
+    left_out: Sequence[Finding]
+
+
+def draw_weeks(view: ComplaintsView, *, width: int = 1200) -> Markup:
+    """Return the complaints of each week as a line, and what was expected as a dashed one."""
+    if not any(one.complaints for one in view.weeks):
+        return Markup("")
+    times = [datetime.combine(one.monday, time(), UTC) for one in view.weeks]
+    found = [(at, float(one.complaints)) for at, one in zip(times, view.weeks, strict=True)]
+    expected = [(at, one.expected) for at, one in zip(times, view.weeks, strict=True)]
+    series = [Line(translate("Complaints a week"), found)]
+    if any(y is not None for _, y in expected):
+        series.append(Line(translate("Expected by history"), expected))
+    begin = view.incomplete_from
+    grey_from = None if begin is None else datetime.combine(begin - timedelta(days=6), time(), UTC)
+    return charts.lines(
+        series, translate("Complaints over time"), width=width, height=160, grey_from=grey_from
+    )
+
+
+def draw_sites(view: ComplaintsView) -> HeatMaps:
+    """Return a heat map of themes by the sites with most complaints."""
+    totals = _sum_columns(view.by_site)
+    across = sorted(totals, key=lambda site: (-totals[site], site))
+    left_out = across[ACROSS:]
+    maps = _draw(view.by_site, [across[:ACROSS]], translate("Complaints by theme and site"))
+    if not left_out:
+        return HeatMaps(maps, ())
+    complaints = sum(totals[site] for site in left_out)
+    text = plural(
+        "The heat map of sites leaves out {n} site with {complaints:,} such complaints.",
+        "The heat map of sites leaves out {n} sites with {complaints:,} such complaints together.",
+        len(left_out),
+        complaints=complaints,
+    )
+    return HeatMaps(maps, [Finding("chart_sites", text, {"sites": len(left_out), "complaints": complaints})])
+
+
+def draw_months(view: ComplaintsView) -> HeatMaps:
+    """Return heat maps of themes by months, a year in each: all months from the first to the last complaint."""
+    totals = _sum_columns(view.by_month)
+    months = _list_months(sorted(totals))
+    left_out = months[:-_MOST_MONTHS]
+    months = months[-_MOST_MONTHS:]
+    years = [months[at : at + ACROSS] for at in range(0, len(months), ACROSS)]
+    maps = _draw(view.by_month, years, translate("Complaints by theme and month"))
+    if not left_out:
+        return HeatMaps(maps, ())
+    complaints = sum(totals[month] for month in left_out)
+    text = plural(
+        "The heat map of months leaves out {n} earlier month with {complaints:,} such complaints.",
+        "The heat map of months leaves out {n} earlier months with {complaints:,} such complaints together.",
+        len(left_out),
+        complaints=complaints,
+    )
+    return HeatMaps(
+        maps, [Finding("chart_months", text, {"months": len(left_out), "complaints": complaints})]
+    )
+
+
+def _sum_columns(counts: Mapping[tuple[str, str], int]) -> Counter[str]:
+    totals = Counter[str]()
+    for (_, column), n in counts.items():
+        totals[column] += n
+    return totals
+
+
+def _list_months(found: Sequence[str]) -> list[str]:
+    """Return each month from the first to the last of those found, as `2026-11`."""
+    if not found:
+        return []
+    first, last = (date.fromisoformat(f"{month}-01") for month in (found[0], found[-1]))
+    numbers = range(12 * first.year + first.month - 1, 12 * last.year + last.month)
+    return [f"{number // 12:04}-{number % 12 + 1:02}" for number in numbers]
+
+
+def _draw(
+    counts: Mapping[tuple[str, str], int], parts: Sequence[Sequence[str]], title: str
+) -> Sequence[Markup]:
+    """Return a heat map of each part of the columns, all with the same rows and shades."""
+    themes = Counter[str]()
+    for (theme, _), n in counts.items():
+        themes[theme] += n
+    rows = [name_theme(theme) for theme in sorted(themes, key=lambda theme: (-themes[theme], theme))]
+    most = max(counts.values(), default=1)
+    cells = {
+        (name_theme(theme), column): HeatCell(n / most, f"{n:,}") for (theme, column), n in counts.items()
+    }
+    return list(filter(None, (charts.heat_map(rows, across, cells, title) for across in parts)))
