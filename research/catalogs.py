@@ -35,8 +35,10 @@ from tasks.domain.breaker import BreakerState
 from tasks.domain.failures import SUGGESTIONS, ErrorClass, FailureReason
 from tasks.domain.reasons import Reason
 from tasks.domain.states import State, Transition
+from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
 from tasks.jobs.schedule import SWEEPS
+from tasks.reading.relevance import RejectReason
 
 ROOT = Path(app.__file__).parents[1]
 SOURCES = ("app", "tasks", "splitter")
@@ -49,7 +51,7 @@ _NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 _TEMPLATE_CALL = re.compile(r"""\b(?:t|translate)\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 _TEMPLATE_PLURAL = re.compile(r"""\bp\(("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")""")
 _TEMPLATE_NAV = re.compile(r"""\("/[\w/]*", "([^"]+)"\)""")
-_TEMPLATE_CHOICE = re.compile(r"""\bt\("([^"]+)" if [^)]* else "([^"]+)"\)""")
+_TEMPLATE_CHOICE = re.compile(r"""\bt\("([^"]+)" if [^)]{1,80} else "([^"]+)"\)""")
 
 Message = str | tuple[str, str]
 
@@ -75,7 +77,7 @@ def collect_messages() -> set[Message]:
     found.update(
         map(str, (*Category, *Group, *Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass))
     )
-    found.update(map(str, (*NodeState, *BreakerState, *ThemeState)))
+    found.update(map(str, (*NodeState, *BreakerState, *ThemeState, *Verdict, *RejectReason)))
     return {
         text for text in found if text and re.search("[A-Za-z]", text if isinstance(text, str) else text[0])
     }

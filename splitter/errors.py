@@ -55,8 +55,8 @@ class Message:
         return core_schema.is_instance_schema(cls, serialization=core_schema.to_string_ser_schema())
 
 
-def join_messages(messages: Iterable[Message], between: str = "\n") -> Message:
-    """Return messages as one."""
+def join_messages(messages: Iterable[object], between: str = "\n") -> Message:
+    """Return messages as one. Reasons may be among them."""
     parameters = {f"message{n}": message for n, message in enumerate(messages, 1)}
     return Message(between.join(f"{{{name}}}" for name in parameters), **parameters)
 

@@ -25,7 +25,6 @@ def test_patterns_made_while_it_runs_are_known():
         "app/lab/made.py",  # the same
         "app/lab/pages.py",  # words that the lab's texts must not match
         "app/lab/sites.py",  # escaped words
-        "app/web/base/phrases.py",  # forms of our own sentences, over at most 500 characters
         "app/web/base/rendering.py",  # escaped words of a search
         "research/training/voices/voice_files.py",  # names of strings in a script; over files for training
         "research/training/voices/word_text.py",  # one class of characters, from a file

@@ -91,7 +91,10 @@ PACKAGES = {
         1_028,
         "Judges every address that a person gives, describes each class of errors, and logs outages once.",
     ),
-    "tasks/fetching": (2_266, ""),
+    "tasks/fetching": (
+        2_266,
+        "Gives errors as messages with values, so that people read them in their language.",
+    ),
     "tasks/jobs": (1_596, "Reads the dates of stored records again, with its own outcome."),
     "tasks/reading": (
         4_859,

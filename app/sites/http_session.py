@@ -64,7 +64,7 @@ def ask(
     try:
         return asyncio.run(_ask(url, settings, headers, trusts))
     except FetchError as error:
-        raise AskFailed("{error}", error=str(error)) from error
+        raise AskFailed("{error}", error=error) from error
 
 
 async def _ask(

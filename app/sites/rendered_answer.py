@@ -101,7 +101,7 @@ async def _rendered(answer: Answer, settings: Settings, hosts: HostCatalog) -> R
         try:
             one = await asyncio.to_thread(ask, url, settings.crawl(), headers=headers, trusts=trusts)
         except AskFailed as error:
-            raise FetchError(ErrorClass.CONNECT, str(error)) from error
+            raise FetchError(ErrorClass.CONNECT, error.message) from error
         return _response(one)
 
     browser = new_browser(settings)

@@ -18,6 +18,7 @@ from app.sites.trial_view import RelevanceCheck, RuleMatches, RuleReading
 from splitter.catalog.model import Catalog
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PageRules, ResultRules
+from splitter.errors import Message
 from splitter.keywords import keywords_of
 from tasks.domain.failures import FetchError, error_class
 from tasks.domain.pages import PageRead, ResultPage
@@ -70,14 +71,16 @@ def read_by_rules(
         listed: of an engine with `discover: list`: a sitemap or a feed, too.
     """
     result = isinstance(rules, ResultRules)
-    decoded = Decoded("", "", "")
+    decoded = Decoded("", "", Message())
     page: ResultPage | PageRead | None = None
-    why = "the engine says that it has nothing" if result else "the page is a list of other pages"
+    why = Message("the engine says that it has nothing" if result else "the page is a list of other pages")
     verdict = "empty"
     try:
         decoded = decode(unpacked(body) if listed else body, headers, hint)
         if not _is_page(status):
-            raise FetchError(error_class(status), f"{url} answers with status {status}")
+            raise FetchError(
+                error_class(status), Message("{url} answers with status {status}", url=url, status=status)
+            )
         if isinstance(rules, ResultRules) and listed:
             page = as_results(read_list(decoded.text, url, rules, now, decoded.encoding))
         elif isinstance(rules, ResultRules):
@@ -85,12 +88,12 @@ def read_by_rules(
         else:
             page = read_page(decoded.text, url, rules, now=now, encoding=decoded.encoding)
     except FetchError as error:
-        verdict, why = ("blocked" if error.error.facts.blocks else "broken"), str(error)
+        verdict, why = ("blocked" if error.error.facts.blocks else "broken"), error.message
     records = () if page is None else page.hits if isinstance(page, ResultPage) else page.reviews
     return RuleReading(
         read_as="result" if result else "page",
         verdict="records" if records else verdict,
-        why="" if records else why,
+        why=None if records else why,
         encoding=decoded.encoding,
         encoding_why=decoded.why,
         title=page.title if isinstance(page, PageRead) else "",

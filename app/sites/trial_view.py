@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from splitter.errors import Message
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleReading:
@@ -14,7 +16,7 @@ class RuleReading:
     Attributes:
         read_as: "page" or "result".
         verdict: "records", "empty", "blocked" or "broken".
-        why: of a page without records: what it is instead.
+        why: of a page without records: what it is instead. `None` if there are records.
         encoding, encoding_why: what the bytes were decoded with, and why.
         found, more: of a result page: hits it reports, whether there is a next page.
         records: every record as the crawl would take it.
@@ -23,9 +25,9 @@ class RuleReading:
 
     read_as: str
     verdict: str
-    why: str
+    why: Message | None
     encoding: str = ""
-    encoding_why: str = ""
+    encoding_why: Message | None = None
     title: str = ""
     found: int | None = None
     more: bool | None = None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from splitter.errors import InputError, Message
-from tasks.domain.reasons import Explanation
+from tasks.domain.reasons import Explanation, from_document
 
 DOMAIN = "reviewloop"
 FOLDER = Path(__file__).parents[1] / "locale"
@@ -25,7 +25,7 @@ LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
 TAGS: Mapping[str, str] = {"en": "en", "zh": "zh-CN"}
 """Languages by code, each as HTML names it."""
 
-_WORDS = frozenset({"cause", "failure", "unit"})
+_WORDS = frozenset({"cause", "failure", "kind", "unit"})
 """Parameters of reasons that are stored words, such as `forbidden`."""
 
 _language: ContextVar[str] = ContextVar("language", default="en")
@@ -56,6 +56,14 @@ def describe(subject: object) -> str:
     if isinstance(subject, Message):
         return translate(subject.template, **subject.parameters)
     return str(subject)
+
+
+def describe_reason(detail: Mapping[str, Any]) -> str:
+    """Return the reason in the detail of an event in the current language.
+
+    Older versions stored a sentence, which stays English.
+    """
+    return describe(from_document(detail["because"])) if "because" in detail else detail["why"]
 
 
 def language() -> str:

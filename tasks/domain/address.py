@@ -10,6 +10,7 @@ import re
 from typing import NoReturn
 from urllib.parse import quote, urljoin
 
+from splitter.errors import Message
 from yarl import URL
 
 from tasks.domain.failures import ErrorClass, FetchError
@@ -50,7 +51,11 @@ def sendable(url: str, encoding: str = "utf-8") -> str:
     """
     url = url.strip(_EDGES).partition("#")[0]
     if len(url) > MAX_URL_CHARS:
-        _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has {len(url)} characters, {MAX_URL_CHARS} are allowed")
+        _refuse(
+            ErrorClass.ADDRESS_REFUSED,
+            url,
+            Message("has {n} characters, {most} are allowed", n=len(url), most=MAX_URL_CHARS),
+        )
     return url if _PLAIN.fullmatch(url) else _repaired(url, encoding)
 
 
@@ -69,7 +74,7 @@ def joined(base: str, reference: str, encoding: str = "utf-8") -> str:
     try:
         return sendable(urljoin(base, path.replace("\\", "/") + mark + query), encoding)
     except ValueError as error:
-        _refuse(ErrorClass.ADDRESS_REFUSED, reference, f"is no address: {error}")
+        _refuse(ErrorClass.ADDRESS_REFUSED, reference, Message("is no address: {error}", error=error))
 
 
 def authority_of(url: str) -> str:
@@ -82,10 +87,10 @@ def _repaired(url: str, encoding: str) -> str:
     url = url.translate(_LINE_BREAKS)
     scheme = _SCHEME.match(url)
     if scheme is None or scheme[1].lower() not in ("http", "https"):
-        _refuse(ErrorClass.SCHEME_REFUSED, url, "is neither http nor https")
+        _refuse(ErrorClass.SCHEME_REFUSED, url, Message("is neither http nor https"))
     authority = _AUTHORITY.match(url, scheme.end())
     if authority is None:
-        _refuse(ErrorClass.ADDRESS_REFUSED, url, "has no host")
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, Message("has no host"))
     path, mark, query = url[authority.end() :].partition("?")
     path = _UNSENDABLE.sub(_quoted, path.replace("\\", "/"))
     query = _UNSENDABLE.sub(lambda run: _quoted_in(run, encoding), query)
@@ -94,7 +99,7 @@ def _repaired(url: str, encoding: str) -> str:
 
 def _authority(url: str, authority: str) -> str:
     if "@" in authority:
-        _refuse(ErrorClass.ADDRESS_REFUSED, url, "carries a user name or password")
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, Message("carries a user name or password"))
     host, port = authority, ""
     if (cut := authority.rfind(":")) > authority.rfind("]"):
         host, port = authority[:cut], authority[cut + 1 :]
@@ -102,19 +107,23 @@ def _authority(url: str, authority: str) -> str:
     if not host.isascii():
         host = _punycode(url, host)
     if not _HOST.fullmatch(host):
-        _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has no usable host name: {host[:80]!r}")
+        _refuse(
+            ErrorClass.ADDRESS_REFUSED,
+            url,
+            Message("has no usable host name: {error}", error=repr(host[:80])),
+        )
     if port and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
-        _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has no usable port: {port[:10]!r}")
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, Message("has no usable port: {port!r}", port=port[:10]))
     return f"{host}:{port}" if port else host
 
 
 def _punycode(url: str, host: str) -> str:
     if len(host) > _MAX_NAME_CHARS:
-        _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has a host name of {len(host)} characters")
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, Message("has a host name of {n} characters", n=len(host)))
     try:
         encoded = URL.build(scheme="http", host=host).raw_host
     except ValueError as error:
-        _refuse(ErrorClass.ADDRESS_REFUSED, url, f"has no usable host name: {error}")
+        _refuse(ErrorClass.ADDRESS_REFUSED, url, Message("has no usable host name: {error}", error=error))
     return encoded or ""
 
 
@@ -134,5 +143,5 @@ def _quoted_in(run: re.Match[str], encoding: str) -> str:
     return quote(run.group().encode(encoding, "xmlcharrefreplace"), safe=_TRAIL_BYTES)
 
 
-def _refuse(error: ErrorClass, url: str, why: str) -> NoReturn:
-    raise FetchError(error, f"{url[:200]!r} {why}")
+def _refuse(error: ErrorClass, url: str, why: Message) -> NoReturn:
+    raise FetchError(error, Message("{url!r} {why}", url=url[:200], why=why))

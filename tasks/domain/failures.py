@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
+from splitter.errors import Message
+
 from tasks.domain.pages import Response
 
 
@@ -218,12 +220,13 @@ def error_class(status: int) -> ErrorClass:
     return _BY_STATUS.get(status, ErrorClass.SERVER_ERROR if status >= 500 else ErrorClass.OTHER_STATUS)
 
 
-class FetchError(Exception):
+class FetchError(Message, Exception):
     """A request that gave no usable page.
 
     Attributes:
         error: its class.
-        detail: the answer that came instead, in one line.
+        problem: what came instead.
+        detail: the same in English, in one line.
         retry_after_s: seconds that the host asked to wait, if it did.
         response: the answer, where there was a whole one (for `failed show`).
     """
@@ -231,13 +234,19 @@ class FetchError(Exception):
     def __init__(
         self,
         error: ErrorClass,
-        detail: str,
+        problem: Message | str,
         *,
         retry_after_s: float | None = None,
         response: Response | None = None,
     ) -> None:
-        super().__init__(f"{error.value}: {detail}")
+        super().__init__("{error}: {text}", error=error, text=problem)
         self.error = error
-        self.detail = detail
+        self.problem = problem
+        self.detail = str(problem)
         self.retry_after_s = retry_after_s
         self.response = response
+
+    @property
+    def message(self) -> Message:
+        """What it says, to be kept without the frames of the error."""
+        return Message(self.template, **self.parameters)

@@ -109,6 +109,65 @@ class Reason(StrEnum):
     ENGINE_GIVES_NO_JSON = "engine_gives_no_json", "{address} refuses to answer in JSON (403)"
     ENGINE_ANSWERS = "engine_answers", "{address} answers a search with {status}"
 
+    # A node may not take a subtask, or not now (`tasks.scheduling.eligibility`, `decision`).
+    NODE_AWAY = "node_away", "is not alive or is drained"
+    OTHER_KIND = "other_kind", "does not crawl {kind} sites"
+    SITE_UNSUPPORTED = (
+        "site_unsupported",
+        "has no browser for {site}, or another entry of it in its catalog, or none",
+    )
+    PERSON_CHOSE = "person_chose", "a person asked for {node}"
+    ADDRESS_REFUSED = "address_refused", "{host} refuses its address at present"
+    FAILED_BEFORE = "failed_before", "failed this subtask before"
+    NO_FREE_SLOT = "no_free_slot", "has no free slot"
+    PROBES_HOST = "probes_host", "probes {host} after a rest"
+    ADDRESS_BUSY = "address_busy", "already asks there as often as its address may"
+
+    # A node was chosen, or another was, by strategy `feedback`.
+    SITE_NEW = "site_new", "nothing is known of its site yet"
+    NO_PLAN_YET = "no_plan_yet", "fastest before the first plan"
+    PLANNED = "planned", "planned here"
+    SOONER_UNPLANNED = (
+        "sooner_unplanned",
+        "nothing planned for it waits, and it finishes this sooner than others",
+    )
+    REFUSED_LATELY = "refused_lately", "was refused here not long ago"
+    OTHER_FIRST = "other_first", "planned here too, another was first"
+    BETTER_ELSEWHERE = "better_elsewhere", "worth more at other sites, by the plan"
+
+    # The same by the other strategies.
+    DRAWN = "drawn", "can take it; one of these nodes is drawn"
+    TAKES_TURNS = "takes_turns", "nodes take turns"
+    SLOTS_TAKEN = "slots_taken", "{taken} of {slots} slots taken"
+    SHARE_LEFT = "share_left", "{targets} targets of its share are left"
+    SHARE_USED = "share_used", "its share is used up"
+    NOT_KNOWN_HERE = "not_known_here", "not known here yet"
+    PACE = "pace", "completion rate {completion:.3g}, {efficiency_s:.3g} s per page"
+    TOO_SLOW = "too_slow", "too slow: completion rate {completion:.3g}, {efficiency_s:.3g} s per page"
+    NEAR = "near", "one of the {nodes} nearest: {delay_ms:.3g} ms"
+    FAR = "far", "not among the nearest: {delay_ms:.3g} ms"
+    DELAY_UNKNOWN = "delay_unknown", "its delay to this site is not known"
+    EXPECTED_DELAY = "expected_delay", "{delay_s:.3g} s until it is done there"
+    HASHED = "hashed", "its URLs belong to this node, or to the next free one on the ring"
+
+    # A subtask stays in the queue.
+    NO_NODE = "no_node", "no node is alive"
+    NO_NODE_OF_KIND = "no_node_of_kind", "no live node crawls {kind} sites"
+    CHOSEN_NODE_AWAY = "chosen_node_away", "{node}, which a person asked for, is not alive or is drained"
+    HOST_FULL = "host_full", "{host} is asked as often as it allows: no room for another attempt"
+    ALL_BUSY = "all_busy", "every node that may run it is busy ({nodes})"
+    HOST_PROBED = "host_probed", "{host} is probed after a rest (by {nodes})"
+    ADDRESSES_BUSY = "addresses_busy", "nodes ask there as often as their addresses may ({nodes})"
+    FORGIVEN_BUSY = "forgiven_busy", "waits for a free slot of {nodes}, whose failure would be forgiven"
+    NODES_REFUSED = "nodes_refused", "held back: {hosts} refused {nodes} not long ago"
+    SOONER_LATER = "sooner_later", "done sooner by waiting: {rates} pages/s, others reach {best:.3g}"
+    NODES_TOO_SLOW = "nodes_too_slow", "free nodes are too slow ({rates} s per page, at most {limit_s:.3g})"
+    SHARES_USED = "shares_used", "the share of {nodes} is used up; others have some of theirs left"
+    WAITS_FOR_NEAR = "waits_for_near", "waits for one of the nodes nearest to {site}: {nodes}"
+    FREE_ARE_SLOWER = "free_are_slower", "others wait longer for the free nodes than it will for {node}"
+    SHORTEST_DELAY = "shortest_delay", "waits for {node}: {delay_s:.3g} s there, the shortest expected delay"
+    WAITS_FOR_OWNER = "waits_for_owner", "waits for {nodes}, to which its URLs belong"
+
     OTHER = "other", "{text}"
 
 
@@ -168,6 +227,8 @@ _BY_NAME = {reason.value: reason for reason in Reason}
 
 def with_sentences(detail: Any) -> Any:
     """Return the detail of an event with the sentence of each explanation in it, as `why` next to `because`."""
+    if isinstance(detail, list):
+        return [with_sentences(one) for one in detail]
     if not isinstance(detail, Mapping):
         return detail
     told = {name: with_sentences(value) for name, value in detail.items()}

@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from splitter.errors import Message
+
 from tasks.domain.pages import Response
 from tasks.fetching.chromium import Chromium, NotRunning, Running
 from tasks.fetching.page_visit import Ask, IsOwn, Visit, unreadable
@@ -87,7 +89,7 @@ class Browser:
                 continue  # another page may be to blame
             finally:
                 await self._chromium.leave(running)
-        raise unreadable("Chromium ended twice before it had read the page")
+        raise unreadable(Message("Chromium ended twice before it had read the page"))
 
     async def close(self) -> None:
         """End Chromium."""
@@ -119,12 +121,18 @@ class Browser:
                 return await visit.run(context)
         except TimeoutError:
             raise visit.failure or unreadable(
-                f"it does not answer after {PATIENCE_S:g} s in which it waited for nothing, or {LONGEST_S:g} s in all"
+                Message(
+                    "it does not answer after {idle_s:g} s in which it waited for nothing, or {most_s:g} s in all",
+                    idle_s=PATIENCE_S,
+                    most_s=LONGEST_S,
+                )
             ) from None
         except Error as error:
             if not running.browser.is_connected():
                 raise _ChromiumGone from error
-            raise visit.failure or unreadable(f"Chromium: {str(error).splitlines()[0]}") from error
+            raise visit.failure or unreadable(
+                Message("Chromium: {error}", error=str(error).splitlines()[0][:300])
+            ) from error
         finally:
             visit.end()
             await self._close(running, context)

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Self
 
 import pycurl
+from splitter.errors import Message
 
 from tasks.domain.address import authority_of, joined, sendable
 from tasks.domain.failures import ErrorClass, FetchError
@@ -184,7 +185,10 @@ class Downloader:
         spent_s = 0.0
         while True:
             if url in asked or len(asked) > self._limits.redirects:
-                raise FetchError(ErrorClass.REDIRECTS, f"{len(asked)} redirects, the last one to {url}")
+                raise FetchError(
+                    ErrorClass.REDIRECTS,
+                    Message("{n} redirects, the last one to {url}", n=len(asked), url=url),
+                )
             asked.add(url)
             authority = authority_of(url)
             trusted = trusts(url)
@@ -193,7 +197,10 @@ class Downloader:
                 if self._private(url) and not self._in_lab:
                     raise FetchError(
                         ErrorClass.ADDRESS_REFUSED,
-                        f"{authority} is private, and not asked for what others link to",
+                        Message(
+                            "{authority} is private, and not asked for what others link to",
+                            authority=authority,
+                        ),
                     )
             given = headers if authority == first else None
             if before_request is not None and (more := await before_request(url)):
@@ -243,7 +250,10 @@ class Downloader:
         if multi is None:
             raise RuntimeError("the downloader is not open: use `async with`")
         if spent_s >= timeout_s:
-            raise FetchError(ErrorClass.TIMEOUT, f"the redirects took all of the {timeout_s:g} s")
+            raise FetchError(
+                ErrorClass.TIMEOUT,
+                Message("the redirects took all of the {timeout_s:g} s", timeout_s=timeout_s),
+            )
         origin, target, lines = self._addressed(url, authority)
         if headers:
             lines = self._lines(authority, headers)
@@ -273,7 +283,9 @@ class Downloader:
     def _answer(self, transfer: Transfer, url: str, elapsed_s: float, *, whole: bool) -> Response:
         status = transfer.status()
         if not headers_ended(transfer.head_lines):
-            raise FetchError(ErrorClass.CUT_OFF, f"{authority_of(url)} hung up within its headers")
+            raise FetchError(
+                ErrorClass.CUT_OFF, Message("{host} hung up within its headers", host=authority_of(url))
+            )
         headers = headers_of(transfer.head_lines)
         body = transfer.body() if whole and status not in _REDIRECTS else b""
         try:
@@ -306,13 +318,22 @@ class Downloader:
         host = authority_of(url)
         if transfer.refused and not transfer.connected:
             raise FetchError(
-                ErrorClass.ADDRESS_REFUSED, f"{host} leads to {transfer.refused}, which is no public address"
+                ErrorClass.ADDRESS_REFUSED,
+                Message(
+                    "{host} leads to {refused}, which is no public address",
+                    host=host,
+                    refused=transfer.refused,
+                ),
             )
         if transfer.overfull:
             raise FetchError(
                 ErrorClass.TOO_LARGE,
-                f"the headers of {host} are over the limit: {len(transfer.head_lines)} lines, the longest of "
-                f"{max(map(len, transfer.head_lines))} bytes",
+                Message(
+                    "the headers of {host} are over the limit: {n} lines, the longest of {longest} bytes",
+                    host=host,
+                    n=len(transfer.head_lines),
+                    longest=max(map(len, transfer.head_lines)),
+                ),
             )
         lines = transfer.head_lines
         if code != pycurl.E_OPERATION_TIMEDOUT and headers_ended(lines):
@@ -320,7 +341,10 @@ class Downloader:
             if status in _REDIRECTS or status >= 400:
                 return
         if transfer.sent > MAX_SENT:
-            raise FetchError(ErrorClass.CONNECT, f"{host} hung up without a word, {MAX_SENT} times")
+            raise FetchError(
+                ErrorClass.CONNECT,
+                Message("{host} hung up without a word, {most} times", host=host, most=MAX_SENT),
+            )
         raise transfer_error(code, message, host, timeout_s, begun=bool(lines))
 
     def _lines(self, authority: str, headers: Mapping[str, str]) -> list[bytes]:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from splitter.errors import Message
+
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.public_ip import address_allowed
 
@@ -51,7 +53,7 @@ def check_authority(authority: str, allow_loopback: bool) -> None:
     host = authority[1 : authority.index("]")] if authority.startswith("[") else authority.partition(":")[0]
     ip = _literal(host.rstrip("."))
     if ip is not None and not address_allowed(ip, allow_loopback):
-        raise FetchError(ErrorClass.ADDRESS_REFUSED, f"{host} is no public address")
+        raise FetchError(ErrorClass.ADDRESS_REFUSED, Message("{host} is no public address", host=host))
 
 
 def _literal(host: str) -> str | None:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import requests
 from requests.adapters import HTTPAdapter
 from requests.cookies import extract_cookies_to_jar, get_cookie_header
+from splitter.errors import Message
 from urllib3 import PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
@@ -113,7 +114,10 @@ class GuardedAdapter(HTTPAdapter):
         """Time left for this session. Raises FetchError where there is none."""
         remaining_s = self._end_s - time.monotonic()
         if remaining_s <= 0:
-            raise FetchError(ErrorClass.TIMEOUT, f"it takes longer than {self._settings.timeout_s:g} s")
+            raise FetchError(
+                ErrorClass.TIMEOUT,
+                Message("it takes longer than {timeout_s:g} s", timeout_s=self._settings.timeout_s),
+            )
         return remaining_s
 
     def _towards_lab(self, request: requests.PreparedRequest, url: str) -> requests.PreparedRequest:
@@ -133,7 +137,10 @@ class GuardedAdapter(HTTPAdapter):
             for piece in response.iter_content(_PIECE_BYTES):
                 body += piece
                 if len(body) > self._settings.body_bytes:
-                    raise FetchError(ErrorClass.TOO_LARGE, f"more than {self._settings.body_bytes:,} bytes")
+                    raise FetchError(
+                        ErrorClass.TOO_LARGE,
+                        Message("more than {most:,} bytes", most=self._settings.body_bytes),
+                    )
         response._content = bytes(body)
 
     def _break_off(self) -> None:
@@ -189,7 +196,7 @@ class _LimitedAnswer(io.RawIOBase):
         count = self._raw.readinto(buffer)
         self._left -= count or 0
         if self._left < 0:
-            raise FetchError(ErrorClass.TOO_LARGE, f"more than {self._most:,} bytes")
+            raise FetchError(ErrorClass.TOO_LARGE, Message("more than {most:,} bytes", most=self._most))
         return count
 
     def close(self) -> None:

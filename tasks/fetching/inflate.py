@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import brotli  # type: ignore[import-untyped]
 import zstandard
+from splitter.errors import Message
 
 from tasks.domain.failures import ErrorClass, FetchError
 
@@ -62,7 +63,10 @@ def joined_chunks(body: bytes, transfer_encoding: str) -> bytes:
     if coding == "identity":
         return body
     if coding != "chunked":
-        raise FetchError(ErrorClass.BAD_CONTENT, f"transfer encoding {coding[:80]!r} was not asked for")
+        raise FetchError(
+            ErrorClass.BAD_CONTENT,
+            Message("transfer encoding {coding!r} was not asked for", coding=coding[:80]),
+        )
     pieces: list[bytes] = []
     place = 0
     while True:
@@ -73,7 +77,9 @@ def joined_chunks(body: bytes, transfer_encoding: str) -> bytes:
         if size == 0:
             break
         if len(pieces) == _MOST_CHUNKS:
-            raise FetchError(ErrorClass.TOO_LARGE, f"the body has over {_MOST_CHUNKS} chunks")
+            raise FetchError(
+                ErrorClass.TOO_LARGE, Message("the body has over {most} chunks", most=_MOST_CHUNKS)
+            )
         start = head.end()
         pieces.append(body[start : start + size])
         # A line break ends the data.
@@ -106,18 +112,30 @@ def inflated(body: bytes, content_encoding: str, *, max_bytes: int, max_ratio: f
     # Anything behind the end that is no other member is padding, which browsers ignore too.
     while rest and ended and (not pieces or (magic is not None and rest.startswith(magic))):
         if len(pieces) == _MAX_MEMBERS:
-            raise FetchError(ErrorClass.TOO_LARGE, f"the {coding} body has over {_MAX_MEMBERS} members")
+            raise FetchError(
+                ErrorClass.TOO_LARGE,
+                Message("the {coding} body has over {most} members", coding=coding, most=_MAX_MEMBERS),
+            )
         try:
             piece, rest, ended = decode(rest, most + 1 - size)
         except _BROKEN as error:
-            raise FetchError(ErrorClass.BAD_CONTENT, f"the body is no {coding}: {error}") from error
+            raise FetchError(
+                ErrorClass.BAD_CONTENT,
+                Message("the body is no {coding}: {error}", coding=coding, error=error),
+            ) from error
         pieces.append(piece)
         size += len(piece)
         if size > most:
-            limit = f"{max_bytes} bytes" if most == max_bytes else f"{max_ratio:g} times what was sent"
-            raise FetchError(ErrorClass.TOO_LARGE, f"the body inflates to over {limit}")
+            if most == max_bytes:
+                raise FetchError(
+                    ErrorClass.TOO_LARGE, Message("the body inflates to over {most:,} bytes", most=most)
+                )
+            raise FetchError(
+                ErrorClass.TOO_LARGE,
+                Message("the body inflates to over {ratio:g} times what was sent", ratio=max_ratio),
+            )
     if not ended:
-        raise FetchError(ErrorClass.CUT_OFF, f"the {coding} body lacks its end")
+        raise FetchError(ErrorClass.CUT_OFF, Message("the {coding} body lacks its end", coding=coding))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -127,7 +145,8 @@ def _coding_of(content_encoding: str) -> str | None:
     known = [_READABLE[coding] for coding in codings if coding in _READABLE]
     if len(known) > 1 or any(coding in _UNREADABLE for coding in codings):
         raise FetchError(
-            ErrorClass.BAD_CONTENT, f"content encoding {content_encoding[:80]!r} was not asked for"
+            ErrorClass.BAD_CONTENT,
+            Message("content encoding {coding!r} was not asked for", coding=content_encoding[:80]),
         )
     return known[0] if known else None
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from splitter.errors import Message
+
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.permits import WaitTooLong
@@ -213,9 +215,9 @@ class Visit:
         task.add_done_callback(self._tasks.discard)
 
 
-def unreadable(why: str) -> FetchError:
+def unreadable(why: Message) -> FetchError:
     """The error of a page that its scripts don't make in its time and memory."""
-    return FetchError(ErrorClass.UNREADABLE, f"made by script: {why}"[:500])
+    return FetchError(ErrorClass.UNREADABLE, Message("made by script: {why}", why=why))
 
 
 async def _read(session: CDPSession) -> tuple[str, bool]:
@@ -248,7 +250,9 @@ async def _read(session: CDPSession) -> tuple[str, bool]:
         "[document.readyState, html.length]"
     )
     if length > MOST_CHARACTERS:
-        raise FetchError(ErrorClass.TOO_LARGE, f"its scripts made a page of {length:,} characters")
+        raise FetchError(
+            ErrorClass.TOO_LARGE, Message("its scripts made a page of {length:,} characters", length=length)
+        )
     pieces = [await value(f"html.slice({at}, {at + _PIECE})") for at in range(0, length, _PIECE)]
     return "".join(pieces), state == "complete"
 

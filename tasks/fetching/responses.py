@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 
 import pycurl
+from splitter.errors import Message
 
 from tasks.domain.failures import ErrorClass, FetchError, error_class
 from tasks.domain.pages import Response
@@ -81,7 +82,10 @@ def _check_lengths(headers: dict[str, str]) -> None:
     """Repeated lengths must be one and the same (RFC 9110, 8.6): else nobody knows where the body ends."""
     lengths = {part.strip() for part in headers["content-length"].split(",")}
     if len(lengths) > 1:
-        raise FetchError(ErrorClass.BAD_CONTENT, f"several content lengths: {headers['content-length'][:80]}")
+        raise FetchError(
+            ErrorClass.BAD_CONTENT,
+            Message("several content lengths: {lengths}", lengths=headers["content-length"][:80]),
+        )
     headers["content-length"] = lengths.pop()
 
 
@@ -97,28 +101,48 @@ def transfer_error(code: int, message: str, host: str, timeout_s: float, *, begu
     said = " ".join(message.split())[:200]
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return FetchError(
-            ErrorClass.TIMEOUT, f"no whole answer of {host} in time (at most {timeout_s:g} s): {said}"
+            ErrorClass.TIMEOUT,
+            Message(
+                "no whole answer of {host} in time (at most {timeout_s:g} s): {said}",
+                host=host,
+                timeout_s=timeout_s,
+                said=said,
+            ),
         )
     if code == pycurl.E_COULDNT_RESOLVE_HOST:
-        return NameUnknown(ErrorClass.CONNECT, f"no connection to {host}: {said}")
+        return NameUnknown(
+            ErrorClass.CONNECT, Message("no connection to {host}: {said}", host=host, said=said)
+        )
     if code in _NO_CONNECTION:
-        return FetchError(ErrorClass.CONNECT, f"no connection to {host}: {said}")
+        return FetchError(
+            ErrorClass.CONNECT, Message("no connection to {host}: {said}", host=host, said=said)
+        )
     if code == pycurl.E_GOT_NOTHING and not begun:
-        return FetchError(ErrorClass.CONNECT, f"{host} hung up without a word")
+        return FetchError(ErrorClass.CONNECT, Message("{host} hung up without a word", host=host))
     if code in _TOO_LARGE:
-        return FetchError(ErrorClass.TOO_LARGE, f"the answer of {host} is over the limit: {said}")
+        return FetchError(
+            ErrorClass.TOO_LARGE,
+            Message("the answer of {host} is over the limit: {said}", host=host, said=said),
+        )
     if code in _NO_HTTP:
-        return FetchError(ErrorClass.BAD_CONTENT, f"the answer of {host} is no HTTP: {said}")
+        return FetchError(
+            ErrorClass.BAD_CONTENT, Message("the answer of {host} is no HTTP: {said}", host=host, said=said)
+        )
     if code == pycurl.E_URL_MALFORMAT:
-        return FetchError(ErrorClass.ADDRESS_REFUSED, f"libcurl reads no address for {host}: {said}")
-    return FetchError(ErrorClass.CUT_OFF, f"the answer of {host} broke off: {said}")
+        return FetchError(
+            ErrorClass.ADDRESS_REFUSED,
+            Message("libcurl reads no address for {host}: {said}", host=host, said=said),
+        )
+    return FetchError(
+        ErrorClass.CUT_OFF, Message("the answer of {host} broke off: {said}", host=host, said=said)
+    )
 
 
 def status_error(answer: Response, now: datetime) -> FetchError:
     """Return the error of an answer whose status is no success; `now` (aware) serves a wait until a date."""
     return FetchError(
         error_class(answer.status),
-        f"status {answer.status}",
+        Message("status {status}", status=answer.status),
         retry_after_s=asked_wait_s(answer.headers, answer.status, now),
         response=answer,
     )

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from splitter.errors import Message, join_messages
+
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.charsets import (
     ESCAPED,
@@ -86,7 +88,7 @@ class Decoded(NamedTuple):
 
     text: str
     encoding: str
-    why: str
+    why: Message
 
 
 def decode(body: bytes, headers: Mapping[str, str], hint: str = "") -> Decoded:
@@ -104,28 +106,33 @@ def decode(body: bytes, headers: Mapping[str, str], hint: str = "") -> Decoded:
     content_type = headers.get("content-type", "")
     if body.startswith(_SIGNATURES) or content_type.lower().lstrip().startswith(_NOT_TEXT):
         raise FetchError(
-            ErrorClass.BAD_CONTENT, f"no text: {content_type[:80] or 'no content type'}, {body[:8]!r}"
+            ErrorClass.BAD_CONTENT,
+            Message(
+                "no text: {kind}, {begins!r}",
+                kind=content_type[:80] or Message("no content type"),
+                begins=body[:8],
+            ),
         )
     mark, encoding = find_mark(body)
     if mark:
-        return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding, "byte order mark")
+        return Decoded(body[len(mark) :].decode(encoding, "replace"), encoding, Message("byte order mark"))
     if wide := find_utf16(body):
-        return Decoded(body.decode(wide, "replace"), wide, "zero bytes, as in UTF-16")
+        return Decoded(body.decode(wide, "replace"), wide, Message("zero bytes, as in UTF-16"))
     try:
         text = body.decode()
     except UnicodeDecodeError:
         return _decode_other(body, content_type, hint)
     if body.isascii():
         if has_escapes(body):
-            return Decoded(body.decode(ESCAPED, "replace"), ESCAPED, "escapes of ISO-2022-JP")
-        return Decoded(text, "utf-8", "ASCII only")
+            return Decoded(body.decode(ESCAPED, "replace"), ESCAPED, Message("escapes of ISO-2022-JP"))
+        return Decoded(text, "utf-8", Message("ASCII only"))
     if not has_long_sequence(body):  # UTF-8 perhaps by chance
         declared = declarations(body, content_type, hint)
         name = find_reading(body, declared, ("utf-8",)).encoding
         if name != "utf-8":
-            why = f"declared by {declared[name]}; valid UTF-8 only by chance"
+            why = Message("declared by {place}; valid UTF-8 only by chance", place=Message(declared[name]))
             return Decoded(body.decode(name, "replace"), name, why)
-    return Decoded(text, "utf-8", "valid UTF-8")
+    return Decoded(text, "utf-8", Message("valid UTF-8"))
 
 
 def declarations(body: bytes, content_type: str, hint: str = "") -> dict[str, str]:
@@ -140,7 +147,7 @@ def declarations(body: bytes, content_type: str, hint: str = "") -> dict[str, st
     head = body[:_DECLARED_WITHIN]
     if b"<!--" in head:
         head = _COMMENT.sub(b"", head)
-    for where, inside in (("XML", _XML_ENCODING.match(head)), ("meta", _META_CHARSET.search(head))):
+    for where, inside in (("XML", _XML_ENCODING.match(head)), ("<meta>", _META_CHARSET.search(head))):
         if inside and (name := _python_name(inside[1].decode("ascii", "replace"))):
             found.setdefault(name, where)
     if not found and hint and (name := _python_name(hint)):
@@ -166,15 +173,22 @@ def _decode_other(body: bytes, content_type: str, hint: str) -> Decoded:
     why = _reason(reading, declared)
     broken = text.count("\ufffd")
     if broken:
-        why += f", but for {broken} broken characters"
+        why = Message("{why}, but for {n} broken characters", why=why, n=broken)
     return Decoded(text, reading.encoding, why)
 
 
-def _reason(reading: Reading, declared: Mapping[str, str]) -> str:
+def _reason(reading: Reading, declared: Mapping[str, str]) -> Message:
     if reading.encoding == "utf-8":
-        return "UTF-8"
+        return Message("UTF-8")
     if reading.encoding in declared:
-        return f"declared by {declared[reading.encoding]}"
-    others = ", ".join(f"{other} by {where}" for other, where in declared.items())
-    stated = f"declared as {others}, but" if others else "nothing declared;"
-    return f"{stated} reads as {reading.language}" if reading.language else f"{stated} guessed by bs4"
+        return Message("declared by {place}", place=Message(declared[reading.encoding]))
+    others = [
+        Message("{name} ({place})", name=name, place=Message(where)) for name, where in declared.items()
+    ]
+    if reading.language:
+        read = Message("reads as {language}", language=Message(reading.language))
+    else:
+        read = Message("guessed by bs4")
+    if others:
+        return Message("declared as {others}, but {read}", others=join_messages(others, ", "), read=read)
+    return Message("nothing declared; {read}", read=read)

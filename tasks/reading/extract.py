@@ -8,6 +8,7 @@ from datetime import datetime
 from importlib.util import find_spec
 
 from splitter.catalog.rules import PageRules
+from splitter.errors import Message
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead
@@ -80,8 +81,14 @@ def read_page(
         raise_if_blocked(shown, url, rules.blocked)
         raise FetchError(
             ErrorClass.BAD_RULE,
-            f"review {rules.review!r} matches {len(records.nodes)}, body {rules.body!r} is filled in none of them; "
-            f"the page says: {shown[:120]}",
+            Message(
+                "review {review!r} matches {n}, body {body!r} is filled in none of them; "
+                "the page says: {shown}",
+                review=rules.review,
+                n=len(records.nodes),
+                body=rules.body,
+                shown=shown[:120],
+            ),
         )
     title = first(tree, rules.page_title) if rules.page_title else None
     link = first(tree, rules.next) if rules.next else None
@@ -98,8 +105,14 @@ def _read_json(text: str, links: Links, rules: PageRules, now: datetime) -> Page
         answer.raise_if_blocked()
         raise FetchError(
             ErrorClass.BAD_RULE,
-            f"review {rules.review!r} matches {len(answer.records)} objects, body {rules.body!r} is filled in none of "
-            f"them; it says: {answer.begins}",
+            Message(
+                "review {review!r} matches {n} objects, body {body!r} is filled in none of them; "
+                "it says: {begins}",
+                review=rules.review,
+                n=len(answer.records),
+                body=rules.body,
+                begins=answer.begins,
+            ),
         )
     return PageRead(answer.first(rules.page_title), reviews, links.next_address(answer.first(rules.next)))
 

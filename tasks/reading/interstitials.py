@@ -16,6 +16,7 @@ from base64 import urlsafe_b64decode
 from urllib.parse import parse_qs, urlsplit
 
 from splitter.catalog.patterns import compile_pattern
+from splitter.errors import Message
 
 from tasks.domain.address import joined, sendable
 from tasks.domain.failures import FACTS, ErrorClass, FetchError
@@ -62,7 +63,9 @@ def raise_if_blocked(text: str, final_url: str, patterns: tuple[str, ...]) -> No
     """Raise FetchError with the beginning of the page's text if the page is a refusal."""
     error = check_blocked(text, final_url, patterns)
     if error is not None:
-        raise FetchError(error, f"{final_url[:200]} answers: {text[:120]}")
+        raise FetchError(
+            error, Message("{final_url} answers: {text}", final_url=final_url[:200], text=text[:120])
+        )
 
 
 def redirect_target(response: Response) -> str | None:

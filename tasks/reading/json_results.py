@@ -25,6 +25,7 @@ from splitter.catalog.paths import (
 )
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PageRules, ResultRules
+from splitter.errors import Message
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.interstitials import check_blocked, refusal
@@ -76,12 +77,15 @@ class JsonRecords:
         for pattern in self._blocked:
             tests = condition_of(pattern)
             if tests is None:
-                error, says = check_blocked(self._text, self._url, (pattern,)), f"answers: {self.begins}"
+                error, says = (
+                    check_blocked(self._text, self._url, (pattern,)),
+                    Message("answers: {text}", text=self.begins),
+                )
             else:
                 error = refusal(f"{pattern} {self._text[:500]}") if self._holds(pattern) else None
-                says = "; ".join(map(self._describe, tests))[:300]
+                says = Message("{text}", text="; ".join(map(self._describe, tests))[:300])
             if error is not None:
-                raise FetchError(error, f"{says} ({self._url[:200]})")
+                raise FetchError(error, Message("{says} ({url})", says=says, url=self._url[:200]))
 
     @property
     def begins(self) -> str:
@@ -132,8 +136,14 @@ class JsonAnswer(JsonRecords):
             return
         raise FetchError(
             ErrorClass.BAD_RULE,
-            f"hit {rules.hit!r} matches {len(self.records)} objects, none with a usable link {rules.link!r}; "
-            f"no mark of an empty answer; it says: {self.begins}",
+            Message(
+                "hit {hit!r} matches {n} objects, none with a usable link {link!r}; no mark of an empty answer; "
+                "it says: {begins}",
+                hit=rules.hit,
+                n=len(self.records),
+                link=rules.link,
+                begins=self.begins,
+            ),
         )
 
 
@@ -146,24 +156,27 @@ def number_of(text: str) -> int | None:
 def _document(text: str, url: str, rules: ResultRules | PageRules) -> Any:
     stripped = text.lstrip("\ufeff \t\r\n")
     if not stripped:
-        raise FetchError(ErrorClass.BAD_CONTENT, "an empty answer where JSON was due")
+        raise FetchError(ErrorClass.BAD_CONTENT, Message("an empty answer where JSON was due"))
     if stripped[0] not in "{[":
         # These addresses have no pages: a page in place of JSON is a refusal.
         shown = page_text(parse(stripped))
         error = check_blocked(shown, url, rules.blocked) or refusal(f"{url} {shown[:2000]}")
-        raise FetchError(error, f"{url[:200]} answers no JSON: {shown[:120]}")
+        raise FetchError(error, Message("{url} answers no JSON: {shown}", url=url[:200], shown=shown[:120]))
     return _load(stripped)
 
 
 def _load(text: str) -> Any:
     if len(text) > _LONGEST:
-        raise FetchError(ErrorClass.TOO_LARGE, f"{len(text)} characters of JSON; {_LONGEST} are read")
+        raise FetchError(
+            ErrorClass.TOO_LARGE,
+            Message("{n} characters of JSON; {most} are read", n=len(text), most=_LONGEST),
+        )
     try:
         return json.loads(text, strict=False)
     except RecursionError:
-        raise FetchError(ErrorClass.TOO_LARGE, "JSON nested too deeply") from None
+        raise FetchError(ErrorClass.TOO_LARGE, Message("JSON nested too deeply")) from None
     except ValueError as error:  # also raised for numbers of thousands of digits
-        raise FetchError(ErrorClass.BAD_CONTENT, f"broken JSON: {error}") from None
+        raise FetchError(ErrorClass.BAD_CONTENT, Message("broken JSON: {error}", error=error)) from None
 
 
 def _load_embedded(text: str, selector: str) -> list[Any]:

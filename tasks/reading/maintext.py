@@ -15,6 +15,7 @@ from functools import lru_cache
 from math import prod
 
 from splitter.catalog.rules import PageRules
+from splitter.errors import Message
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import PageRead, Review
@@ -123,7 +124,9 @@ def read_main_text(page: Page, rules: PageRules, now: datetime) -> PageRead:
         shown = f"{found.metadata.page_title} {found.body}" if found.body else page_text(parse(text))
         raise_if_blocked(shown, url, rules.blocked)
         if not found.body:
-            raise FetchError(ErrorClass.BAD_RULE, f"no main text; the page says: {shown[:120]}")
+            raise FetchError(
+                ErrorClass.BAD_RULE, Message("no main text; the page says: {shown}", shown=shown[:120])
+            )
         if is_empty_answer(_lines_above(page), found.body):
             return PageRead(found.metadata.page_title, (), no_review="boilerplate")
     author = found.author

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from html import unescape
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+from splitter.errors import Message
 
 from tasks.domain.failures import ErrorClass, FetchError
 
@@ -92,7 +93,9 @@ def select(tree: LexborHTMLParser | LexborNode, css: str) -> list[LexborNode]:
     try:
         nodes = tree.css(css)
     except SelectolaxError as error:
-        raise FetchError(ErrorClass.BAD_RULE, f"the rule {css!r} is no CSS selector") from error
+        raise FetchError(
+            ErrorClass.BAD_RULE, Message("the rule {css!r} is no CSS selector", css=css)
+        ) from error
     # An element is listed once for each part of "a, b" that matches it.
     return list({node.mem_id: node for node in nodes}.values()) if "," in css else nodes
 
@@ -198,7 +201,13 @@ def check_markup(html: str) -> None:
             count = len(_BETWEEN.sub(" ", _QUOTED.sub("", attributes)).split())
             if count > _MAX_ATTRIBUTES:
                 raise FetchError(
-                    ErrorClass.TOO_LARGE, f"a <{name}> has {count} attributes, over {_MAX_ATTRIBUTES}"
+                    ErrorClass.TOO_LARGE,
+                    Message(
+                        "a <{name}> has {count} attributes, over {most}",
+                        name=name,
+                        count=count,
+                        most=_MAX_ATTRIBUTES,
+                    ),
                 )
         if name in _FORMATTING:
             formatting.meet(name, attributes, bool(closing))
@@ -213,8 +222,14 @@ def check_markup(html: str) -> None:
         if depth > _MAX_DEPTH or repeated > _MAX_REPEATED:
             raise FetchError(
                 ErrorClass.TOO_LARGE,
-                f"markup nested {depth} deep (limit {_MAX_DEPTH}), with {repeated} repeats of open formatting "
-                f"(limit {_MAX_REPEATED})",
+                Message(
+                    "markup nested {depth} deep (limit {depth_limit}), with {repeated} repeats of open formatting "
+                    "(limit {repeats_limit})",
+                    depth=depth,
+                    depth_limit=_MAX_DEPTH,
+                    repeated=repeated,
+                    repeats_limit=_MAX_REPEATED,
+                ),
             )
 
 

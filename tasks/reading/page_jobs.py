@@ -15,6 +15,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from splitter.catalog.names import Group
 from splitter.catalog.rules import PageRules, ResultRules
+from splitter.errors import Message
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import ListPage, PageRead, Response, ResultPage
@@ -127,9 +128,9 @@ def run(job: ReadingJob[Read]) -> Read:
         raise
     except Exception as error:
         log.exception("a page of %d bytes can't be read", len(job.body))
-        raise unreadable(f"{type(error).__name__}: {error}") from error
+        raise unreadable(f"{type(error).__name__}: {error}"[:500]) from error
 
 
-def unreadable(why: str) -> FetchError:
+def unreadable(why: Message | str) -> FetchError:
     """Return the error of a page that no reader can read in its time and memory."""
-    return FetchError(ErrorClass.UNREADABLE, why[:500])
+    return FetchError(ErrorClass.UNREADABLE, why)

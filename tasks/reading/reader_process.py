@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from splitter.errors import CatalogError
+from splitter.errors import CatalogError, Message
 
 from tasks.domain.failures import FetchError
 from tasks.reading.judge.theme_file import IN_FORCE
@@ -78,10 +78,10 @@ def _outcome(job: Any) -> tuple[bool, Any]:
     try:
         return True, run(job)
     except FetchError as error:
-        return False, (error.error, error.detail)
+        return False, (error.error, error.problem)
     except MemoryError:
-        outcome = unreadable(f"reading it takes more than {_MAX_MEMORY >> 20} MB")
-        return False, (outcome.error, outcome.detail)
+        outcome = unreadable(Message("reading it takes more than {n} MB", n=_MAX_MEMORY >> 20))
+        return False, (outcome.error, outcome.problem)
 
 
 def _wait_for_job(connection: socket.socket, parent: int) -> bool:

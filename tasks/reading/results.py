@@ -13,6 +13,7 @@ from datetime import datetime
 
 from splitter.catalog.patterns import compile_pattern
 from splitter.catalog.rules import PostRules, ResultRules
+from splitter.errors import Message
 
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Hit, ResultPage, Review
@@ -30,9 +31,9 @@ _FULL_TEXT = re.compile(
 )
 
 
-_SEEMS: Mapping[Outcome, str] = {
-    "empty": "seems an empty answer whose words `empty` lacks",
-    "broken": "seems a broken rule",
+_SEEMS: Mapping[Outcome, Message] = {
+    "empty": Message("seems an empty answer whose words `empty` lacks"),
+    "broken": Message("seems a broken rule"),
 }
 
 
@@ -140,17 +141,34 @@ class _HtmlAnswer:
         raise_if_blocked(shown, self._url, rules.blocked)
         if not self._text.strip(" \ufeff\t\r\n"):
             # 360 answers so to addresses it does not serve; no rule could read more of it.
-            raise FetchError(ErrorClass.FORBIDDEN, f"{self._url[:200]} answers with an empty body")
+            raise FetchError(
+                ErrorClass.FORBIDDEN, Message("{url} answers with an empty body", url=self._url[:200])
+            )
         likely, sure = outcome(self._text, self.tree, self._url)
         if likely == "refused":
             raise FetchError(
-                refusal(shown[:2000]), f"{self._url[:200]} seems to refuse ({sure:.2f}): {shown[:120]}"
+                refusal(shown[:2000]),
+                Message(
+                    "{url} seems to refuse ({sure:.2f}): {shown}",
+                    url=self._url[:200],
+                    sure=sure,
+                    shown=shown[:120],
+                ),
             )
         filled = sum(map(bool, self.values(rules.link)))
         links = len(self.tree.css("a[href]"))
         raise FetchError(
             ErrorClass.BAD_RULE,
-            f"{_SEEMS[likely]} ({sure:.2f}): hit {rules.hit!r} matches {len(self._records.nodes)}, "
-            f"link {rules.link!r} is filled in {filled} of "
-            f"them, none usable; no mark of an empty answer; the page has {links} links and says: {shown[:120]}",
+            Message(
+                "{seems} ({sure:.2f}): hit {hit!r} matches {n}, link {link!r} is filled in {filled} of them, none "
+                "usable; no mark of an empty answer; the page has {links} links and says: {shown}",
+                seems=_SEEMS[likely],
+                sure=sure,
+                hit=rules.hit,
+                n=len(self._records.nodes),
+                link=rules.link,
+                filled=filled,
+                links=links,
+                shown=shown[:120],
+            ),
         )

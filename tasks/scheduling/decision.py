@@ -11,9 +11,11 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from splitter.errors import Message, join_messages
 
 from tasks.domain.facts import SubtaskFacts
 from tasks.domain.page_floor import NO_FLOOR, PageFloor
+from tasks.domain.reasons import Explanation, Reason, as_document, because
 from tasks.scheduling import eligibility
 from tasks.scheduling.balance.curves import Curve
 from tasks.scheduling.ready_queue import Group, ReadyQueue
@@ -67,7 +69,7 @@ class Candidate:
 
     Attributes:
         eligible: it may take the subtask, now or once a slot is free.
-        why: one line for people.
+        because: why it was chosen, or why not.
         completion: observed completion rate of (site, node); None without data.
         efficiency_s: observed active seconds per collected page; None without data.
         attempts: faded number of attempts these rest on.
@@ -76,7 +78,7 @@ class Candidate:
 
     node: str
     eligible: bool
-    why: str
+    because: Explanation
     completion: float | None
     efficiency_s: float | None
     attempts: float
@@ -114,6 +116,8 @@ def as_detail(facts: Candidate | Prices | PageFloor) -> dict[str, object]:
 
 
 def _short(value: object) -> object:
+    if isinstance(value, Explanation):
+        return as_document(value)
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
@@ -143,7 +147,7 @@ class Waiting:
     """Subtasks that stay where they are, for the same reason."""
 
     subtask_ids: tuple[int, ...]
-    why: str
+    why: Explanation | Message
 
 
 class AllocationStrategy(Protocol):
@@ -163,12 +167,12 @@ class AllocationStrategy(Protocol):
         """
         ...
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Why the strategy leaves a group waiting that could run now, for people; None where it doesn't."""
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+        """Return why the strategy leaves a group waiting that could run now; `None` if it does not."""
         ...
 
 
-Remark = Callable[[str], tuple[str, float | None]]
+Remark = Callable[[str], tuple[Explanation, float | None]]
 """Of a node that may take a group: why it was or was not chosen, and what it was ranked by."""
 
 
@@ -207,7 +211,7 @@ def candidates(
             Candidate(
                 node=name,
                 eligible=excluded is None,
-                why=why,
+                because=why,
                 completion=seen.completion,
                 efficiency_s=seen.efficiency_s,
                 attempts=seen.attempts,
@@ -228,48 +232,59 @@ def still_waiting(ready: ReadyQueue, strategy: AllocationStrategy) -> tuple[Wait
     )
 
 
-def _why_waiting(ready: ReadyQueue, strategy: AllocationStrategy, group: Group) -> str:
-    """Why no node was given the group's first, for people."""
+def _why_waiting(ready: ReadyQueue, strategy: AllocationStrategy, group: Group) -> Explanation | Message:
+    """Return why no node was given the first subtask of the group."""
     wanted, capacity = group.first, ready.capacity
     if not ready.nodes:
-        return "no node is alive"
+        return because(Reason.NO_NODE)
     able = eligibility.eligible(wanted, ready.nodes, ready.hosts)
     if not able:
         return _why_no_node(ready, wanted)
     if capacity.left(wanted.hosts) < 1:
         full = next(host for host in wanted.hosts if capacity.left([host]) < 1)
-        return f"{full} is asked as often as it allows: no room for another attempt"
+        return because(Reason.HOST_FULL, host=full)
     if ready.able(group):
         held_back = strategy.why_held_back(ready, group)
         if held_back is not None:
             return held_back
-    names = ", ".join(able[:5]) + (f" and {len(able) - 5} more" if len(able) > 5 else "")
+    nodes = join_names(able)
     if eligibility.forgiven(wanted, ready.nodes, ready.hosts) is not None:
-        return f"waits for a free slot of {names}, whose failure would be forgiven"
-    limited = next((why for name in able if (why := _why_limited(ready, wanted, name))), None)
-    return f"{limited} ({names})" if limited else f"every node that may run it is busy ({names})"
+        return because(Reason.FORGIVEN_BUSY, nodes=nodes)
+    for name in able:
+        limit = _why_limited(ready, wanted, name)
+        if limit is not None and limit.reason is Reason.PROBES_HOST:
+            return because(Reason.HOST_PROBED, nodes=nodes, **limit.parameters)
+        if limit is not None:
+            return because(Reason.ADDRESSES_BUSY, nodes=nodes)
+    return because(Reason.ALL_BUSY, nodes=nodes)
 
 
-def why_busy(ready: ReadyQueue, group: Group, node: str) -> str:
-    """Why a node that may take the group can't be given it now."""
-    return _why_limited(ready, group.first, node) or "busy: no free slot"
+def join_names(names: Sequence[str]) -> str:
+    """Return the first five names as one text; dots stand for further ones."""
+    return ", ".join([*names[:5], "…"] if len(names) > 5 else names)
 
 
-def _why_limited(ready: ReadyQueue, wanted: SubtaskFacts, node: str) -> str | None:
-    """Why a host's limit for one address keeps a node with a free slot from the subtask; None where none does."""
+def why_busy(ready: ReadyQueue, group: Group, node: str) -> Explanation:
+    """Return why a node that may take the group can't be given it now."""
+    return _why_limited(ready, group.first, node) or because(Reason.NO_FREE_SLOT)
+
+
+def _why_limited(ready: ReadyQueue, wanted: SubtaskFacts, node: str) -> Explanation | None:
+    """Return how a host's limit for one address keeps a node with a free slot from the subtask, else `None`."""
     if node not in ready.free or ready.capacity.left_for(wanted.hosts, node) >= 1:
         return None
-    probed = [host for host in wanted.hosts if host in ready.hosts and node in ready.hosts[host].probing]
-    return f"probes {probed[0]} after a rest" if probed else "already asks there as often as its address may"
+    for host in wanted.hosts:
+        if host in ready.hosts and node in ready.hosts[host].probing:
+            return because(Reason.PROBES_HOST, host=host)
+    return because(Reason.ADDRESS_BUSY)
 
 
-def _why_no_node(ready: ReadyQueue, wanted: SubtaskFacts) -> str:
+def _why_no_node(ready: ReadyQueue, wanted: SubtaskFacts) -> Explanation | Message:
     if wanted.assigned is not None and wanted.assigned not in ready.nodes:
-        return f"{wanted.assigned}, which a person asked for, is not alive or is drained"
+        return because(Reason.CHOSEN_NODE_AWAY, node=wanted.assigned)
     if not any(wanted.kind in node.kinds for node in ready.nodes.values()):
-        return f"no live node crawls {wanted.kind} sites"
-    reasons = dict.fromkeys(
-        eligibility.why_not(wanted, name, ready.nodes, ready.hosts) or "" for name in ready.nodes
-    )
-    refusing = [reason for reason in reasons if "refuses" in reason]
-    return "no node may run it now: " + "; ".join(refusing or reasons)
+        return because(Reason.NO_NODE_OF_KIND, kind=wanted.kind)
+    found = [eligibility.why_not(wanted, name, ready.nodes, ready.hosts) for name in ready.nodes]
+    reasons = dict.fromkeys(one for one in found if one is not None)
+    refusing = [one for one in reasons if one.reason is Reason.ADDRESS_REFUSED]
+    return Message("no node may run it now: {reasons}", reasons=join_messages(refusing or reasons, "; "))

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
+from tasks.domain.reasons import Explanation, Reason, because
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,12 +41,12 @@ def may_take(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> bo
     return forgiven(subtask, nodes, hosts) == node
 
 
-def why_not(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> str | None:
-    """Why the node may not take the subtask, for people; None where it may."""
+def why_not(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> Explanation | None:
+    """Return why the node may not take the subtask; `None` if it may."""
     excluded = _excluded(subtask, node, nodes, hosts)
     if excluded is not None or may_take(subtask, node, nodes, hosts):
         return excluded
-    return "failed this subtask before"
+    return because(Reason.FAILED_BEFORE)
 
 
 def forgiven(subtask: SubtaskFacts, nodes: Nodes, hosts: Hosts) -> str | None:
@@ -104,19 +105,19 @@ def eligible_for_sites(examples: Sequence[SubtaskFacts], nodes: Nodes, hosts: Ho
     return allowed
 
 
-def _excluded(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> str | None:
-    """Why rules 1 to 3 exclude the node; None where they don't."""
+def _excluded(subtask: SubtaskFacts, node: str, nodes: Nodes, hosts: Hosts) -> Explanation | None:
+    """Return why rules 1 to 3 exclude the node; `None` if they do not."""
     view = nodes.get(node)
     if view is None:
-        return "is not alive or is drained"
+        return because(Reason.NODE_AWAY)
     if subtask.kind not in view.kinds:
-        return f"does not crawl {subtask.kind} sites"
+        return because(Reason.OTHER_KIND, kind=subtask.kind)
     if subtask.site in view.lacks:
-        return f"has no browser for {subtask.site}, or another entry of it in its catalog, or none"
+        return because(Reason.SITE_UNSUPPORTED, site=subtask.site)
     if subtask.assigned is not None and subtask.assigned != node:
-        return f"a person asked for {subtask.assigned}"
+        return because(Reason.PERSON_CHOSE, node=subtask.assigned)
     for name in subtask.hosts:
         host = hosts.get(name)
         if host is not None and node in host.resting:
-            return f"{name} refuses its address at present"
+            return because(Reason.ADDRESS_REFUSED, host=name)
     return None

@@ -20,6 +20,7 @@ from __future__ import annotations
 from random import Random
 
 from tasks.domain.page_floor import NO_FLOOR
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling import eligibility
 from tasks.scheduling.decision import (
     MOST_CANDIDATES,
@@ -27,6 +28,7 @@ from tasks.scheduling.decision import (
     Assignment,
     Candidate,
     candidates,
+    join_names,
     why_busy,
 )
 from tasks.scheduling.pair_backoff import PairBackoff
@@ -79,19 +81,19 @@ class Feedback:
             self._idle.update(dict.fromkeys(ready.free, self._state(ready)))
         return given
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Says which free nodes would take longer than waiting does, or were refused not long ago; None: none."""
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+        """Return which free nodes would take longer than waiting does, or were refused not long ago; `None` if none."""
         planner, site, hosts = self._planner, group.first.site, group.first.hosts
         free = ready.able(group)
         calm = [name for name in free if self._backoff.allows(hosts, name, self._now_s, ready)]
         if free and not calm:
-            return f"held back: {', '.join(hosts)} refused {', '.join(free[:5])} not long ago"
+            return because(Reason.NODES_REFUSED, hosts=", ".join(hosts), nodes=join_names(free))
         known = [name for name in calm if planner.includes(site, name)]
         if not known:
             return None
-        rates = ", ".join(f"{planner.rate(group, name):.3g} on {name}" for name in known[:5])
+        rates = join_names([f"{name} {planner.rate(group, name):.3g}" for name in known])
         best = planner.plan.best_rate[planner.plan.sites[site]]
-        return f"done sooner by waiting: {rates} pages/s, others reach {best:.3g}"
+        return because(Reason.SOONER_LATER, rates=rates, best=best)
 
     def _state(self, ready: ReadyQueue) -> tuple[float, int]:
         """The facts that a node's idleness depends on: while they stay, the node finds nothing again."""
@@ -187,28 +189,20 @@ class Feedback:
             candidates=considered,
         )
 
-    def _remark(self, ready: ReadyQueue, group: Group, name: str, chosen: str) -> tuple[str, float | None]:
-        """Why a node was or was not chosen for a group, and its score."""
+    def _remark(
+        self, ready: ReadyQueue, group: Group, name: str, chosen: str
+    ) -> tuple[Explanation, float | None]:
+        """Return why a node was or was not chosen for a group, and its score."""
         if not self._planner.includes(group.first.site, name):
-            new = "chosen: nothing is known of its site yet"
-            return (new if name == chosen else why_busy(ready, group, name)), None
+            return (because(Reason.SITE_NEW) if name == chosen else why_busy(ready, group, name)), None
         score = self._planner.rate(group, name)
-        planned = group.first.site in self._planner.plan.shares.get(name, ())
+        is_planned = group.first.site in self._planner.plan.shares.get(name, ())
         if name == chosen:
-            how = "planned here" if planned else "nothing planned for it waits, and it is sooner done by it"
             if not self._planner.plan.is_solved:
-                how = "before the first plan"
-            return f"chosen: {score:.3g} pages/s of a slot, {how}" + _history(group, name), score
+                return because(Reason.NO_PLAN_YET), score
+            return because(Reason.PLANNED if is_planned else Reason.SOONER_UNPLANNED), score
         if not ready.can_take(group, name):
-            return f"{why_busy(ready, group, name)} ({score:.3g} pages/s here)", score
+            return why_busy(ready, group, name), score
         if not self._backoff.allows(group.first.hosts, name, self._now_s, ready):
-            return f"{score:.3g} pages/s, but it was refused here not long ago", score
-        if planned:
-            return f"{score:.3g} pages/s: planned here too, another was first", score
-        return f"{score:.3g} pages/s: worth more at other sites, by the plan", score
-
-
-def _history(group: Group, chosen: str) -> str:
-    if group.first.assigned == chosen:
-        return "; a person asked for it"
-    return "; its failure is forgiven, nobody else is left" if chosen in group.first.failed_on else ""
+            return because(Reason.REFUSED_LATELY), score
+        return because(Reason.OTHER_FIRST if is_planned else Reason.BETTER_ELSEWHERE), score

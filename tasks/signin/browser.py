@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 import requests
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+from splitter.errors import Message
 
 from tasks.domain.address import joined, sendable
 from tasks.domain.failures import ErrorClass, FetchError
@@ -201,7 +202,7 @@ class Session:
                     after=_bare(after),
                 )
             method, body, url = "GET", None, after
-        raise FetchError(ErrorClass.REDIRECTS, f"more than {_MOST_REDIRECTS} redirects")
+        raise FetchError(ErrorClass.REDIRECTS, Message("more than {most} redirects", most=_MOST_REDIRECTS))
 
 
 @contextmanager

@@ -17,6 +17,8 @@ from threading import Lock
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from splitter.errors import Message
+
 from tasks.domain.failures import FetchError
 from tasks.reading import reader_process
 from tasks.reading.judge.theme_file import IN_FORCE
@@ -123,7 +125,11 @@ class PageReader:
             except TimeoutError:
                 self._apart.kill()
                 self._end()
-                raise unreadable(f"reading {len(job.body)} bytes took longer than {LONGEST_S:g} s") from None
+                raise unreadable(
+                    Message(
+                        "reading {n} bytes took longer than {most_s:g} s", n=len(job.body), most_s=LONGEST_S
+                    )
+                ) from None
             if answer is not None:
                 fine, read = pickle.loads(answer)
                 if not fine:
@@ -132,11 +138,21 @@ class PageReader:
             status = self._end()
             if status == -signal.SIGPROF:
                 raise unreadable(
-                    f"reading {len(job.body)} bytes took more than {self._patience_s:g} s of CPU"
+                    Message(
+                        "reading {n} bytes took more than {most_s:g} s of CPU",
+                        n=len(job.body),
+                        most_s=self._patience_s,
+                    )
                 )
             if status:  # not by itself: idle, or after its last job
-                raise unreadable(f"reading {len(job.body)} bytes ended the reader with {_said(status)}")
-        raise unreadable("the reader ended twice before it had read the page")
+                raise unreadable(
+                    Message(
+                        "reading {n} bytes ended the reader with {status}",
+                        n=len(job.body),
+                        status=_said(status),
+                    )
+                )
+        raise unreadable(Message("the reader ended twice before it had read the page"))
 
     def _end(self) -> int:
         """End the process; return the status it had ended with before, 0 if it ended by itself."""

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+from splitter.errors import Message
+
 from tasks.domain.errors import Unstorable
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.reading.copies.copy_key import copy_key
@@ -79,7 +81,8 @@ class WriteBuffer:
                     continue
                 del self._unsaved[saving]
                 await self._on_unstorable(
-                    target, FetchError(ErrorClass.BAD_CONTENT, f"cannot be stored: {error}")
+                    target,
+                    FetchError(ErrorClass.BAD_CONTENT, Message("cannot be stored: {error}", error=error)),
                 )
 
     def _prepare(self, page: NewPage) -> NewPage:

@@ -114,7 +114,7 @@ def test_an_error_status_is_no_page(catalog, status, verdict):
     assert (good.verdict, len(good.records)) == ("records", 1)
     read = preview_rules(catalog, "12315.com", body, {}, url, result=False, now=NOW, status=status).reading
     assert (read.verdict, read.records) == (verdict, ())
-    assert f"status {status}" in read.why
+    assert f"status {status}" in str(read.why)
 
 
 def test_what_steers_a_terminal_is_not_printed(reviewloop, tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.domain.facts import HostFacts, NodeFacts, SubtaskFacts
 from tasks.domain.pair_stats import PairStats
+from tasks.domain.reasons import Reason
 from tasks.jobs.strategies import ALLOCATION
 from tasks.scheduling.decision import AllocationSettings, Assignment, still_waiting
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -79,7 +80,9 @@ class Round:
     def decide(self, now_s=0.0, *, explain=True):
         given = self.strategy.decide(self.ready, self.knowledge, now_s, self.rng, explain=explain)
         waiting = {
-            number: one.why for one in still_waiting(self.ready, self.strategy) for number in one.subtask_ids
+            number: str(one.why)
+            for one in still_waiting(self.ready, self.strategy)
+            for number in one.subtask_ids
         }
         return Decided(given, waiting)
 
@@ -234,7 +237,7 @@ def test_a_poor_node_stays_idle_at_the_end_of_a_backlog_while_better_ones_will_b
     decided = decide("feedback", [subtask(1)], [node("n1", free=0), node("n2")], stats=stats)
     assert not decided.assignments
     assert why_waiting(decided)[1].startswith("done sooner by waiting: ")
-    assert " on n2 pages/s, others reach " in why_waiting(decided)[1]
+    assert " pages/s, others reach " in why_waiting(decided)[1]
 
 
 def test_a_node_that_only_fails_is_left_out_even_then():
@@ -250,7 +253,7 @@ def test_while_the_solver_loads_every_slot_is_filled_and_sites_are_spread():
     assert Counter(one.node for one in given) == dict.fromkeys(["n0", "n1", "n2", "n3"], 4)
     assert len({one.subtask.site for one in given}) > 1
     assert {one.prices for one in given} == {None}
-    assert all("before the first plan" in one.candidates[0].why for one in given)
+    assert all(one.candidates[0].because.reason is Reason.NO_PLAN_YET for one in given)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -267,7 +270,7 @@ def test_the_first_decision_after_the_solver_is_loaded_makes_a_plan():
     going.ready.set_free("n1", 1)
     after = going.decide(0.0).assignments
     assert [one.prices is None for one in (*before, *after)] == [True, False]
-    assert "planned here" in after[0].candidates[0].why
+    assert after[0].candidates[0].because.reason is Reason.PLANNED
 
 
 def test_candidates_show_what_was_seen_and_why():
@@ -279,13 +282,13 @@ def test_candidates_show_what_was_seen_and_why():
     by_name = {one.node: one for one in made.candidates}
     assert sorted(by_name) == ["n1", "n2", "n3", "n4", "n5"]
     assert made.score == by_name[made.node].score
-    assert by_name[made.node].why.startswith("chosen: ")
+    assert by_name[made.node].because.reason is Reason.PLANNED
     assert (by_name["n1"].completion, by_name["n1"].attempts) == (pytest.approx(0.9), 200)
     assert by_name["n2"].efficiency_s == pytest.approx(stats[1][2].efficiency_s)
-    assert by_name["n3"].why == "does not crawl meta sites"
-    assert by_name["n4"].why.startswith("busy: no free slot")
+    assert str(by_name["n3"].because) == "does not crawl meta sites"
+    assert by_name["n4"].because.reason is Reason.NO_FREE_SLOT
     assert (by_name["n4"].eligible, by_name["n4"].completion) == (True, None)
-    assert (by_name["n5"].eligible, by_name["n5"].why) == (False, "failed this subtask before")
+    assert (by_name["n5"].eligible, by_name["n5"].because.reason) == (False, Reason.FAILED_BEFORE)
 
 
 def test_random_draws_every_node_that_may_run_it_alike_whatever_was_seen():
@@ -436,7 +439,7 @@ def test_an_address_gets_no_more_attempts_than_use_up_what_it_may_ask(strategy):
     host = HostFacts(host="a.cn", room=9, address_limit=2, held={"n1": 1})
     decided = decide(strategy, [subtask(number, "a.cn", left=9) for number in range(6)], nodes, [host])
     assert sorted(given_to(decided).values()) == ["n1", "n2", "n2"]
-    assert set(why_waiting(decided).values()) == {"already asks there as often as its address may (n1, n2)"}
+    assert set(why_waiting(decided).values()) == {"nodes ask there as often as their addresses may (n1, n2)"}
 
 
 @every_filling_strategy

@@ -101,7 +101,9 @@ class Play:
 
     def why(self):
         return {
-            number: one.why for one in still_waiting(self.ready, self.strategy) for number in one.subtask_ids
+            number: str(one.why)
+            for one in still_waiting(self.ready, self.strategy)
+            for number in one.subtask_ids
         }
 
 
@@ -215,7 +217,7 @@ def test_every_decision_keeps_the_rules(case, work, nodes, hosts, stats, explain
     for one in decided:
         assert bool(one.candidates) == explain
         assert not explain or one.candidates[0].node == one.node
-        assert all(each.why for each in one.candidates)
+        assert all(str(each.because) for each in one.candidates)
 
 
 a_change = st.one_of(
@@ -394,7 +396,7 @@ def test_a_node_whose_efficiency_is_too_poor_gets_no_more_even_if_it_is_the_only
     stats = [known("a", "n1", completion=0.5, seconds=1.0), known("a", "n2", completion=0.95, seconds=8.0)]
     play = Play("feedback2014", [node("n1", 0), node("n2")], stats).put(subtask(1))
     assert play.given() == {}
-    assert play.why()[1].startswith("too poor: 8.4")
+    assert play.why()[1].startswith("free nodes are too slow (n2 8.4")
     assert play.given(60.0) == {}
     # 200 attempts have faded to less than half a one after 9 half-lives: it is not known any more
     assert play.given(9 * HALF_LIFE_S) == {1: "n2"}
@@ -562,7 +564,7 @@ def test_it_waits_for_the_node_drawn():
     play = Play("proximity", [node("n1"), node("n2", 0), node("n3")], distances=FAR, nearest=1)
     play.ready.set_host(HostFacts(host="a", room=9, resting=frozenset({"n1"})))
     assert play.put(subtask(1)).given() == {}
-    assert play.why()[1].startswith("waits for n2 (20 ms)")
+    assert play.why()[1].endswith(": n2 (20 ms)")
 
 
 def test_nodes_of_unknown_delay_come_last_and_differ_by_site():

@@ -69,4 +69,4 @@ def test_no_sites_and_no_nodes():
 def test_why_not(name, more, why):
     nodes = nodes_of({"n1": META, "n2": MICROBLOG, "n3": META, "n4": META})
     hosts = {"engine": HostFacts(host="engine", room=9, resting=frozenset({"n3"}))}
-    assert eligibility.why_not(subtask(**more), name, nodes, hosts) == why
+    assert str(eligibility.why_not(subtask(**more), name, nodes, hosts)) == why

@@ -268,7 +268,7 @@ def test_feedback_counts_what_a_refused_node_holds_already_and_says_why_the_rest
     going = Going(node("n"))
     going.decide(0.0, resting={"n"})
     assert going.decide(1.0, held={"n": 3}) == {"n": 2}
-    assert {one.why for one in still_waiting(going.ready, going.strategy)} == {
+    assert {str(one.why) for one in still_waiting(going.ready, going.strategy)} == {
         "held back: a refused n not long ago"
     }
 

@@ -19,7 +19,6 @@ from app.run.setting_fields import Settings
 from app.sites.rule_preview import read_by_rules
 from app.views.host_waits import wait_text
 from app.views.words import describe, in_language
-from app.web.base import phrases
 from splitter.catalog.model import Bounds
 from splitter.catalog.rules import PageRules, ResultRules
 from splitter.errors import InputError, Message
@@ -32,11 +31,6 @@ from tasks.reading.decode import decode
 from tasks.scheduling import eligibility, modification, recall
 from tasks.scheduling.recall import RecallSettings
 from tasks.store.queries.queues import HostQueue
-
-
-def test_a_sentence_takes_the_same_values() -> None:
-    for english, chinese in phrases.chinese().items():
-        assert set(re.findall(r"\{(\w+)\}", english)) == set(re.findall(r"\{(\w+)\}", chinese)), english
 
 
 def _made() -> Iterator[object]:
@@ -61,7 +55,7 @@ def _made() -> Iterator[object]:
         why = eligibility.why_not(subtask, name, nodes, {})
         assert why is not None
         yield why
-    yield eligibility.why_not(replace(subtask, assigned="n1"), "n4", nodes, {}) or ""
+    yield eligibility.why_not(replace(subtask, assigned="n1"), "n4", nodes, {})
     quota, budget = Bounds(min=1, max=100), Bounds(min=10, max=600)
     yield from_document(modification.fixed(quota, budget).as_detail()["because"])
     stats = PairStats(attempts=3.0, offered=30, tried=30, collected=25, active_s=9.0)
@@ -111,7 +105,7 @@ def _refused() -> Iterator[Message]:
         yield refused.value.message
 
 
-def _tried() -> Iterator[str]:
+def _tried() -> Iterator[object]:
     """What is said of a page that rules were tried on."""
     now, url = datetime(2026, 1, 1, tzinfo=UTC), "http://a.cn/"
     result = ResultRules(hit="b", link="a@h", title="a")
@@ -138,7 +132,7 @@ def test_what_a_person_is_told_of_a_trial_is_told_in_chinese(made) -> None:
     """Of files of products that are refused, and of pages that rules are tried on."""
     for english in made():
         with in_language("zh"):
-            chinese = phrases.translated("zh", describe(english))
+            chinese = describe(english)
         left = re.sub(_NAMES, "", chinese)
         assert re.search(r"[\u4e00-\u9fff]", chinese), english
         assert not re.search(r"[A-Za-z]{2,}", left), (english, chinese)
@@ -146,13 +140,8 @@ def test_what_a_person_is_told_of_a_trial_is_told_in_chinese(made) -> None:
 
 def test_reasons_are_told_in_chinese() -> None:
     with in_language("zh"):
-        told = [phrases.translated("zh", describe(one)) for one in _made()]
+        told = [describe(one) for one in _made()]
     for chinese in told:
         left = re.sub(r"\bn\d\b|[\w.-]+\.(cn|com)|\(?baidu\)?|UTC|robots", "", chinese)
         assert not re.search(r"[a-z]{2,}", left), chinese
         assert re.search(r"[\u4e00-\u9fff]", chinese), chinese
-
-
-def test_a_sentence_that_is_not_known_stays_as_it_is() -> None:
-    assert phrases.translated("zh", "{x} <b>whatever</b>") == "{x} <b>whatever</b>"
-    assert phrases.translated("zh", "does not crawl {x} sites") == "不采集 {x} 类站点"

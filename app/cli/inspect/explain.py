@@ -16,14 +16,15 @@ from app.cli.render import Part, table, text
 from app.files.harmless import shown
 from app.views.durations import seconds
 from app.views.fields import STYLE_OF, format_counts, format_moment
-from app.views.words import describe, plural, translate
+from app.views.words import describe, describe_reason, plural, translate
+from splitter.errors import Message
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS
 from tasks.domain.host_wait import HostWait
 from tasks.domain.page_floor import PageFloor
-from tasks.domain.reasons import from_document
+from tasks.domain.reasons import with_sentences
 from tasks.domain.states import State
-from tasks.scheduling.decision import Ruling
+from tasks.scheduling.decision import Ruling, as_detail
 from tasks.store.content import links
 from tasks.store.content.links import RefusalCount
 from tasks.store.queries import subtask as subtask_queries
@@ -98,22 +99,18 @@ def _preview(settings: Settings, store: Store, subtask_id: int) -> dict[str, Any
         decision = preview(tx, context)
     for assignment in decision.assignments:
         if assignment.subtask.id == subtask_id:
-            why = f"allocation would give it to {assignment.node}"
             return {
                 "node": assignment.node,
-                "why": why,
-                "candidates": assignment.candidates,
+                "why": Message("allocation would give it to {node}", node=assignment.node),
+                "candidates": [with_sentences(as_detail(one)) for one in assignment.candidates],
                 "prices": asdict(assignment.prices) if assignment.prices is not None else None,
                 "floor": asdict(assignment.floor) if assignment.floor.least_share else None,
             }
     for waiting in decision.waiting:
         if subtask_id in waiting.subtask_ids:
-            return {"node": None, "why": f"it waits: {waiting.why}", "candidates": ()}
-    return {
-        "node": None,
-        "why": "it is held back, or too far behind in WAIT to be looked at",
-        "candidates": (),
-    }
+            return {"node": None, "why": Message("it waits: {why}", why=waiting.why), "candidates": ()}
+    why = Message("it is held back, or too far behind in WAIT to be looked at")
+    return {"node": None, "why": why, "candidates": ()}
 
 
 @text.register
@@ -135,7 +132,7 @@ def _(view: ExplainView) -> Iterator[Part]:
             yield from _DETAILS[event.transition](event.detail, event, attempts.get(event.attempt_id or 0))
     now = view.would_be_decided_now
     if now is not None:
-        yield Text("\n" + translate("Now: {why}", why=now["why"]), style="bold cyan")
+        yield Text("\n" + translate("Now: {why}", why=describe(now["why"])), style="bold cyan")
         if now["candidates"]:
             yield _tabulate_candidates(now["candidates"], None)
         yield from _list_ruling_parts(now)
@@ -203,11 +200,6 @@ def _describe_event(event: EventRow, after_s: float) -> Text:
     return head
 
 
-def _describe_reason(detail: Row) -> str:
-    """Return the reason in the detail of an event, in the reader's language."""
-    return shown(describe(from_document(detail["because"])) if "because" in detail else detail["why"])
-
-
 def _list_created(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:
     if "follows" in detail:
         yield _INDENT + translate(
@@ -253,7 +245,7 @@ def _list_allocated(detail: Row, event: EventRow, attempt: AttemptRow | None) ->
         "quota {quota} hits, budget {budget_s:.0f} s: {why}",
         quota=limits["quota"],
         budget_s=limits["budget_s"],
-        why=_describe_reason(limits),
+        why=shown(describe_reason(limits)),
     )
 
 
@@ -287,9 +279,10 @@ _RULINGS = {
 
 
 def _tabulate_candidates(candidates: Sequence[Any], chosen: str | None) -> Part:
-    rows = [SimpleNamespace(**(one if isinstance(one, Mapping) else asdict(one))) for one in candidates]
-    for row in rows:
+    rows = [SimpleNamespace(**one) for one in candidates]
+    for row, candidate in zip(rows, candidates, strict=True):
         row.node = f"{row.node} ←" if row.node == chosen else row.node
+        row.why = shown(describe_reason(candidate))
     return table(rows, _CANDIDATE_FIELDS)
 
 
@@ -313,7 +306,7 @@ def _list_ended(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> It
     if event.transition == "silent":
         yield _INDENT + translate("no sign of life for {length}", length=seconds(detail["silent_s"]))
     if "why" in detail:
-        yield _INDENT + _describe_reason(detail)
+        yield _INDENT + shown(describe_reason(detail))
     if detail.get("delay_s"):
         yield _INDENT + translate(
             "no node may ask before: it may go again in {length}", length=seconds(detail["delay_s"])
@@ -329,7 +322,7 @@ def _list_recalled(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -
 
 
 def _list_given_up(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:
-    yield _INDENT + _describe_reason(detail)
+    yield _INDENT + shown(describe_reason(detail))
     suggestion = translate(SUGGESTIONS.get(event.reason or "", ""))
     if suggestion:
         yield Text(_INDENT + translate("Suggested: {suggestion}", suggestion=suggestion), style="yellow")
@@ -350,13 +343,13 @@ def _list_woken(detail: Row, _event: EventRow, _attempt: AttemptRow | None) -> I
             quota=quota,
             old_s=old_s,
             budget_s=budget_s,
-            why=_describe_reason(detail["modification"]),
+            why=shown(describe_reason(detail["modification"])),
         )
     else:
         yield _INDENT + translate("nothing left over")
     for name in ("split", "relaxed", "full"):
         if name in detail:
-            yield f"{_INDENT}{translate(name)}: {_describe_reason(detail[name])}"
+            yield f"{_INDENT}{translate(name)}: {shown(describe_reason(detail[name]))}"
     if detail["next_chunk"]:
         yield _INDENT + translate(
             "the last result page showed more: subtask {n} is the next chunk", n=detail["next_chunk"]

@@ -12,9 +12,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.views.words import describe, in_language, translate
+from app.views.words import LANGUAGES, describe, find_language, in_language, translate
 from app.web.base.access import SESSION_S, Access, TooManyWrongTokens, Visitor
-from app.web.base.phrases import choose_language
 from app.web.base.under_path import inner_path
 
 SESSION_COOKIE = "reviewloop_session"
@@ -204,3 +203,15 @@ def _bounded(receive: Receive) -> Receive:
         return message
 
     return receiving
+
+
+def choose_language(query: str, cookie: str, accepted: str) -> str:
+    """Return the language of a request: the one asked for, else the one chosen before, else the browser's."""
+    for one in (query, cookie):
+        if one in LANGUAGES:
+            return one
+    for part in accepted.split(","):
+        code = find_language(part.partition(";")[0])
+        if code is not None:
+            return code
+    return "en"

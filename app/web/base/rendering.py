@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache, partial
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -16,9 +17,8 @@ from app.files.harmless import shown, web_link
 from app.run.version import VERSION
 from app.views.durations import seconds
 from app.views.fields import STYLE_OF, list_columns
-from app.views.moments import written_text, zone_name
-from app.views.words import LANGUAGES, describe, plural, translate
-from app.web.base import phrases
+from app.views.moments import clock_text, written_text, zone_name
+from app.views.words import LANGUAGES, describe, describe_reason, plural, translate
 
 _MARKS = {"green": "good", "yellow": "warn", "red": "warn", "dim": "faint"}
 
@@ -45,16 +45,16 @@ def _environment(language: str) -> Environment:
     }
     made.filters |= {
         "length": length,
-        "moment": phrases.moment,
+        "moment": moment,
         "written": written_text,
         "describe": describe,
+        "describe_reason": describe_reason,
         "highlight": highlight,
         "mark": mark,
         "length_of": len,
         "number": number,
         "percent": percent,
         "short": short,
-        "told": partial(phrases.translated, language),
         "web_link": web_link,
         "quoted": lambda text: quote(str(text), safe=""),
     }
@@ -82,6 +82,11 @@ def mark(value: object) -> str:
     """Return the mark of a state on a page: good, warn or faint; empty: none."""
     style = STYLE_OF.get(value, "") if isinstance(value, str) else ""
     return _MARKS.get(style, "")
+
+
+def moment(when: datetime | None) -> str:
+    """Return the clock time of a moment; a dash if there is none."""
+    return "–" if when is None else clock_text(when)
 
 
 def length(value: float | None) -> str:

@@ -18,9 +18,8 @@ from app.web.base.query import Text
 from app.web.base.rendering import length, number, percent
 from app.web.pages.node_ratings import FEW, FEWEST_ATTEMPTS, TOO_FEW, Verdict, verdicts
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
-from tasks.domain.reasons import Explanation, from_document
 from tasks.store.queries import pairs
-from tasks.store.queries.pairs import AttemptSums, Decision, PairAttempt, PairRow
+from tasks.store.queries.pairs import AttemptSums, PairAttempt, PairRow
 from tasks.store.queue import hosts, nodes
 from tasks.store.sql.transaction import Transaction
 
@@ -228,16 +227,9 @@ def pair(page: Here, site: str, node: str) -> Response:
         rows=found["attempts"][: -_ATTEMPTS_LISTED - 1 : -1],
         breakers=found["breakers"],
         decision=found["decision"],
-        modification=_explain_quota(found["decision"]),
         limits=_limits(page, site),
         now=found["now"],
     )
-
-
-def _explain_quota(decision: Decision | None) -> Explanation | None:
-    """Return why the quota of a decision is as it is."""
-    modification = decision.detail.get("modification") if decision is not None else None
-    return from_document(modification["because"]) if modification else None
 
 
 History = list[tuple[int, float | None, float | None]]

@@ -23,7 +23,7 @@ class Verdict:
 
     Attributes:
         good: True: give it more; False: rather not; None: neither.
-        phrase: of phrases.yaml, with `{node}`, `{share}`, `{offered}`, `{seconds}`, `{times}`, `{why}`.
+        phrase: a text of the catalog with `{node}`, `{share}`, `{offered}`, `{seconds}`, `{times}`, `{why}`.
         reason: the commonest reason of its failures; empty: none.
     """
 

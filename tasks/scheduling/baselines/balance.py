@@ -19,10 +19,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling.balance.curves import Curve, Curves, linear
 from tasks.scheduling.balance.exact import exact
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext
-from tasks.scheduling.decision import REPLAN_S, AllocationSettings, Assignment
+from tasks.scheduling.decision import REPLAN_S, AllocationSettings, Assignment, join_names
 from tasks.scheduling.posterior import posterior
 from tasks.scheduling.ready_queue import Group, ReadyQueue
 
@@ -49,16 +50,15 @@ class Balance(Baseline):
             if left[chosen] > 0 or not any(sharers):
                 had = left.copy()
                 left[chosen] -= group.pages
-                yield context.give(group, chosen, partial(self._why, had), had.__getitem__)
+                yield context.give(group, chosen, partial(_why, had), had.__getitem__)
 
-    def _why(self, had: Counter[str], name: str) -> str:
-        left = f"{had[name]} targets of its share are left" if had[name] > 0 else "its share is used up"
-        model = "the trained network" if name in self._settings.run_times else "the mean of attempts"
-        return f"{left} (run times by {model})"
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+        """Return whose shares are used up."""
+        return because(Reason.SHARES_USED, nodes=join_names(ready.able(group)))
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Says whose shares are used up."""
-        return f"the share of {', '.join(ready.able(group)[:5])} is used up; others have some of theirs left"
+
+def _why(left: Counter[str], name: str) -> Explanation:
+    return because(Reason.SHARE_LEFT, targets=left[name]) if left[name] > 0 else because(Reason.SHARE_USED)
 
 
 def _divided(context: DecisionContext, run_times: Mapping[str, Curve]) -> dict[str, Counter[str]]:

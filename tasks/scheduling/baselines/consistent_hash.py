@@ -17,8 +17,9 @@ from itertools import chain
 from zlib import crc32
 
 from tasks.domain.facts import SubtaskFacts
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, give_to_owners
-from tasks.scheduling.decision import AllocationSettings, Assignment
+from tasks.scheduling.decision import AllocationSettings, Assignment, join_names
 from tasks.scheduling.ready_queue import Group, ReadyQueue
 
 _BUCKETS = 1024
@@ -58,13 +59,13 @@ class ConsistentHash(Baseline):
         return give_to_owners(
             context,
             partial(self._owner, ready),
-            lambda *_: "where its URLs hash to, or the next free on the ring",
+            lambda *_: because(Reason.HASHED),
         )
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Says who owns them."""
-        owners = dict.fromkeys(self._owner(ready, group, one) or "nobody" for one in group.queue)
-        return f"waits for {' or '.join(list(owners)[:5])}, to which its URLs hash"
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+        """Return the nodes that own them."""
+        owners = dict.fromkeys(self._owner(ready, group, one) or "-" for one in group.queue)
+        return because(Reason.WAITS_FOR_OWNER, nodes=join_names(list(owners)))
 
     def _owner(self, ready: ReadyQueue, group: Group, subtask: SubtaskFacts) -> str | None:
         if self._owners_of != (ready, ready.version):

@@ -11,12 +11,13 @@ from heapq import heappop, heappush
 from random import Random
 
 from tasks.domain.facts import SubtaskFacts
+from tasks.domain.reasons import Explanation
 from tasks.scheduling import eligibility
 from tasks.scheduling.decision import AllocationSettings, Assignment, candidates, why_busy
 from tasks.scheduling.ready_queue import Group, Level, ReadyQueue
 from tasks.scheduling.statistics import Knowledge
 
-Why = Callable[[str], str]
+Why = Callable[[str], Explanation]
 """Of a node that could be given a subtask now: what it was chosen by, or was not, for people."""
 
 _MANY_PAIRS = 10_000
@@ -75,10 +76,8 @@ class DecisionContext:
         ready, first = self.ready, group.first
         score_of = scores if scores is not None else lambda _: None
 
-        def remark(name: str) -> tuple[str, float | None]:
-            if name == node:
-                return f"chosen: {why(name)}", score_of(name)
-            able = ready.can_take(group, name)
+        def remark(name: str) -> tuple[Explanation, float | None]:
+            able = name == node or ready.can_take(group, name)
             return why(name) if able else why_busy(ready, group, name), score_of(name)
 
         considered = (
@@ -112,7 +111,7 @@ class Baseline(ABC):
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """Give subtasks away one by one."""
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:  # noqa: ARG002
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:  # noqa: ARG002
         """See `AllocationStrategy`."""
         return None
 
@@ -147,7 +146,7 @@ def taken(ready: ReadyQueue, node: str) -> int:
 def give_to_owners(
     context: DecisionContext,
     owner: Callable[[Group, SubtaskFacts], str | None],
-    why: Callable[[Group, str], str],
+    why: Callable[[Group, str], Explanation],
 ) -> Iterator[Assignment]:
     """Give each waiting subtask to the one node it belongs to, in queue order; those whose node is busy wait.
 

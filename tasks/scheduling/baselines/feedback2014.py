@@ -19,9 +19,10 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling import eligibility
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, alike, stretched
-from tasks.scheduling.decision import AllocationSettings, Assignment
+from tasks.scheduling.decision import AllocationSettings, Assignment, join_names
 from tasks.scheduling.ready_queue import Group, ReadyQueue
 
 _POOR = 0.5
@@ -50,12 +51,12 @@ class _Seen(NamedTuple):
         """Whether a node's efficiency is too poor; one of which nothing is known is not."""
         return self.efficiency_s.get(node, 0.0) > self.limit_s
 
-    def why(self, node: str) -> str:
-        """The observed rates of a node, for people."""
+    def why(self, node: str) -> Explanation:
+        """Return the observed rates of a node."""
         if node not in self.completion:
-            return "not known here yet"
-        figures = f"completion rate {self.completion[node]:.3g}, {self.efficiency_s[node]:.3g} s per page"
-        return f"too poor: {figures}" if self.poor(node) else figures
+            return because(Reason.NOT_KNOWN_HERE)
+        reason = Reason.TOO_SLOW if self.poor(node) else Reason.PACE
+        return because(reason, completion=self.completion[node], efficiency_s=self.efficiency_s[node])
 
 
 class Feedback2014(Baseline):
@@ -81,11 +82,13 @@ class Feedback2014(Baseline):
                     self._trials.setdefault((site, chosen), now_s)
                 yield context.give(group, chosen, seen.why, seen.completion.get)
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Says which free nodes are too poor at its site."""
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+        """Return which free nodes are too slow at its site; `None` if none is."""
         seen = self._seen.get(alike(group), _Seen({}, {}, math.inf))
-        poor = [f"{seen.efficiency_s[name]:.3g} on {name}" for name in ready.able(group) if seen.poor(name)]
-        return f"too poor: {', '.join(poor[:5])} s a page, over {seen.limit_s:.3g}" if poor else None
+        slow = [f"{name} {seen.efficiency_s[name]:.3g}" for name in ready.able(group) if seen.poor(name)]
+        if not slow:
+            return None
+        return because(Reason.NODES_TOO_SLOW, rates=join_names(slow), limit_s=seen.limit_s)
 
     def _look_up(self, context: DecisionContext, group: Group) -> _Seen:
         key, site, ready = alike(group), group.first.site, context.ready

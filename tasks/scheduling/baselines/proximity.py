@@ -17,6 +17,7 @@ from itertools import islice
 from zlib import crc32
 
 from tasks.domain.facts import SubtaskFacts
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling.baselines.consistent_hash import point
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, give_to_owners
 from tasks.scheduling.baselines.simple import RandomNode
@@ -43,12 +44,12 @@ class Nearest(Baseline):
         ready = context.ready
         return give_to_owners(context, partial(self._owner, ready), partial(self._why, ready))
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Says which near nodes they wait for."""
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+        """Return which near nodes they wait for; `None` if there are none."""
         site = group.first.site
         owners = dict.fromkeys(self._owner(ready, group, one) for one in group.queue)
-        near = [f"{name} ({self._far(ready, site, name)})" for name in owners if name is not None]
-        return f"waits for {' or '.join(near)}, drawn from the nodes nearest to {site}" if near else None
+        near = [f"{name} {self._format_delay(ready, site, name)}" for name in owners if name is not None]
+        return because(Reason.WAITS_FOR_NEAR, site=site, nodes=", ".join(near)) if near else None
 
     def _owner(self, ready: ReadyQueue, group: Group, subtask: SubtaskFacts) -> str | None:
         near = self._near(ready, group)
@@ -71,13 +72,18 @@ class Nearest(Baseline):
             self._delays[site] = {name: delay for delay, name in ordered}
         return self._delays[site]
 
-    def _far(self, ready: ReadyQueue, site: str, name: str) -> str:
-        delay = self._by_delay(ready, site)[name]
-        return "delay unknown" if math.isnan(delay) else f"{delay:.3g} ms"
+    def _format_delay(self, ready: ReadyQueue, site: str, name: str) -> str:
+        delay_ms = self._by_delay(ready, site)[name]
+        return "(?)" if math.isnan(delay_ms) else f"({delay_ms:.3g} ms)"
 
-    def _why(self, ready: ReadyQueue, group: Group, name: str) -> str:
-        near, far = self._near(ready, group), self._far(ready, group.first.site, name)
-        return f"one of the {len(near)} nearest: {far}" if name in near else f"not among the nearest: {far}"
+    def _why(self, ready: ReadyQueue, group: Group, name: str) -> Explanation:
+        near = self._near(ready, group)
+        delay_ms = self._by_delay(ready, group.first.site)[name]
+        if math.isnan(delay_ms):
+            return because(Reason.DELAY_UNKNOWN)
+        if name in near:
+            return because(Reason.NEAR, nodes=len(near), delay_ms=delay_ms)
+        return because(Reason.FAR, delay_ms=delay_ms)
 
 
 def _rank(site: str, delay_of: tuple[float, str]) -> tuple[float, int]:

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, Why, alike, stretched, taken
 from tasks.scheduling.decision import REPLAN_S, TYPICAL_PAGES, Assignment
 from tasks.scheduling.posterior import Array, posterior
@@ -61,15 +62,15 @@ class ShortestDelay(Baseline):
                         held[best] += joining
                         counted[group] += joining
 
-    def why_held_back(self, ready: ReadyQueue, group: Group) -> str | None:
-        """Says which busy node is worth waiting for."""
+    def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
+        """Return which busy node is worth waiting for; `None` if none is."""
         if self._made[1] != ready.version:
             return None
         delays = (_attempts_held(ready) + 1.0) * self._row(ready, group)
         name = list(ready.nodes)[int(np.argmin(delays))]
         if ready.can_take(group, name):
-            return f"others wait longer for the free nodes than it will for {name}"
-        return f"waits for {name}: {delays.min():.3g} s there, the shortest expected delay"
+            return because(Reason.FREE_ARE_SLOWER, node=name)
+        return because(Reason.SHORTEST_DELAY, node=name, delay_s=float(delays.min()))
 
     def _row(self, ready: ReadyQueue, group: Group) -> Array:
         """The estimates of a group's site, infinite for nodes that may not take the group."""
@@ -98,4 +99,4 @@ def _attempts_held(ready: ReadyQueue) -> Array:
 
 
 def _why(delays: dict[str, float]) -> Why:
-    return lambda name: f"{delays[name]:.3g} s until it is done there"
+    return lambda name: because(Reason.EXPECTED_DELAY, delay_s=float(delays[name]))

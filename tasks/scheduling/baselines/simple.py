@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from tasks.domain.reasons import Explanation, Reason, because
 from tasks.scheduling.baselines.dispatch import Baseline, DecisionContext, taken
 from tasks.scheduling.decision import AllocationSettings, Assignment
 from tasks.scheduling.ready_queue import ReadyQueue
@@ -16,7 +17,7 @@ class RandomNode(Baseline):
     def assign(self, context: DecisionContext) -> Iterator[Assignment]:
         """See `Baseline`."""
         for group, able in context.choices():
-            yield context.give(group, context.rng.choice(able), lambda _: "one of those drawn from")
+            yield context.give(group, context.rng.choice(able), lambda _: because(Reason.DRAWN))
 
 
 class RoundRobin(Baseline):
@@ -39,7 +40,7 @@ class RoundRobin(Baseline):
                 place = (self._next + step) % len(self._names)
                 if context.ready.can_take(group, self._names[place]):
                     self._next = place + 1
-                    yield context.give(group, self._names[place], lambda _: "nodes take turns")
+                    yield context.give(group, self._names[place], lambda _: because(Reason.TAKES_TURNS))
                     break
 
     def _follow(self, ready: ReadyQueue) -> None:
@@ -67,8 +68,8 @@ class LeastLoaded(Baseline):
             yield context.give(group, chosen, partial(self._why, ready), partial(_share, ready))
 
     @staticmethod
-    def _why(ready: ReadyQueue, name: str) -> str:
-        return f"{taken(ready, name)} of {ready.nodes[name].slots} slots taken"
+    def _why(ready: ReadyQueue, name: str) -> Explanation:
+        return because(Reason.SLOTS_TAKEN, taken=taken(ready, name), slots=ready.nodes[name].slots)
 
 
 def _share(ready: ReadyQueue, node: str) -> float:
