@@ -190,7 +190,7 @@ def _describe_work(
     """
     looked = upkeep.get_steady_since(tx)
     if looked is not None and tx.now - looked[1] > _SCHEDULER_SILENT_AFTER:
-        if upkeep.is_starting(tx, _START):  # a node came before the scheduler
+        if upkeep.is_starting(tx, _START, looked[1]):  # a node came before the scheduler
             return SystemState(Situation.STARTING)
         return SystemState(Situation.UNSCHEDULED, {"silent_s": (tx.now - looked[1]).total_seconds()})
     unsettled = count_open(queues)

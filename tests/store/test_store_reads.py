@@ -134,6 +134,11 @@ def test_a_scheduler_that_is_silent_is_said(world, answered):
     assert system_state(world) == SystemState(Situation.UNSCHEDULED, {"silent_s": 31.0})
     world.do(upkeep.note_start)
     assert system_state(world) == SystemState(Situation.STARTING), "its node came before the scheduler"
+    world.do(upkeep.bridge_lapse, SILENT, is_new=True)
+    world.now += timedelta(seconds=31)
+    assert system_state(world) == SystemState(Situation.UNSCHEDULED, {"silent_s": 31.0}), (
+        "it has looked since"
+    )
 
 
 def test_the_situations_at_the_end(world, answered):

@@ -198,10 +198,12 @@ def note_start(tx: Transaction, *, over: bool = False) -> None:
     store_value(tx, _STARTED, tx.now, {"over": over})
 
 
-def is_starting(tx: Transaction, within: timedelta) -> bool:
-    """Return True if processes were started within that time and have not ended."""
+def is_starting(tx: Transaction, within: timedelta, after: datetime | None = None) -> bool:
+    """Return True if processes were started within that time, later than a moment, and have not ended."""
     last = load_value(tx, _STARTED)
-    return last is not None and not last.data["over"] and tx.now - last.at < within
+    if last is None or last.data["over"] or tx.now - last.at >= within:
+        return False
+    return after is None or last.at > after
 
 
 def bridge_lapse(tx: Transaction, silent_after: timedelta, *, is_new: bool) -> bool:
