@@ -39,6 +39,7 @@ from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
 from tasks.jobs.schedule import SWEEPS
 from tasks.reading.relevance import RejectReason
+from tasks.store.content.corrections import LeftOut
 
 ROOT = Path(app.__file__).parents[1]
 SOURCES = ("app", "tasks", "splitter")
@@ -77,7 +78,7 @@ def collect_messages() -> set[Message]:
     found.update(
         map(str, (*Category, *Group, *Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass))
     )
-    found.update(map(str, (*NodeState, *BreakerState, *ThemeState, *Verdict, *RejectReason)))
+    found.update(map(str, (*NodeState, *BreakerState, *ThemeState, *Verdict, *RejectReason, *LeftOut)))
     return {
         text for text in found if text and re.search("[A-Za-z]", text if isinstance(text, str) else text[0])
     }

@@ -407,6 +407,9 @@ def _audit_detail(wanted: ProductEdit, cancelled: int) -> dict[str, object]:
         "priority": None if wanted.priority is None else str(wanted.priority),
         "recrawl": None if every is None else period_text(every.total_seconds()),
         "pages": None if wanted.pages is None else str(wanted.pages),
+        "excluded_words": None
+        if wanted.excluded_words is None
+        else ", ".join(wanted.excluded_words) or "none",
         "sites": "all" if wanted.all_sites else None if wanted.sites is None else ", ".join(wanted.sites),
         "cancelled": cancelled,
     }

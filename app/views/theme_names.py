@@ -27,6 +27,17 @@ def find_theme(text: str) -> str:
     return ids[text]
 
 
+def list_theme_names(category: str | None) -> dict[str, str]:
+    """Return the names of the themes that reviews of a product may have, by id; none if its category has no set."""
+    from tasks.reading.judge.reviews import choose_theme_set  # it brings numpy
+    from tasks.reading.judge.theme_file import IN_FORCE
+
+    themes = choose_theme_set(category)
+    if themes is None:
+        return {}
+    return {theme: getattr(one, language()) for theme, one in IN_FORCE.get()[0].list_themes(themes).items()}
+
+
 def _list_names() -> dict[str, dict[str, str]]:
     from tasks.reading.judge.theme_file import IN_FORCE  # it brings pydantic
 

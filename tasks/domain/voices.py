@@ -26,10 +26,14 @@ def voices_of(names: Iterable[str]) -> tuple[Voice, ...]:
     try:
         return tuple(dict.fromkeys(Voice(name.strip()) for name in given))
     except ValueError:
-        wrong = ", ".join(repr(name) for name in given if name.strip() not in list(Voice))
-        raise InputError(
-            "{wrong} is no voice; the voices are {known}", wrong=wrong, known=", ".join(Voice)
-        ) from None
+        known = [voice.value for voice in Voice]
+        wrong = [name for name in given if name.strip() not in known]
+        problem = InputError(
+            "{wrong} is no voice; the voices are {known}",
+            wrong=", ".join(map(repr, wrong)),
+            known=", ".join(known),
+        )
+        raise (problem.suggest(wrong[0], known) or problem) from None
 
 
 class VoiceJudgement(NamedTuple):

@@ -39,6 +39,8 @@ COMMANDS = (
     ("product remove", "蒙牛早餐奶", ["remove product"]),
     ("product remove", f"{OTHER} --delete-reviews --yes", ["remove product"]),
     ("review import", "FOLDER/reviews.csv --site shop.example", ["import reviews", "add products"]),
+    ("review correct", "1 --hide --yes", ["correct review"]),
+    ("review correct", "1 --undo --yes", ["take back correction"]),
     ("product import", "--undo 2", ["undo import", "import undone"]),
     ("review import", "--undo 3", ["undo import", "import undone"]),
     ("judge", "", ["judge reviews"]),

@@ -154,6 +154,11 @@ def _ask(found: Sequence[RemovedProduct], yes: bool) -> None:
 @click.option(
     "--alias", "aliases", metavar="NAME", multiple=True, help="Other names, instead of the present ones."
 )
+@click.option(
+    "--exclude-words",
+    metavar="W,W",
+    help="A review with one of these words does not count for the product; '' for none. They replace the present ones.",
+)
 @click.option("--priority", type=int, help="A higher number goes first.")
 @click.option("--pages", type=click.IntRange(1, MOST_PAGES), help="Result pages of each site.")
 @group_option
@@ -178,6 +183,7 @@ def edit(
     Examples:
       reviewloop product edit 雀巢怡养 --keywords 雀巢,怡养 --alias 雀巢中老年奶粉
       reviewloop product edit 特仑苏 --priority 5 --recrawl never
+      reviewloop product edit 光明牛奶 --exclude-words 奶粉,罐
       reviewloop product edit 海底捞 --name 海底捞火锅 --category restaurant
       reviewloop product edit 特仑苏 --group complaints --site zhihu.com --pages 3
       reviewloop product edit --where category=unknown --category appliance --dry-run
@@ -194,8 +200,8 @@ def edit(
     )
     if wanted == BulkEdit():
         raise InputError(
-            "say what to change: --name, --category, --keywords, --add-keyword, --drop-keyword, --alias, --priority, "
-            "--pages, --group, --site, --all-sites or --recrawl"
+            "say what to change: --name, --category, --keywords, --add-keyword, --drop-keyword, --alias, "
+            "--exclude-words, --priority, --pages, --group, --site, --all-sites or --recrawl"
         )
     if len(names) == 1 and not dry_run and wanted == BulkEdit(change=wanted.change):
         return product_actions.edit(app.store, names[0], wanted.change, app.who)
@@ -261,4 +267,12 @@ def _read_change(catalog: Catalog, names: Sequence[str], options: Mapping[str, A
         pages=options["pages"],
         sites=sites,
         all_sites=options["all_sites"],
+        excluded_words=_read_excluded(options["exclude_words"]),
     )
+
+
+def _read_excluded(text: str | None) -> tuple[str, ...] | None:
+    """Return the words of `--exclude-words`; `None` if it is not given."""
+    from splitter.normalize import split_list  # it brings the lexicon, which few commands need
+
+    return None if text is None else split_list(text)

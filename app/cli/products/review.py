@@ -20,6 +20,7 @@ from app.cli.products.import_options import (
     say_columns,
     store_or_none,
 )
+from app.cli.products.review_correct import correct
 from app.cli.render import Part, text
 from app.importing.review_checks import ProductNames, RefusedReview, ReviewChecks
 from app.importing.review_columns import FIELDS, FieldColumns, field_columns
@@ -40,16 +41,18 @@ _LONGEST_SOURCE = 100
 
 @click.group()
 def review() -> None:
-    """Import reviews that you have already, or show what texts complain about.
+    """Import reviews that you have already, correct stored ones, or show what texts complain about.
 
     \b
     Examples:
       reviewloop review import reviews.csv
       reviewloop review classify reviews.jsonl
+      reviewloop review correct 4711 --voice praise
     """
 
 
 review.add_command(classify)
+review.add_command(correct)
 
 
 @dataclass(kw_only=True)

@@ -2,7 +2,8 @@
 
 Both tables follow from `reviews` and `page_products`, and change with them in the same transaction. They are narrow and
 clustered by product, so that a query that counts reads no text. Of equal texts (`reviews.same_as`), a product has
-only the first one. Themes are those of buyers.
+only the first one. Themes are those of buyers. A person's correction wins over voice and themes; a review that does
+not count for a product (`corrections.left_out`) has the voice `LEFT_OUT` there, and no themes.
 
 After an upgrade, the sweep `counts` adds the rows of older reviews (`fill`).
 """
@@ -15,12 +16,15 @@ from typing import NamedTuple
 
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
+from tasks.store.content.corrections import JOIN, VOICE, left_out
 from tasks.store.queue.upkeep import load_value, store_value
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
 
 NO_DAY = -1
 """The day of a review whose date could not be read. Days are numbered from 1970-01-01 on."""
+LEFT_OUT = "left_out"
+"""The voice of a review that does not count for a product."""
 FILLED_AT_ONCE = 1_000
 """Reviews of a step of `fill`: some 10 ms, which SQLite's other writers wait for."""
 STEPS_AT_ONCE = 12
@@ -36,7 +40,8 @@ class _Dialect(NamedTuple):
 
     Attributes:
         day: number of a review's day.
-        themes: what makes a row `t` of each theme of a review, if its column holds a list of lists.
+        themes: what makes a row `t` of each theme of a review, if its column holds a list of lists, and of a person's
+            theme a row `m` with the model's quote, if the model found that theme as well.
         sentiment: of such a row, whatever is in the column.
         list: the aggregate function that makes a JSON list of the values of rows.
     """
@@ -50,14 +55,21 @@ class _Dialect(NamedTuple):
 _DIALECTS = {
     True: _Dialect(
         f"coalesce(CAST(julianday(r.day) - 2440587.5 AS integer), {NO_DAY})",
-        "json_each(CASE WHEN json_valid(r.themes) THEN r.themes END) t ON t.type = 'array'",
+        """json_each(CASE WHEN json_valid(coalesce(c.themes, r.themes)) THEN coalesce(c.themes, r.themes) END) t
+            ON t.type = 'array'
+            LEFT JOIN json_each(CASE WHEN c.themes IS NOT NULL AND json_valid(r.themes) THEN r.themes END) m
+            ON CASE m.type WHEN 'array' THEN m.value ->> 0 END = t.value ->> 0""",
         "CAST(CASE t.type WHEN 'array' THEN t.value ->> 1 END AS integer)",
         "json_group_array",
     ),
     False: _Dialect(
         f"coalesce(r.day - DATE '1970-01-01', {NO_DAY})",
-        "jsonb_array_elements(CASE WHEN jsonb_typeof(r.themes) = 'array' THEN r.themes END) t "
-        "ON jsonb_typeof(t.value) = 'array'",
+        """jsonb_array_elements(
+                CASE WHEN jsonb_typeof(coalesce(c.themes, r.themes)) = 'array' THEN coalesce(c.themes, r.themes) END
+            ) t ON jsonb_typeof(t.value) = 'array'
+            LEFT JOIN jsonb_array_elements(
+                CASE WHEN c.themes IS NOT NULL AND jsonb_typeof(r.themes) = 'array' THEN r.themes END
+            ) m ON m.value ->> 0 = t.value ->> 0""",
         "CAST(t.value ->> 1 AS integer)",
         "jsonb_agg",
     ),
@@ -72,22 +84,29 @@ IS_SHOWN = f"l.verdict = '{Verdict.REVIEW}' AND r.refused IS NULL"
 IS_FIRST = f"""
     (r.same_as IS NULL OR NOT EXISTS (
         SELECT 1 FROM reviews e JOIN page_products k ON k.page_id = e.page_id AND k.verdict = '{Verdict.REVIEW}'
+        LEFT JOIN corrections d ON d.id = e.correction_id
         WHERE k.product_id = l.product_id AND e.refused IS NULL AND +e.id < r.id
             AND (e.id = r.same_as OR e.same_as = r.same_as)
+            AND ({left_out("e", "d")} IS NULL) = ({left_out()} IS NULL)
     ))
 """
-IS_BUYERS = f"coalesce(r.voice, '') IN ('{Voice.COMPLAINT}', '{Voice.PRAISE}')"
+IS_BUYERS = f"coalesce({VOICE}, '') IN ('{Voice.COMPLAINT}', '{Voice.PRAISE}')"
+IS_COUNTED = f"{left_out()} IS NULL"
+QUOTED = "coalesce(m.value, t.value)"
+"""The theme of a review with its clause: of a person's theme the model's one, if the model found it as well."""
+_COUNTED_VOICE = f"CASE WHEN {left_out()} IS NULL THEN coalesce({VOICE}, '') ELSE '{LEFT_OUT}' END"
 
 
 def select_days(*, sqlite: bool) -> str:
     """Return the query for the rows that `review_days` may have, of each review and each product of its page.
 
-    A condition follows: `IS_SHOWN` and `IS_FIRST` hold for those that it has, `IS_BUYERS` for those with themes.
+    A condition follows: `IS_SHOWN` and `IS_FIRST` hold for those that it has. `IS_BUYERS` and `IS_COUNTED` hold for
+    those with themes.
     """
     day = _DIALECTS[sqlite].day
     return f"""
-        SELECT l.product_id, {day} AS day, r.site, coalesce(r.voice, '') AS voice, r.id AS review_id
-        FROM reviews r JOIN page_products l ON l.page_id = r.page_id
+        SELECT l.product_id, {day} AS day, r.site, {_COUNTED_VOICE} AS voice, r.id AS review_id
+        FROM reviews r JOIN page_products l ON l.page_id = r.page_id {JOIN}
     """
 
 
@@ -96,9 +115,9 @@ def select_themes(*, sqlite: bool) -> str:
     dialect = _DIALECTS[sqlite]
     return f"""
         SELECT l.product_id, t.value ->> 0 AS theme, {dialect.day} AS day, r.site, r.id AS review_id,
-            CAST(t.value ->> 2 AS integer) AS quote_from, CAST(t.value ->> 3 AS integer) AS quote_to,
+            CAST({QUOTED} ->> 2 AS integer) AS quote_from, CAST({QUOTED} ->> 3 AS integer) AS quote_to,
             {dialect.sentiment} AS sentiment
-        FROM reviews r JOIN page_products l ON l.page_id = r.page_id JOIN {dialect.themes}
+        FROM reviews r JOIN page_products l ON l.page_id = r.page_id {JOIN} JOIN {dialect.themes}
     """
 
 
@@ -108,11 +127,11 @@ def list_complained(value: str, *, sqlite: bool) -> str:
     It is null if there is none.
 
     Args:
-        value: SQL over the theme `t.value` and the review `r`.
+        value: SQL over the theme `t.value` or `QUOTED`, the review `r` and its correction `c`.
     """
     dialect = _DIALECTS[sqlite]
     return f"""
-        CASE WHEN r.themes IS NOT NULL AND {IS_BUYERS} THEN (
+        CASE WHEN coalesce(c.themes, r.themes) IS NOT NULL AND {IS_BUYERS} THEN (
             SELECT CASE WHEN count(*) > 0 THEN {dialect.list}({value}) END FROM (SELECT 1) one JOIN {dialect.themes}
             WHERE {dialect.sentiment} = -1
         ) END
@@ -129,7 +148,8 @@ def _add(tx: Transaction, condition: str, **values: object) -> None:
     """Add the rows of reviews that have none yet."""
     days = f"{select_days(sqlite=tx.is_sqlite)} WHERE {condition} AND {IS_SHOWN} AND {IS_FIRST}"
     tx.later(_insert("review_days", DAY_COLUMNS, days), **values)
-    themes = f"{select_themes(sqlite=tx.is_sqlite)} WHERE {condition} AND {IS_BUYERS} AND {IS_SHOWN} AND {IS_FIRST}"
+    has_themes = f"{IS_BUYERS} AND {IS_COUNTED} AND {IS_SHOWN} AND {IS_FIRST}"
+    themes = f"{select_themes(sqlite=tx.is_sqlite)} WHERE {condition} AND {has_themes}"
     tx.later(_insert("review_themes", (*THEME_COLUMNS, *QUOTE_COLUMNS), themes), **values)
 
 

@@ -7,7 +7,7 @@ like an imported one.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 
 from splitter.errors import InputError
@@ -17,6 +17,8 @@ from tasks.domain.reasons import Explanation, Reason, because
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
+from tasks.store.content.corrections import list_excluded_words, store_excluded_words
+from tasks.store.content.counted_reviews import recount_product
 from tasks.store.content.review_removal import restore_links
 from tasks.store.queue import attempts, schedules
 from tasks.store.sql.transaction import Transaction
@@ -61,6 +63,7 @@ class Product:
     Attributes:
         open: number of its subtasks that are not settled.
         reviews: number of reviews on its pages.
+        excluded_words: a review with one of them does not count for it.
     """
 
     id: int
@@ -72,6 +75,7 @@ class Product:
     sites: tuple[str, ...] | None
     open: int
     reviews: int
+    excluded_words: tuple[str, ...] = ()
 
     @property
     def is_crawled(self) -> bool:
@@ -92,6 +96,7 @@ class ProductEdit:
         pages: result pages of each site.
         sites: only these.
         all_sites: those of the catalog, whichever it has.
+        excluded_words: a review with one of them does not count for the product; all of them.
     """
 
     name: str | None = None
@@ -103,6 +108,7 @@ class ProductEdit:
     pages: int | None = None
     sites: Sequence[str] | None = None
     all_sites: bool = False
+    excluded_words: tuple[str, ...] | None = None
 
     @property
     def begins_again(self) -> bool:
@@ -172,7 +178,7 @@ def find(tx: Transaction, name: str) -> Product:
     product = tx.record(Product, _FIND, name=name, key=name_key(name), settled=SETTLED)
     if product is None:
         raise unknown_product(tx, name)
-    return product
+    return replace(product, excluded_words=list_excluded_words(tx, product.id))
 
 
 def has_number(tx: Transaction, number: int) -> bool:
@@ -235,6 +241,9 @@ def edit(tx: Transaction, name: str, change: ProductEdit, again: NewProduct | No
         given["sites"] = None
     if change != ProductEdit():
         tx.update("products", ("id",), [{"id": product_id, "edited_at": tx.now, **given}])
+    if change.excluded_words is not None:
+        with recount_product(tx, product_id):
+            store_excluded_words(tx, product_id, change.excluded_words)
     if change.sites is not None or change.all_sites:
         restore_links(tx, product_id)
     if change.priority is not None:

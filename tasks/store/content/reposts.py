@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import NamedTuple
 
-from tasks.store.content import counted_reviews
+from tasks.store.content import correcting, counted_reviews
 from tasks.store.queue.upkeep import get_mark, set_mark
 from tasks.store.sql.database import try_lock
 from tasks.store.sql.transaction import Transaction
@@ -93,6 +93,7 @@ def save(tx: Transaction, step: Step) -> bool:
     for link in step.links:
         tx.later(_REPLACE_LINKED, old=link.review_id, new=link.original_id)
     add(tx, step.links, step.bands)
+    correcting.inherit(tx, {*step.reviews, *(change.id for change in step.copies)})
     return True
 
 

@@ -21,6 +21,7 @@ from tasks.domain.pages import Review
 from tasks.domain.themes import Theme
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import VoiceJudgement
+from tasks.store.content import corrections
 from tasks.store.sql.rows import storable, utc_text
 from tasks.store.sql.transaction import Transaction
 
@@ -179,7 +180,7 @@ def insert(
                 here.add(record.copy_key)
                 rows.append(row)
     for some in (rows, copies):
-        tx.insert("reviews", _COLUMNS, some, computed={"same_as": _FIRST})
+        tx.insert("reviews", _COLUMNS, some, computed={"same_as": _FIRST, "correction_id": corrections.FIND})
 
 
 _FIRST = """

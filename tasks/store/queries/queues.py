@@ -5,7 +5,7 @@ Queries about what happened lately are bounded: they look at the newest rows, ho
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
@@ -337,13 +337,20 @@ def get_totals(tx: Transaction) -> Totals:
     """Return counts over the whole store."""
     (found,) = tx.records(Totals, _TOTALS)
     targets = tx.rows("SELECT state, count(*) FROM targets WHERE kind = 'hit' GROUP BY state")
-    n = dict(tx.rows("SELECT voice, count(*) FROM reviews WHERE refused IS NULL GROUP BY voice"))
-    voices = {voice or NOT_JUDGED: n[voice] for voice in (*Voice, None) if voice in n}
+    n = Counter(dict(tx.rows("SELECT voice, count(*) FROM reviews WHERE refused IS NULL GROUP BY voice")))
+    for voice, corrected, more in tx.rows(_CORRECTED_VOICES):
+        n[voice] -= more
+        n[corrected] += more
+    voices = {voice or NOT_JUDGED: n[voice] for voice in (*Voice, None) if n[voice]}
     compared = reposts.get_compared_share(tx)
     counted = counted_reviews.get_filled_share(tx)
     return replace(found, targets=dict(targets), voices=voices, compared=compared, counted=counted)
 
 
+_CORRECTED_VOICES = """
+    SELECT r.voice, c.voice, count(*) FROM corrections c JOIN reviews r ON r.correction_id = c.id
+    WHERE r.refused IS NULL AND c.voice IS NOT NULL GROUP BY r.voice, c.voice
+"""
 _TOTALS = f"""
     SELECT (SELECT count(*) FROM products) AS products, (SELECT count(*) FROM tasks) AS tasks,
         (SELECT count(*) FROM pages) AS pages,

@@ -14,7 +14,8 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
-from tasks.store.content.counted_reviews import list_complained
+from tasks.store.content.corrections import JOIN, VOICE, left_out
+from tasks.store.content.counted_reviews import QUOTED, list_complained
 from tasks.store.content.products import unknown_product
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.sql.transaction import Transaction, as_pattern
@@ -58,10 +59,14 @@ class ReviewRow:
         similarity: how near that text is, 0 to 1 (`tasks.reading.copies.near_duplicates`).
         variant: the reviewed variant of the product, as written (an app's version); empty if it names none.
         voice: who speaks: complaint or praise (a buyer's), question, news, company, other; None: not judged.
-        voice_probability: probability of this voice, 0 to 1.
+        voice_probability: probability of this voice, 0 to 1; None: a person chose it.
         sentiment: -1 (bad) to 1 (good), whoever speaks.
         themes: what a buyer complains about, as ids of the themes file; None: no theme.
         theme_quotes: for each of `themes` the clause that shows it.
+        left_out: why it does not count for this product: hidden, not_product or excluded_word; empty: it counts.
+        corrected: what a person corrected: voice, themes, hidden, not_product, separated by blanks.
+        corrected_by: who corrected it last; None: nobody.
+        corrected_at: when it was corrected last; None: never.
     """
 
     product: str
@@ -93,6 +98,10 @@ class ReviewRow:
     has_clock: bool = False
     themes: tuple[str, ...] | None = None
     theme_quotes: tuple[str, ...] | None = None
+    left_out: str = ""
+    corrected: str = ""
+    corrected_by: str | None = None
+    corrected_at: datetime | None = None
 
     @property
     def original(self) -> int | None:
@@ -120,6 +129,9 @@ class ReviewFilter:
         day_from, day_to: the first and the last of the days; reviews without a readable date are outside.
         voices: one of them.
         newest: only the newest reviews, at most this number.
+        counted: True: only those that count for their product.
+        listed: True: without those that a person has hidden.
+        corrected: True: only those that a person corrected, hidden ones too.
         after, upto: a range of numbers, without the first one.
         linked_after, linked_upto: a range of serials of links (`tasks.store.content.links`), without the first.
     """
@@ -131,7 +143,10 @@ class ReviewFilter:
     since: Annotated[datetime | None, "r.collected_at >= :since"] = None
     day_from: Annotated[date | None, "r.day >= :day_from"] = None
     day_to: Annotated[date | None, "r.day <= :day_to"] = None
-    voices: Annotated[tuple[Voice, ...], "r.voice IN :voices"] = ()
+    voices: Annotated[tuple[Voice, ...], f"{VOICE} IN :voices"] = ()
+    counted: Annotated[bool | None, f"{left_out()} IS NULL"] = None
+    listed: Annotated[bool | None, "NOT coalesce(c.hidden, false)"] = None
+    corrected: Annotated[bool | None, "c.id IS NOT NULL"] = None
     newest: Annotated[int | None, _IS_NEWEST] = None
     after: Annotated[int | None, "r.id > :after"] = None
     upto: Annotated[int | None, "r.id <= :upto"] = None
@@ -148,23 +163,33 @@ _HAS_WORD = "lower(r.title || ' ' || r.body) LIKE lower(:word_{}) ESCAPE '/'"
 _REVIEWS = f"""
     FROM reviews r JOIN pages g ON g.id = r.page_id AND r.refused IS NULL
     LEFT JOIN page_products l ON l.page_id = r.page_id AND l.verdict = '{Verdict.REVIEW}'
-    LEFT JOIN products p ON p.id = l.product_id
+    LEFT JOIN products p ON p.id = l.product_id {JOIN}
 """
 _CAME_BY = f"""{_REVIEWS}
     LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN subtasks s ON s.id = a.subtask_id
     LEFT JOIN task_parts t ON t.id = s.part_id
     LEFT JOIN review_links x ON x.review_id = coalesce(r.same_as, r.id)
 """
-_COLUMNS = """coalesce(p.name, '') AS product, r.site, r.url, g.title AS page_title, r.title, r.body, r.author,
+_CORRECTED = """
+    CASE WHEN c.id IS NULL THEN '' ELSE trim(
+        CASE WHEN c.voice IS NULL THEN '' ELSE 'voice ' END || CASE WHEN c.themes IS NULL THEN '' ELSE 'themes ' END
+        || CASE WHEN c.hidden THEN 'hidden ' ELSE '' END || CASE WHEN EXISTS (
+            SELECT 1 FROM correction_products n WHERE n.correction_id = c.id AND n.product_id = p.id
+        ) THEN 'not_product' ELSE '' END
+    ) END
+"""
+_COLUMNS = f"""coalesce(p.name, '') AS product, r.site, r.url, g.title AS page_title, r.title, r.body, r.author,
     r.published_at, r.day, r.has_clock, r.date_text, r.rating, r.collected_at, r.node,
     r.attempt_id AS attempt, r.same_as, x.original_id AS near_of, x.similarity, r.id AS review, g.source,
-    g.confidence, r.variant, r.voice,
-    r.voice_probability, r.sentiment, CASE WHEN g.source IS NULL THEN 'crawled' ELSE 'imported' END AS provenance,
+    g.confidence, r.variant, {VOICE} AS voice,
+    CASE WHEN c.voice IS NULL THEN r.voice_probability END AS voice_probability, r.sentiment,
+    coalesce({left_out()}, '') AS left_out, {_CORRECTED} AS corrected, c.who AS corrected_by, c.at AS corrected_at,
+    CASE WHEN g.source IS NULL THEN 'crawled' ELSE 'imported' END AS provenance,
     CASE WHEN s.product_id = p.id THEN t.keywords END AS found_by"""
 READ_TEXT = "CASE WHEN trim(r.body) = '' THEN r.title ELSE r.body END"
 """What is read of a review, see `tasks.reading.judge.voice`."""
-_QUOTE_FROM = "CAST(t.value ->> 2 AS integer)"
-_QUOTE = f"substr({READ_TEXT}, {_QUOTE_FROM} + 1, CAST(t.value ->> 3 AS integer) - {_QUOTE_FROM})"
+_QUOTE_FROM = f"CAST({QUOTED} ->> 2 AS integer)"
+_QUOTE = f"substr({READ_TEXT}, {_QUOTE_FROM} + 1, CAST({QUOTED} ->> 3 AS integer) - {_QUOTE_FROM})"
 
 
 def _columns(tx: Transaction) -> str:
@@ -346,9 +371,9 @@ class _Counted(NamedTuple):
 
 
 def count_reviews(tx: Transaction, wanted: ReviewFilter) -> ReviewCounts:
-    """Count the reviews of a filter."""
-    where, values = _where(wanted)
-    statement = f"SELECT p.name AS product, r.site, r.voice, r.day {_REVIEWS} {where}"
+    """Count the reviews of a filter that count for their products."""
+    where, values = _where(replace(wanted, counted=True))
+    statement = f"SELECT p.name AS product, r.site, {VOICE} AS voice, r.day {_REVIEWS} {where}"
     counts = ReviewCounts()
     for product, site, voice, day in tx.stream(_Counted, statement, **values):
         counts.by_product[product] += 1

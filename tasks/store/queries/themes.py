@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from tasks.domain.voices import Voice
-from tasks.store.content.counted_reviews import NO_DAY, get_filled_share
+from tasks.store.content.counted_reviews import LEFT_OUT, NO_DAY, get_filled_share
 from tasks.store.queries.reviews import READ_TEXT
 from tasks.store.queue.upkeep import load_value
 from tasks.store.sql.transaction import Transaction
@@ -87,6 +87,7 @@ class ReviewWeek(NamedTuple):
 
     Attributes:
         first, last: numbers of the days of the first and the last complaint; `None` if there are none.
+        left_out: reviews that do not count for the product; not in `n`.
     """
 
     product_id: int
@@ -97,6 +98,7 @@ class ReviewWeek(NamedTuple):
     praise: int
     first: int | None = None
     last: int | None = None
+    left_out: int = 0
 
 
 def count_theme_weeks(tx: Transaction, product_ids: Collection[int], period: Period) -> list[ThemeWeek]:
@@ -117,11 +119,12 @@ _THEME_WEEKS = f"""
     FROM review_themes WHERE {_IN_PERIOD} AND {_IS_COMPLAINT} GROUP BY product_id, theme, site, {_WEEK}
 """
 _REVIEW_WEEKS = f"""
-    SELECT product_id, site, {_WEEK} AS week, count(*) AS n,
+    SELECT product_id, site, {_WEEK} AS week, sum(CASE WHEN voice = '{LEFT_OUT}' THEN 0 ELSE 1 END) AS n,
         sum(CASE WHEN voice = '{Voice.COMPLAINT}' THEN 1 ELSE 0 END) AS complaints,
         sum(CASE WHEN voice = '{Voice.PRAISE}' THEN 1 ELSE 0 END) AS praise,
         min(CASE WHEN voice = '{Voice.COMPLAINT}' THEN day END) AS first,
-        max(CASE WHEN voice = '{Voice.COMPLAINT}' THEN day END) AS last
+        max(CASE WHEN voice = '{Voice.COMPLAINT}' THEN day END) AS last,
+        sum(CASE WHEN voice = '{LEFT_OUT}' THEN 1 ELSE 0 END) AS left_out
     FROM review_days WHERE {_IN_PERIOD} GROUP BY product_id, site, {_WEEK}
 """
 
@@ -141,7 +144,11 @@ def count_unread(tx: Transaction, product_ids: Collection[int], period: Period) 
 
 _UNREAD = f"""
     SELECT product_id, count(*) AS n FROM review_days
-    WHERE {_IN_PERIOD} AND review_id IN (SELECT id FROM reviews WHERE themes = '[]') GROUP BY product_id
+    WHERE {_IN_PERIOD} AND voice <> '{LEFT_OUT}' AND review_id IN (SELECT id FROM reviews WHERE themes = '[]')
+        AND review_id NOT IN (
+            SELECT r.id FROM corrections c JOIN reviews r ON r.correction_id = c.id WHERE c.themes IS NOT NULL
+        )
+    GROUP BY product_id
 """
 
 

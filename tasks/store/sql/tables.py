@@ -125,6 +125,13 @@ products = _table(
     _time("edited_at"),  # when a person changed it last; null: never
 )
 
+excluded_words = _table(
+    "excluded_words",  # a review with one of them does not count for the product
+    Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
+    Column("word", String(100), primary_key=True),
+    Column("pattern", Text, nullable=False),  # what `LIKE ... ESCAPE '/'` takes, in small letters
+)
+
 schedules = _table(
     "schedules",  # work that comes again by the clock (tasks.store.queue.schedules)
     _id(),
@@ -459,6 +466,7 @@ page_products = _table(
 
 _COPIES = text("same_as IS NOT NULL")
 _UNREAD = text("themes = '[]'")
+_CORRECTED = text("correction_id IS NOT NULL")
 _WITH_KEY = text("copy_key IS NOT NULL AND refused IS NULL")
 _REVIEWS, _REFUSED = text("refused IS NULL"), text("refused IS NOT NULL")
 _REFUSED_TEXTS = text("refused IS NOT NULL AND body <> ''")
@@ -493,12 +501,14 @@ reviews = _table(
     Column("sentiment", Float),
     Column("voice_model", String(20)),
     Column("themes", _Json),  # [theme, sentiment, quote from, to] of each; null: none; []: not read
+    Column("correction_id", _Id),  # a person's, which wins over voice and themes; null: none
     # null: a review; else wrong_product, or a tasks.reading.relevance.RejectReason
     Column("refused", String(20)),
     UniqueConstraint("page_id", "key"),
     Index(None, "copy_key", sqlite_where=_WITH_KEY, postgresql_where=_WITH_KEY),
     # Deletes a review without reading all others:
     Index(None, "same_as", sqlite_where=_COPIES, postgresql_where=_COPIES),
+    Index(None, "correction_id", sqlite_where=_CORRECTED, postgresql_where=_CORRECTED),
     # Counts voices and refusals from the index alone. Partial, as SQLite prefers an index that begins with
     # `refused` to better ones.
     Index(None, "voice", "refused", sqlite_where=_REVIEWS, postgresql_where=_REVIEWS),
@@ -543,13 +553,45 @@ def _day() -> Column[int]:
     return Column("day", Integer, primary_key=True, nullable=False, autoincrement=False)
 
 
+# Corrections of reviews by people (tasks.store.content.corrections).
+corrections = _table(
+    "corrections",
+    _id(),
+    Column("voice", String(10)),  # null: the model's
+    Column("themes", _Json),  # as of reviews; null: the model's
+    _flag("hidden"),
+    Column("because", String(500), nullable=False),  # may be empty
+    Column("who", String(200), nullable=False),
+    _time("at", nullable=False),
+)
+
+correction_texts = _table(
+    "correction_texts",  # the texts that a correction holds for, stored or not
+    _id(),
+    _ref("correction_id", "corrections"),
+    Column("copy_key", LargeBinary(16)),
+    Column("page_key", LargeBinary(16), nullable=False),  # url_key of the page
+    Column("review_key", String(200)),  # null: the page gives the review no id
+    Column("text_hash", LargeBinary(16), nullable=False),
+    Index(None, "correction_id"),
+    Index(None, "copy_key"),
+    Index(None, "page_key"),
+)
+
+correction_products = _table(
+    "correction_products",  # products that a corrected review is not about
+    Column("correction_id", _Id, ForeignKey("corrections.id"), primary_key=True),
+    Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
+    Index(None, "product_id"),
+)
+
 # What people count, clustered by its first columns (tasks.store.content.counted_reviews).
 review_days = _table(
     "review_days",
     _number("product_id"),
     _day(),  # from 1970-01-01 on; -1: its date could not be read
     _name("site", 255),
-    _name("voice", 10),  # empty: not judged
+    _name("voice", 10),  # empty: not judged; left_out: it does not count for the product
     _number("review_id"),
     sqlite_with_rowid=False,
 )

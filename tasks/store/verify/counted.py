@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tasks.store.content.counted_reviews import (
     DAY_COLUMNS,
     IS_BUYERS,
+    IS_COUNTED,
     IS_FIRST,
     IS_SHOWN,
     QUOTE_COLUMNS,
@@ -32,7 +33,11 @@ def counted_violations(tx: Transaction) -> Iterator[Violation]:
     themes = select_themes(sqlite=tx.is_sqlite)
     tables = (
         ("review_days", DAY_COLUMNS, f"{days} WHERE {IS_SHOWN}"),
-        ("review_themes", (*THEME_COLUMNS, *QUOTE_COLUMNS), f"{themes} WHERE {IS_SHOWN} AND {IS_BUYERS}"),
+        (
+            "review_themes",
+            (*THEME_COLUMNS, *QUOTE_COLUMNS),
+            f"{themes} WHERE {IS_SHOWN} AND {IS_BUYERS} AND {IS_COUNTED}",
+        ),
     )
     for table, columns, query in tables:
         names = ", ".join(columns)

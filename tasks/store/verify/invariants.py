@@ -152,6 +152,11 @@ WHEN r.refused IS NOT NULL AND (p.reviews >= (SELECT count(*) FROM reviews c WHE
         OR EXISTS (SELECT 1 FROM page_products l WHERE l.page_id = r.page_id AND l.verdict = 'review'))))
 THEN 'links: review {id} of page {page_id} is refused for no reason, or compared, or its page is about a product'
 
+SELECT t.*, r.id AS review_id
+FROM correction_texts t JOIN reviews r ON r.copy_key = t.copy_key
+WHEN r.refused IS NULL AND r.id <= :compared AND r.correction_id IS NULL
+THEN 'links: review {review_id} has the text of correction {correction_id}, and no correction'
+
 SELECT l.*, p.fetched_at, p.reviews
 FROM page_products l LEFT JOIN pages p ON p.id = l.page_id LEFT JOIN products o ON o.id = l.product_id
 WHEN p.id IS NULL OR o.id IS NULL THEN 'lost: page {page_id} is linked to product {product_id}: one of them is gone'
