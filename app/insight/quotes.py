@@ -1,11 +1,39 @@
-"""Choose quotes that differ from each other: of nearly equal ones, people see one."""
+"""Quotes as people read them: long enough to be understood, and of nearly equal ones one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from app.insight.rows import QuoteRow
 from tasks.reading.copies.near_duplicates import plain, shingles, similarity_if_near
+from tasks.store.queries.themes import AROUND
+
+_LONG_ENOUGH = 7
+"""Characters of a clause that says by itself what is wrong."""
+_ENDS = "，,；;。！？!?、~ \n"
+_LAST_OF_SENTENCE = re.compile(r"[^。！？!?\n]*$")
+_FIRST_CLAUSE = re.compile(f"[{_ENDS}]*([^{_ENDS}]*)")
+
+
+def widen_quote(before: str, clause: str, after: str) -> str:
+    """Return a clause; a short one with what stands before it in its sentence, or else with the clause behind it.
+
+    Args:
+        before, after: at most `AROUND` characters of the text on either side. What is cut off there is left out.
+    """
+    if len(clause.strip(_ENDS)) >= _LONG_ENOUGH:
+        return clause.strip(_ENDS)
+    sentence = _LAST_OF_SENTENCE.search(before)
+    head = sentence[0] if sentence else ""
+    if len(head) == AROUND:  # its beginning may be cut off
+        head = re.sub(f"^[^{_ENDS}]*", "", head)
+    if head.strip(_ENDS):
+        return (head + clause).strip(_ENDS)
+    behind = _FIRST_CLAUSE.match(after)
+    if behind and behind[1] and not (len(after) == AROUND and behind.end() == AROUND):
+        return (clause + behind[0]).strip(_ENDS)
+    return clause.strip(_ENDS)
 
 
 def list_different(quotes: Iterable[QuoteRow]) -> Iterator[QuoteRow]:

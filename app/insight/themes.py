@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from app.insight.counts import Choice, ChosenCounts, choose_themes, load_counts
-from app.insight.quotes import list_different
+from app.insight.quotes import list_different, widen_quote
 from app.insight.rows import QuoteRow, RiseRow, RisesView, ThemeRow, ThemeState, ThemesView
 from app.insight.sites import find_sites_with_praise
 from app.insight.states import judge_weeks
@@ -106,7 +106,8 @@ def list_complaints(
     """Return the newest complaints about each theme of products, at most `most` of each."""
     found: dict[tuple[int, str], list[QuoteRow]] = defaultdict(list)
     for one in theme_queries.list_quotes(tx, numbers, period, most, site):
-        row = QuoteRow(one.text, day_of_number(one.day), one.site, one.url, one.review)
+        text = widen_quote(one.before, one.text, one.after)
+        row = QuoteRow(text, day_of_number(one.day), one.site, one.url, one.review)
         found[one.product_id, one.theme].append(row)
     return found
 

@@ -12,6 +12,7 @@ import pytest
 from insight_world import CLEAN, CONTAMINATED_WEEKS, GROUPS, SPOILT, TEXT, TODAY, fill
 
 from app.insight import themes as insight_themes
+from app.insight.quotes import widen_quote
 from app.insight.sites import find_sites_with_praise
 from app.insight.themes import list_rises, list_themes
 from app.insight.weekly import WEEKS, find_rises
@@ -69,7 +70,7 @@ def test_themes_have_counts_shares_days_and_quotes(tx):
     assert found.share == at_shop / buyers
     assert view.sites_without_share == ["12315.com"]
     assert view.undated == 3
-    assert [(quote.text, quote.day) for quote in found.quotes] == [(TEXT[2:12], found.last_day)]
+    assert [(quote.text, quote.day) for quote in found.quotes] == [(TEXT[2:11], found.last_day)]
     assert len(found.trend) == 26
     assert sum(found.trend) == sum(
         1 for (day,) in tx.rows("SELECT day FROM reviews WHERE themes LIKE '%foreign_matter%' AND day IS NOT NULL")
@@ -220,3 +221,19 @@ def test_a_site_publishes_praise_by_its_group_or_by_its_reviews(group, complaint
         ReviewWeek(2, "a.cn", 2901, praise, 0, praise),
     ]
     assert (find_sites_with_praise(weeks, {"a.cn": group}) == {"a.cn"}) is publishes
+
+
+@pytest.mark.parametrize(
+    ("before", "clause", "after", "shown"),
+    [
+        ("", "喝到一半发现有黑色颗粒", "，第53次买了。", "喝到一半发现有黑色颗粒"),
+        ("很失望。盒底沉着黑色的东西，", "是异物", "，第26次买了。", "盒底沉着黑色的东西，是异物"),
+        ("很失望。", "比超市贵", "，价格虚高。", "比超市贵，价格虚高"),
+        ("很失望！ ", "太贵", "", "太贵"),
+        ("一" * 21 + "，压扁", "漏奶", "。", "压扁漏奶"),
+        ("一" * 24, "漏奶", "了" * 24, "漏奶"),
+    ],
+)
+def test_a_short_quote_has_its_neighbours_word_for_word(before, clause, after, shown):
+    assert widen_quote(before, clause, after) == shown
+    assert shown in before + clause + after

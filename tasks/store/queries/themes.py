@@ -189,16 +189,25 @@ def load_cutoffs(tx: Transaction, week: int) -> Sequence[float]:
     return cutoffs
 
 
+AROUND = 24
+"""Characters of a text that are read before and after a quote."""
+
 RISES = "rises"
 """Name of the stored value with the rises of all products (`app.insight.weekly.Rises`)."""
 
 
 class Quote(NamedTuple):
-    """A clause that shows a complaint about a theme, and where it is from."""
+    """A clause that shows a complaint about a theme, and where it is from.
+
+    Attributes:
+        before, after: at most `AROUND` characters of the text on either side of the clause.
+    """
 
     product_id: int
     theme: str
     text: str
+    before: str
+    after: str
     day: int
     site: str
     url: str
@@ -218,8 +227,10 @@ def list_quotes(
 
 
 _QUOTES = f"""
-    SELECT q.product_id, q.theme, substr({READ_TEXT}, q.quote_from + 1, q.quote_to - q.quote_from) AS text, q.day,
-        q.site, r.url, q.review_id AS review
+    SELECT q.product_id, q.theme, substr({READ_TEXT}, q.quote_from + 1, q.quote_to - q.quote_from) AS text,
+        CASE WHEN q.quote_from > {AROUND} THEN substr({READ_TEXT}, q.quote_from + 1 - {AROUND}, {AROUND})
+            ELSE substr({READ_TEXT}, 1, q.quote_from) END AS before,
+        substr({READ_TEXT}, q.quote_to + 1, {AROUND}) AS after, q.day, q.site, r.url, q.review_id AS review
     FROM (
         SELECT product_id, theme, day, site, review_id, quote_from, quote_to,
             row_number() OVER (PARTITION BY product_id, theme ORDER BY day DESC, review_id DESC) AS place
