@@ -158,10 +158,42 @@ def test_what_buyers_complain_about(text, theme):
 
 
 @pytest.mark.parametrize(
+    ("text", "theme", "quote"),
+    [
+        ("物流慢但东西好，吃着很甜，下次还买", "delivery", "物流慢但东西好"),
+        ("手机很流畅，拍照也清楚，就是充电器忘了放", "wrong_missing", "就是充电器忘了放"),
+        ("裤子质量不错，穿着舒服，就是有一点偏大", "size_quantity", "就是有一点偏大"),
+        ("虽然贵了点，但是味道真的很好，全家都喜欢", "price", "虽然贵了点"),
+        ("洗发水很好闻，洗完很顺滑，可惜瓶子漏了一点", "packaging_damage", "可惜瓶子漏了一点"),
+    ],
+)
+def test_mixed_praise_keeps_its_voice_and_has_the_theme(text, theme, quote):
+    ((voice, found),) = judge_reviews([review(text)])
+    assert voice.voice == "praise"
+    assert [(one.id, one.sentiment, text[one.quote_from : one.quote_to]) for one in found or ()] == [
+        (theme, -1, quote)
+    ]
+
+
+def test_a_clause_of_praise_beside_a_contrast_has_no_theme():
+    text = "物流慢但东西好，声音小，睡觉也不吵，全家都很喜欢"
+    ((voice, found),) = judge_reviews([review(text)])
+    assert (voice.voice, [one.id for one in found or ()]) == ("praise", ["delivery"])
+
+
+@pytest.mark.parametrize(
     ("text", "more"),
     [
         ("没有异味，包装完好，不漏，物流很快，客服态度好", {}),
         ("请问这款会漏水吗？", {}),
+        ("有没有人用了头皮痒的？", {}),
+        ("多久发货？会不会很慢？", {}),
+        ("不漏不洒，包装很用心", {}),
+        ("倒过来也不漏，质量杠杠的", {}),
+        ("没有任何刺鼻的味道，孩子也能用", {}),
+        ("从来没有卡顿过，运行很快", {}),
+        ("不掉色不起球，洗了好几次还是新的", {}),
+        ("您好，感谢您的反馈，物流慢给您添麻烦了，我们会督促快递公司改进", {}),
         ("亲，异物问题请联系客服为您处理", {"author": "官方客服"}),
         ("东西很好，下次还来", {"rating": 5}),
     ],

@@ -3,6 +3,8 @@
 - **goods, car, restaurant**: macro F1 over the themes of a category: by terms alone, by runs alone, and by both as `review classify`
   reads them (`research.training.themes.theme_texts.list_apart`). Nothing is learned, chosen or calibrated from these texts.
 - **serious**: recall and precision of safety and foreign matter together, in goods.
+- **confusion**: of the three worst themes, what their missed texts have instead, and the themes of what is wrongly taken for them.
+- **read** (`--quotes`): clauses to read by eye, from texts that are not set apart.
 - **agreement**: F1 of the second marks of 150 texts against the first: what a reader reaches.
 - **written**: what a clone without the shared data has: the posts of `research/samples/voices/posts.tsv`.
 - **cost**: CPU of a page of 28 texts: of voices, and what themes add.
@@ -16,10 +18,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
-from research.training.themes.theme_texts import SECOND, ThemeText, list_apart, list_marked, read_labels
+from research.training.themes.theme_texts import (
+    SECOND,
+    ThemeText,
+    list_apart,
+    list_marked,
+    list_open_complaints,
+    read_labels,
+)
 from research.training.voices.voice_posts import written_posts
 from tasks.domain.pages import Review
 from tasks.domain.themes import Theme
@@ -29,13 +39,23 @@ from tasks.reading.judge.themes import GOODS, ThemeReader, models
 from tasks.reading.judge.voice import voices_of
 
 _A_PAGE, _TIMES = 28, 300
+_WORST = 3
 _SERIOUS = frozenset({"safety", "foreign_matter"})
 
 Flags = NDArray[np.bool_]
 
 
-def run(shared: Path, smallest: bool) -> dict[str, Any]:
-    """Score the themes of the tree."""
+@click.option(
+    "--quotes", type=click.IntRange(0), default=0, help="Print so many quotes of each theme to read."
+)
+@click.option("--theme", "of_themes", multiple=True, help="Only quotes of this theme. Repeatable.")
+def run(shared: Path, smallest: bool, quotes: int = 0, of_themes: Sequence[str] = ()) -> dict[str, Any]:
+    """Score the themes of the tree.
+
+    Args:
+        quotes: number of quotes of each theme of goods to print, from texts that are not set apart.
+        of_themes: prints quotes of these themes only.
+    """
     ratios: dict[str, float] = {}
     figures: dict[str, Any] = {}
     written = [post.text for post in written_posts()]
@@ -48,9 +68,12 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
         ratios["agreement.f1"] = agreement(shared)
         page = [one.text for one in texts if one.source == "goods_more"][:_A_PAGE]
         ratios["goods_page_ms"] = _added_ms(page, smallest)
-    quotes = [theme for found in _classify(written, GOODS) for theme in found]
+        if quotes:
+            wanted = of_themes or builtin_themes().goods
+            figures["read"] = {theme: list_quotes(shared, theme, quotes) for theme in wanted}
+    written_themes = [theme for found in _classify(written, GOODS) for theme in found]
     ratios["quotes"] = round(
-        sum(theme.quote_from < theme.quote_to for theme in quotes) / max(len(quotes), 1), 3
+        sum(theme.quote_from < theme.quote_to for theme in written_themes) / max(len(written_themes), 1), 3
     )
     ratios["written_page_ms"] = _added_ms(written[:: len(written) // _A_PAGE][:_A_PAGE], smallest)
     return {"bench": "themes", "ratios": ratios, "figures": figures}
@@ -80,7 +103,9 @@ def score(texts: Sequence[ThemeText], category: str) -> tuple[dict[str, float], 
             "texts": int(here.sum()),
             "found": int(told[:, column].sum()),
             "both": int((here & told[:, column]).sum()),
+            "f1": macro_f1(truth[:, [column]], told[:, [column]]) if here.any() else None,
         }
+    figures[f"{category}.confusion"] = confuse(truth, told, names)
     if category == GOODS:
         serious = [column for column, name in enumerate(names) if name in _SERIOUS]
         right = int((truth[:, serious] & told[:, serious]).sum())
@@ -95,6 +120,32 @@ def macro_f1(truth: Flags, told: Flags) -> float:
     both = (truth & told).sum(0)[there]
     each = truth.sum(0)[there] + told.sum(0)[there]
     return round(float((2 * both / each).mean()), 3)
+
+
+def confuse(truth: Flags, told: Flags, names: Sequence[str]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return what the texts of the worst themes were taken for, and what was taken for these themes."""
+    there = [column for column in range(len(names)) if truth[:, column].any()]
+    worst = sorted(there, key=lambda column: macro_f1(truth[:, [column]], told[:, [column]]))[:_WORST]
+
+    def count(rows: Flags, flags: Flags) -> dict[str, int]:
+        counted = {name: int(n) for name, n in zip(names, flags[rows].sum(0), strict=True) if n}
+        return counted | {"none": int((~flags[rows].any(1)).sum())}
+
+    return {
+        names[column]: {
+            "missed_has": count(truth[:, column] & ~told[:, column], told),
+            "wrong_is": count(told[:, column] & ~truth[:, column], truth),
+        }
+        for column in worst
+    }
+
+
+def list_quotes(shared: Path, theme: str, most: int) -> list[str]:
+    """Return a clause of each of the first texts with a theme, in the order of drawing; none is set apart."""
+    texts = list_open_complaints(shared)
+    found = zip(texts, _classify(texts, GOODS), strict=True)
+    quotes = [text[one.quote_from : one.quote_to] for text, of in found for one in of if one.id == theme]
+    return quotes[:most]
 
 
 def agreement(shared: Path) -> float:

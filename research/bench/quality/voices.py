@@ -7,6 +7,9 @@
 - **written**: posts written for this project (`research/samples/voices/posts.tsv`). They are all there is in a clone
   without the shared data.
 
+`held_back_without_themes` has the voices before a theme raises the probability of a complaint.
+`complaint_calibration_error` is that of the probability of a complaint, `calibration_error` that of a buyer.
+
 Baseline: everybody a buyer. Cost: 28 texts of the written ones, voices and the decision what is no review together.
 """
 
@@ -26,8 +29,9 @@ from research.training.voices.voice_apart import apart
 from research.training.voices.voice_posts import Post, held_back, written_posts
 from tasks.domain.pages import PageRead, Review
 from tasks.domain.voices import Voice, VoiceJudgement
-from tasks.reading.judge.reviews import judge_reviews, model_id
-from tasks.reading.judge.voice import VOICES, voices_of
+from tasks.reading.judge.reviews import RAISE, judge_reviews, list_raised, model_id, read_themes_of
+from tasks.reading.judge.themes import GOODS
+from tasks.reading.judge.voice import VOICES, VoiceOdds, voices_of
 from tasks.reading.relevance import screen_reviews
 
 _BUYERS = (Voice.COMPLAINT, Voice.PRAISE)
@@ -58,7 +62,13 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
         found += (
             of_posts("apart", posts, with_context)
             + of_posts("apart_without_context", posts, _alone(posts))
-            + of_posts("held_back", back, _alone(back))
+            + of_posts("held_back", back, _alone(back), complaint=_complaint(back, with_themes=True))
+            + of_posts(
+                "held_back_without_themes",
+                back,
+                voices_of([_record(post.text) for post in back]),
+                complaint=_complaint(back, with_themes=False),
+            )
         )
     ratios: dict[str, float] = {}
     for more, told in found:
@@ -68,11 +78,14 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
 
 
 def of_posts(
-    name: str, found: Sequence[Post], said: Sequence[VoiceJudgement]
+    name: str, found: Sequence[Post], said: Sequence[VoiceJudgement], complaint: Floats | None = None
 ) -> list[tuple[dict[str, float], dict[str, Any]]]:
     """Ratios and figures of posts, by what was said of them; nothing if there are none.
 
     A text that is not judged counts as no buyer; it has no probability that could be calibrated.
+
+    Args:
+        complaint: the probability of a complaint of each.
     """
     if not found:
         return []
@@ -89,11 +102,14 @@ def of_posts(
         "buyer_f1_if_all": buyer_f1(found, np.ones(len(found), bool)),
         "complaint_recall": round(both / max(true, 1), 3),
         "complaint_precision": round(both / max(told, 1), 3),
-        "calibration_error": calibration_error([found[place] for place in judged], buyer[judged]),
+        "calibration_error": calibration_error(_truth([found[place] for place in judged]), buyer[judged]),
         "voice_right": round(
             float(np.mean([post.voice is voice for post, voice in zip(found, voices, strict=True)])), 3
         ),
     }
+    if complaint is not None:
+        is_complaint = np.array([post.voice is Voice.COMPLAINT for post in found])
+        ratios["complaint_calibration_error"] = calibration_error(is_complaint[judged], complaint[judged])
     figures: dict[str, Any] = {"posts": len(found), "confusion": confusion(found, voices)}
     for source, places in _by_source(found).items():
         here = [found[place] for place in places]
@@ -114,11 +130,11 @@ def buyer_f1(found: Sequence[Post], told: NDArray[np.bool_]) -> float:
     return round(float(2 * (told & truth).sum() / max(told.sum() + truth.sum(), 1)), 3)
 
 
-def calibration_error(found: Sequence[Post], buyer: Floats) -> float:
-    """Expected calibration error of the probability that a buyer speaks, in ten bins (Guo et al., 2017, equation 3)."""
-    truth, bins = _truth(found), np.minimum((buyer * _BINS).astype(int), _BINS - 1)
+def calibration_error(truth: NDArray[np.bool_], chance: Floats) -> float:
+    """Expected calibration error of probabilities, in ten bins (Guo et al., 2017, equation 3)."""
+    bins = np.minimum((chance * _BINS).astype(int), _BINS - 1)
     gaps = [
-        (bins == one).mean() * abs(buyer[bins == one].mean() - truth[bins == one].mean())
+        (bins == one).mean() * abs(chance[bins == one].mean() - truth[bins == one].mean())
         for one in set(bins.tolist())
     ]
     return round(float(sum(gaps)), 3)
@@ -133,6 +149,17 @@ def confusion(found: Sequence[Post], said: Sequence[Voice | None]) -> Mapping[st
         }
         for voice in VOICES
     }
+
+
+def _complaint(found: Sequence[Post], *, with_themes: bool) -> Floats:
+    """Return the probability of a complaint of each text alone."""
+    odds = VoiceOdds([_record(post.text) for post in found], None)
+    chance = odds.of_texts[:, VOICES.index(Voice.COMPLAINT)]
+    raised = np.zeros(len(found))
+    if with_themes:
+        raised[list_raised(odds, read_themes_of(odds, GOODS))] = RAISE
+    weight = chance * np.exp(raised)
+    return np.asarray(weight / (1 - chance + weight))
 
 
 def _alone(found: Sequence[Post]) -> list[VoiceJudgement]:

@@ -353,4 +353,4 @@ def test_a_text_that_stands_in_two_sources_counts_once_and_never_where_it_is_hel
 def test_figures():
     found = [Post("s", "a", Voice.PRAISE), Post("s", "b", Voice.NEWS), Post("s", "c", Voice.COMPLAINT)]
     assert voices.buyer_f1(found, np.array([True, True, False])) == 0.5
-    assert voices.calibration_error(found, np.array([1.0, 0.0, 0.4])) == 0.2
+    assert voices.calibration_error(voices._truth(found), np.array([1.0, 0.0, 0.4])) == 0.2

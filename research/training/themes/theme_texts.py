@@ -88,6 +88,19 @@ def list_praise(shared: Path) -> list[str]:
     return [found[key] for key in sorted(found.keys() - marked, key=_draw)]
 
 
+def list_open_complaints(shared: Path) -> list[str]:
+    """Return complaints about goods that are not set apart, in the order of drawing: marked ones, and others."""
+    kept = {key for _, key in read_apart()}
+    found: dict[str, str] = {}
+    for name in ("online_shopping_10_cats.csv", "waimai_10k_sample.csv"):
+        with (shared / "reviews" / name).open(encoding="utf-8-sig", newline="") as file:
+            rows = [
+                row for row in csv.DictReader(file) if row["label"] == "0" and row.get("cat") not in NO_GOODS
+            ]
+        found |= {digest(row["review"]): row["review"] for row in rows}
+    return [found[key] for key in sorted(found.keys() - kept, key=_draw)]
+
+
 def read_labels(path: Path) -> dict[str, dict[str, int]]:
     """Return the themes of a file of labels, by digest."""
     lines = path.read_text("utf-8").splitlines()

@@ -8,6 +8,7 @@ its theme all the same.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -34,6 +35,8 @@ DOUBT: Final = 0.3
 """What a theme must be surer by, of the log odds that the text is no complaint."""
 RAISE: Final = 0.5
 """What a theme that is complained about adds to the log odds of a complaint."""
+_CONTRAST = re.compile("但|就是|只是|可惜|不过|唯一|美中不足|虽然|虽说|缺点|遗憾|不足")
+"""Words that set a complaint apart from the praise around it."""
 _RULES: Final = 2
 """Version of this module's rules. A new one lets `judge` judge all reviews again."""
 _COMPLAINT = VOICES.index(Voice.COMPLAINT)
@@ -94,7 +97,7 @@ def judge_reviews(
     """
     odds = VoiceOdds(reviews, group)
     themes = read_themes_of(odds, theme_set)
-    odds.raise_complaints([row for row, found in themes.items() if _complains(found)], RAISE)
+    odds.raise_complaints(list_raised(odds, themes), RAISE)
     model = model_id()
     voices = [voice._replace(model=model) for voice in odds.judge()]
     for row, voice in enumerate(voices):
@@ -108,21 +111,41 @@ def judge_reviews(
 
 
 def read_themes_of(odds: VoiceOdds, theme_set: str | None) -> dict[int, tuple[Theme, ...]]:
-    """Return the themes of the texts that are read for them, by row."""
+    """Return the themes of the texts that are read for them, by row.
+
+    A text about goods that is hardly a complaint is read if a word sets a complaint apart (物流慢但东西好), and has the
+    themes of clauses with such a word only.
+    """
     if theme_set is None or not odds.texts:
         return {}
     complaint = odds.of_texts[:, _COMPLAINT]
     is_read = complaint >= READ_FROM
-    if theme_set != GOODS:
+    mixed: list[int] = []
+    if theme_set == GOODS:
+        mixed = [row for row in (~is_read).nonzero()[0].tolist() if _CONTRAST.search(odds.texts[row])]
+        is_read[mixed] = True
+    else:
         is_read[:] = True  # these sets have praise, too
     is_read[odds.foreign] = False
     rows: list[int] = is_read.nonzero()[0].tolist()
     doubt = None
     if theme_set == GOODS:
-        sure = complaint[rows].clip(1e-3, 1 - 1e-3)
+        sure = complaint[rows].clip(READ_FROM, 1 - 1e-3)
         doubt = DOUBT * np.maximum(1 - np.log(sure / (1 - sure)), 0)
     found = theme_reader(theme_set).read([odds.texts[row] for row in rows], doubt)
-    return dict(zip(rows, found, strict=True))
+    themes = dict(zip(rows, found, strict=True))
+    for row in mixed:
+        if row in themes:
+            themes[row] = tuple(
+                one for one in themes[row] if _CONTRAST.search(odds.texts[row], one.quote_from, one.quote_to)
+            )
+    return themes
+
+
+def list_raised(odds: VoiceOdds, themes: Mapping[int, Sequence[Theme]]) -> list[int]:
+    """Return the rows whose themes raise the odds of a complaint; mixed praise keeps its voice."""
+    complaint = odds.of_texts[:, _COMPLAINT]
+    return [row for row, found in themes.items() if complaint[row] >= READ_FROM and _complains(found)]
 
 
 def _drop_complaints(themes: Sequence[Theme], voice: str | None, theme_set: str | None) -> tuple[Theme, ...]:
