@@ -105,9 +105,7 @@ def describe_silent(rows: Sequence[ThemeRow]) -> Finding:
         for row in rows
     ]
     days = {row.theme: row.last_day and row.last_day.isoformat() for row in rows}
-    text = translate(
-        "No complaint in this period, but earlier: {themes}.", themes=translate(", ").join(names)
-    )
+    text = translate("No complaint in this period, but earlier: {themes}.", themes=_join(names))
     return Finding("silent", text, {"themes": days})
 
 
