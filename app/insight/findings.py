@@ -35,7 +35,7 @@ def list_findings(view: ComplaintsView) -> list[Finding]:
     findings = [_describe_complaints(view)]
     if view.is_sparse:
         return findings
-    themes = view.themes.themes
+    themes = view.shown_themes
     findings += [describe_rise(row) for row in themes if row.state is ThemeState.RISING]
     if len(findings) == 1 and themes:
         if all(row.state is ThemeState.WATCHING for row in themes):

@@ -127,7 +127,17 @@ class ComplaintsView:
     @property
     def serious(self) -> Sequence[ThemeRow]:
         """Return the themes of this product that are serious."""
-        return [row for row in self.themes.themes if row.theme in SERIOUS]
+        return [row for row in self.shown_themes if row.theme in SERIOUS]
+
+    @property
+    def shown_themes(self) -> Sequence[ThemeRow]:
+        """Return the themes that are not archived."""
+        return [row for row in self.themes.themes if not row.archived]
+
+    @property
+    def archived_themes(self) -> Sequence[ThemeRow]:
+        """Return the themes that are archived."""
+        return [row for row in self.themes.themes if row.archived]
 
 
 def read_product(

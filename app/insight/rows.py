@@ -64,6 +64,7 @@ class ThemeRow:
         state_since: the first day of the week at whose end it was first in this state; `None` if that is longer ago
             than its weeks are judged.
         state_weeks: number of weeks at whose ends it has been in this state, without a break.
+        archived: a person archived the theme, and it did not begin to rise since.
         trend: complaints in each of the last `TREND_WEEKS` whole weeks.
         quotes: the newest ones of the period.
     """
@@ -78,13 +79,15 @@ class ThemeRow:
     state: ThemeState
     state_since: date | None
     state_weeks: int
+    archived: bool
     trend: Sequence[int]
     quotes: Sequence[QuoteRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThemesView:
-    """Themes of products in a period. Of each product those that rise come first, then the most frequent.
+    """Themes of products in a period. Of each product those that rise come first, then the most frequent, then
+    those that are archived.
 
     Attributes:
         undated: number of reviews of these products whose date could not be read; with an open period they count.

@@ -161,6 +161,12 @@ class Judgement:
         """Return the state of a series in a week, the last one by default."""
         return _STATES[int(self.states[series, week])]
 
+    def has_risen_since(self, series: int, week: int) -> bool:
+        """Return True if a series began to rise in this week or later."""
+        is_rising = self.states[series] == _STATES.index(ThemeState.RISING)
+        begins = is_rising[1:] & ~is_rising[:-1]
+        return bool(begins[max(week - 1, 0) :].any())
+
     def count_weeks_in_state(self, series: int) -> int:
         """Return for how many weeks a series has had its last state."""
         is_same = self.states[series, ::-1] == self.states[series, -1]

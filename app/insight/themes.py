@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -24,8 +24,9 @@ from app.insight.weekly import (
     last_whole_week,
     make_weekly,
 )
+from app.views.moments import local_time
 from tasks.store.queries import themes as theme_queries
-from tasks.store.queries.themes import NO_WEEK, Period, ThemeWeek, day_of_number, monday_of
+from tasks.store.queries.themes import NO_WEEK, Period, ThemeWeek, day_of_number, monday_of, week_of
 from tasks.store.sql.transaction import Transaction
 
 TREND_WEEKS = 26
@@ -59,7 +60,11 @@ def view_themes(
         if one.site in with_praise:
             buyers[one.product_id] += one.complaints + one.praise
     weekly = make_weekly(tx, counts.every, today, groups)
-    states = _judge(weekly, find_cutoffs(tx, today, groups))
+    archived = {
+        (one.product_id, one.theme): one.archived_at
+        for one in theme_queries.list_archived(tx, sorted(products))
+    }
+    states = _judge(weekly, find_cutoffs(tx, today, groups), archived)
     quotes = _list_quotes(tx, sorted(products), choice.period, choice.site)
     chosen = _by_theme(counts.themes)
     rows = []
@@ -69,7 +74,7 @@ def view_themes(
         row = _row(products[key[0]], weeks, chosen[key], states.get(key, _UNSEEN), last_week)
         rows.append(replace(row, share=share, quotes=quotes[key]))
     shown = {one.product_id for one in counts.every.themes}
-    rows.sort(key=lambda row: (row.product, row.state is not ThemeState.RISING, -row.complaints, row.theme))
+    rows.sort(key=_order)
     return ThemesView(
         since=choice.period.since,
         until=choice.period.until,
@@ -82,6 +87,11 @@ def view_themes(
         sites_without_share=sorted({one.site for one in counts.themes} - with_praise),
         counted=theme_queries.get_counted_share(tx),
     )
+
+
+def _order(row: ThemeRow) -> tuple[str, bool, bool, int, str]:
+    """Return the key to sort rows by."""
+    return row.product, row.archived, row.state is not ThemeState.RISING, -row.complaints, row.theme
 
 
 def _by_theme(counts: Sequence[ThemeWeek]) -> dict[tuple[int, str], list[ThemeWeek]]:
@@ -114,25 +124,36 @@ def list_complaints(
 
 @dataclass(frozen=True, slots=True)
 class _JudgedTheme:
-    """State of a theme, and since when."""
+    """State of a theme, since when, and whether it is archived."""
 
-    state: ThemeState
-    since: date | None
-    weeks: int
+    state: ThemeState = ThemeState.WATCHING
+    since: date | None = None
+    weeks: int = 0
+    archived: bool = False
 
 
-_UNSEEN = _JudgedTheme(ThemeState.WATCHING, None, 0)
+_UNSEEN = _JudgedTheme()
 """A theme whose complaints have no day, or are older than `WEEKS`."""
 
 
-def _judge(weekly: Weekly, cutoffs: Sequence[float]) -> Mapping[tuple[int, str], _JudgedTheme]:
-    """Return the state of each theme."""
+def _judge(
+    weekly: Weekly, cutoffs: Sequence[float], archived: Mapping[tuple[int, str], datetime]
+) -> Mapping[tuple[int, str], _JudgedTheme]:
+    """Return the state of each theme.
+
+    Args:
+        archived: when themes were archived.
+    """
     judged = judge_weeks(weekly.series, cutoffs)
-    found = {}
+    found = {key: _JudgedTheme(archived=True) for key in archived}
     for row, key in enumerate(weekly.keys):
         weeks = judged.count_weeks_in_state(row)
         since = monday_of(weekly.last_week - weeks + 1) if weeks < WEEKS else None
-        found[key] = _JudgedTheme(judged.state_of(row), since, weeks)
+        is_archived = key in archived
+        if is_archived:
+            week = week_of(local_time(archived[key]).date()) - (weekly.last_week - WEEKS + 1)
+            is_archived = not judged.has_risen_since(row, week)
+        found[key] = _JudgedTheme(judged.state_of(row), since, weeks, is_archived)
     return found
 
 
@@ -163,6 +184,7 @@ def _row(
         state=judged.state,
         state_since=judged.since,
         state_weeks=judged.weeks,
+        archived=judged.archived,
         trend=[by_week[week] for week in range(last_week - TREND_WEEKS + 1, last_week + 1)],
         quotes=(),
     )

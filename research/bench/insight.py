@@ -2,6 +2,7 @@
 
 The store is made by SQL, as a crawl of three years leaves it: pages of up to 28 reviews at 12 sites, a quarter of them
 complaints, and one product with 4.5 % of all reviews. Every answer is whole: counts, shares, states, trends and quotes.
+Pages are asked for over HTTP, each for the first time, after the sweep has judged the week.
 """
 
 from __future__ import annotations
@@ -11,25 +12,34 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from app.insight.themes import list_themes
-from app.insight.weekly import find_rises
+import requests
+
+from app.insight.themes import judge_rises, list_themes
+from app.run.setting_fields import Settings
 from app.run.version import MIGRATIONS
+from app.views.moments import local_time
+from app.web.address import listening
+from app.web.server import serving
 from research.tools.scale_store import SERVERS
 from research.tools.verify_store import settle
 from tasks.store.content import counted_reviews
 from tasks.store.queries import themes
 from tasks.store.queries.themes import Period
+from tasks.store.queue.upkeep import store_value
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 
-_TODAY = date(2026, 11, 28)
+_NOW = datetime.now(UTC)
+_TODAY = local_time(_NOW).date()
+_BEGUN = _NOW - timedelta(days=1_100)
 _DAYS = 1_090
+_MOST_DELAY = 7
 _THEMES = (
     "foreign_matter",
     "spoiled",
@@ -48,15 +58,16 @@ _PAGE = 28
 _AT_ONCE = 4_000
 _TEXT = "这个牛奶喝了第一口就发现结块了打电话给客服也没有人理会" * 3
 _TRIES = 3
-_REVIEW_COLUMNS = ("key", "title", "body", "author", "date_text", "day", "voice", "themes")
+_REVIEW_COLUMNS = ("key", "title", "body", "author", "date_text", "day", "voice", "themes", "collected_at")
 
 
 def run(_shared: object, smallest: bool) -> dict[str, Any]:
     """Measure both databases.
 
     Returns:
-        ``ratios``: by database, milliseconds of the themes of the largest product (all days, and 90), and of the list
-        of products with this period and the last. ``figures``: seconds of judging all products, and sizes.
+        ``ratios``: by database, milliseconds of the themes of the largest product (all days, and 90), of the query for
+        the list of products, of the whole page of the largest product and of the whole list. ``figures``: seconds of
+        judging all products, and sizes.
     """
     reviews = 5_000 if smallest else 1_000_000
     ratios: dict[str, float] = {}
@@ -68,12 +79,14 @@ def run(_shared: object, smallest: bool) -> dict[str, Any]:
             closing(Store.open(server.url("insight"))) as store,
         ):
             _fill(store, reviews)
+            begin_s = time.perf_counter()
+            with store.begin(now=_NOW) as tx:
+                store_value(tx, themes.RISES, tx.now, judge_rises(tx, _TODAY, {}))
+            figures[f"{name}.judging_all_s"] = round(time.perf_counter() - begin_s, 1)
             for question, ask in _QUESTIONS.items():
                 ratios[f"{name}.{question}_ms"] = round(1000 * _time(store, ask), 1)
-            begin_s = time.perf_counter()
-            with store.read() as tx:
-                find_rises(tx, _TODAY, {})
-            figures[f"{name}.judging_all_s"] = round(time.perf_counter() - begin_s, 1)
+            for page, seconds in _time_pages(server.url("insight"), store).items():
+                ratios[f"{name}.{page}_ms"] = round(1000 * seconds, 1)
     return {"bench": "insight", "ratios": ratios, "figures": figures}
 
 
@@ -88,6 +101,28 @@ def _time(store: Store, ask: Callable[[Transaction], object]) -> float:
     return min(found)
 
 
+def _time_pages(url: str, store: Store) -> dict[str, float]:
+    """Return the seconds of the fastest whole answer of each page, each with a period that was not asked for before."""
+    settings = Settings(database_url=url, sites="paper-2014")
+    found: dict[str, float] = {}
+    with (
+        requests.Session() as session,
+        listening("127.0.0.1", 0) as sock,
+        serving(settings, store, sock) as address,
+    ):
+        session.trust_env = False
+        session.get(f"{address}products/2").raise_for_status()  # it loads the modules
+        for name, path in _PAGES.items():
+            times = []
+            for days in range(88, 88 + _TRIES):
+                begin_s = time.perf_counter()
+                session.get(f"{address}{path}?days={days}").raise_for_status()
+                times.append(time.perf_counter() - begin_s)
+            found[name] = min(times)
+    return found
+
+
+_PAGES = {"product_page": "products/1", "products_page": "products"}
 _RECENT = Period(_TODAY - timedelta(days=90), _TODAY)
 _BEFORE = Period(_TODAY - timedelta(days=181), _TODAY - timedelta(days=91))
 _QUESTIONS: dict[str, Callable[[Transaction], object]] = {
@@ -135,14 +170,17 @@ def _insert_page(tx: Transaction, rng: Random, page_id: int, product_id: int, n:
     tx.insert(
         "pages", columns, [(page_id, url, page_id.to_bytes(16, "big"), site, "x", "utf-8", "n", tx.now, n)]
     )
-    tx.insert("page_products", ("page_id", "product_id", "linked_at"), [(page_id, product_id, tx.now)])
+    tx.insert("page_products", ("page_id", "product_id", "linked_at"), [(page_id, product_id, _BEGUN)])
     rows: list[tuple[Any, ...]] = []
     for key in range(n):
         (voice,) = rng.choices(_VOICES, _SHARES)
         day = _TODAY - timedelta(days=rng.randrange(_DAYS))
         found = [(rng.choice(_THEMES), -1, 2, 12)] if voice == "complaint" else None
-        rows.append((str(key), "", _TEXT, "", "", day, voice, found))
+        seen = _NOW - timedelta(
+            days=(_TODAY - day).days - min(rng.randrange(_MOST_DELAY), (_TODAY - day).days)
+        )
+        rows.append((str(key), "", _TEXT, "", "", day, voice, found, seen))
     shared = {
-        "page_id": page_id, "url": url, "site": site, "text_hash": bytes(16), "collected_at": tx.now, "node": "n",
+        "page_id": page_id, "url": url, "site": site, "text_hash": bytes(16), "node": "n",
     }  # fmt: skip
     tx.insert("reviews", _REVIEW_COLUMNS, rows, shared=shared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from itertools import groupby
 from operator import attrgetter
@@ -43,6 +43,7 @@ def insight() -> None:
       reviewloop insight themes 特仑苏 --days 90
       reviewloop insight rising
       reviewloop insight new 特仑苏
+      reviewloop insight archive 特仑苏 service
     """
 
 
@@ -163,6 +164,26 @@ def adopt(
     return Done({"theme": adopted, "term": phrase.strip(), "category": category, "file": str(path)}, message)
 
 
+@command(insight, "archive")
+@click.argument("product")
+@click.argument("theme")
+@click.option("--undo", is_flag=True, help="Take the theme out of the archive.")
+def archive(app: App, product: str, theme: str, undo: bool) -> Done:
+    """Archive THEME of PRODUCT until it rises: pages and lists fold it away.
+
+    THEME is its id or its name. A rise that began before it was archived does not bring it back, the next one does.
+
+    \b
+    Examples:
+      reviewloop insight archive 特仑苏 service
+      reviewloop insight archive 特仑苏 包装破损 --undo
+    """
+    from app.actions.theme_archive import archive_theme
+
+    done = archive_theme(app.store, product, theme, app.who, undo=undo)
+    return Done(asdict(done), shown(done.sentence))
+
+
 def _groups(app: App) -> Groups:
     return {name: site.group for name, site in app.settings.catalog().sites.items()}
 
@@ -197,7 +218,8 @@ def _(view: ThemesView) -> Iterator[Part]:
     if not view.themes:
         yield translate("No complaint about a theme in this period.")
     for product, rows in groupby(view.themes, attrgetter("product")):
-        found = list(rows)
+        of_product = list(rows)
+        found = [row for row in of_product if not row.archived]
         lines = [
             _ThemeLine(
                 theme=name_theme(row.theme),
@@ -214,6 +236,8 @@ def _(view: ThemesView) -> Iterator[Part]:
         for row in found:
             if row.quotes:
                 yield _quote_line(row.theme, row.quotes[0])
+        if archived := [name_theme(row.theme) for row in of_product if row.archived]:
+            yield translate("Archived until they rise: {themes}", themes=", ".join(archived))
         if days := view.incomplete_days[product]:
             yield plural("The newest day is incomplete.", "The newest {n} days are incomplete.", days)
     if view.undated:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from app.actions import import_actions, manual_actions, product_actions, schedule_actions
+from app.actions import import_actions, manual_actions, product_actions, schedule_actions, theme_archive
 from app.actions.import_actions import ImportUndo
 from app.actions.manual_actions import Outcome
 from app.actions.product_actions import Added, ChangedProduct, RemovedProduct, period_or_never
@@ -175,6 +175,23 @@ def remove(page: Here, number: ProductId) -> RemovedProduct:
     [was] = product_actions.remove(page.context.store, [name_of(page, number)], page.who)
     page.context.cached.clear()
     return was
+
+
+class ArchiveTheme(_Strict):
+    """A theme, by its id or name, that is archived until it rises, or taken out of the archive."""
+
+    theme: _Name
+    archived: bool = True
+
+
+@router.post("/products/{product}/archive", responses=PROBLEMS)
+def archive(page: Here, number: ProductId, wanted: ArchiveTheme) -> theme_archive.ThemeArchiving:
+    """Archive a theme of a product until it rises."""
+    done = theme_archive.archive_theme(
+        page.context.store, name_of(page, number), wanted.theme, page.who, undo=not wanted.archived
+    )
+    page.context.cached.clear()
+    return done
 
 
 @router.post("/imports/{number}/undo", responses=PROBLEMS)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Literal
+from urllib.parse import parse_qsl, urlencode
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Form
 from starlette.responses import Response
 
+from app.actions.theme_archive import archive_theme
 from app.insight.counts import Choice
 from app.insight.findings import list_findings
 from app.insight.product import FEWEST_REVIEWS, read_product
@@ -15,7 +18,7 @@ from app.reports import charts
 from app.reports.complaint_charts import draw_months, draw_sites, draw_weeks
 from app.views.moments import local_time
 from app.views.theme_names import find_theme, name_theme
-from app.web.base.context import Here
+from app.web.base.context import Here, Notice
 from app.web.base.query import ProductId, RecentPeriod, Text, check_site
 from app.web.pages.products import name_of
 from tasks.store.queries.themes import NewestReview, day_of_number, list_newest
@@ -58,3 +61,20 @@ def show_product(
         sites=draw_sites(view),
         months=draw_months(view),
     )
+
+
+@router.post("/products/{product}/archive")
+def archive(
+    page: Here,
+    number: ProductId,
+    theme: Annotated[str, Form(max_length=40)],
+    query: Annotated[str, Form(max_length=1000)] = "",
+    undo: Annotated[Literal["yes", ""], Form()] = "",
+) -> Response:
+    """Archive a theme of a product until it rises, or take it out of the archive.
+
+    Args:
+        query: of the page that the form was on, which is shown again.
+    """
+    done = archive_theme(page.context.store, name_of(page, number), theme, page.who, undo=bool(undo))
+    return page.redirect_with(f"/products/{number}?{urlencode(parse_qsl(query))}", Notice(done.sentence))

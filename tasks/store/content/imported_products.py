@@ -307,5 +307,6 @@ _DELETE = (
     "DELETE FROM virtual_tasks WHERE product_id IN :ids",
     "DELETE FROM schedules WHERE product_id IN :ids",
     "DELETE FROM import_products WHERE product_id IN :ids",
+    "DELETE FROM archived_themes WHERE product_id IN :ids",
     "DELETE FROM products WHERE id IN :ids",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from tasks.domain.voices import Voice
@@ -368,6 +368,22 @@ _DELAYS = """
     WHERE d.product_id IN :products AND d.day >= :first AND d.day > {begun}
     GROUP BY d.product_id, d.site, d.day, {seen} - d.day
 """
+
+
+class ArchivedTheme(NamedTuple):
+    """A theme of a product, and when a person archived it."""
+
+    product_id: int
+    theme: str
+    archived_at: datetime
+
+
+def list_archived(tx: Transaction, product_ids: Collection[int]) -> list[ArchivedTheme]:
+    """Return the archived themes of products, with those that began to rise after that."""
+    return tx.records(ArchivedTheme, _ARCHIVED, products=product_ids) if product_ids else []
+
+
+_ARCHIVED = "SELECT product_id, theme, archived_at FROM archived_themes WHERE product_id IN :products"
 
 
 class ProductCount(NamedTuple):

@@ -609,6 +609,14 @@ review_themes = _table(
     sqlite_with_rowid=False,
 )
 
+# Themes that a person archived until they rise (tasks.store.content.archived_themes).
+archived_themes = _table(
+    "archived_themes",
+    Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
+    _name("theme", 40),
+    _time("archived_at", nullable=False),
+)
+
 # Files of products or reviews that people bring (tasks.store.content.numbered_imports).
 imports = _table(
     "imports",
