@@ -45,6 +45,12 @@ _ROUND_TRIPS = {
     "both": (0, 10, 30, 50, 70, 90),
 }
 """Milliseconds, by setting."""
+_PRINTED = {
+    "both_vs_none_10ms": "nearly 4 (3 nodes, 10 Mb/s)",
+    "both_by_round_trip": "falls fast and not linearly from 10 to 90 ms",
+    "seconds_by_batch": "fall like 1 / batch from 10 to 200 at 50 ms",
+}
+"""What the paper prints, by our figure."""
 _NOTE = "Paper (Lu et al. 2022): "
 
 
@@ -78,6 +84,7 @@ def run(_shared: Path, smallest: bool, plots: Path | None = None) -> dict[str, A
         "bench": "buffers",
         "ratios": ratios(runs, peer),
         "figures": {
+            "paper": _PRINTED,
             "slots": cluster.SLOTS,
             "result_pages_per_s": {
                 name: {f"{ms}ms": _figures(one) for ms, one in of.items()} for name, of in runs.items()

@@ -25,6 +25,8 @@ from tasks.scheduling.balance.swarm import swarm
 
 _PUBLISHED = (164, 70, 120, 36, 110)
 _TOTAL = 500
+_PRINTED = 1.74
+"""Makespan of the even split over the paper's own, as the paper prints them."""
 _USUAL_ITERATIONS = 1000
 
 
@@ -55,7 +57,7 @@ def run(shared: Path, smallest: bool) -> dict[str, Any]:
         "even": even(len(curves), _TOTAL),
         "exact": exact(curves, _TOTAL),
     }
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"paper_even_over_published": _PRINTED}
     for name, allocation in splits.items():
         figures |= _split(name, curves, allocation)
     for iterations in (_USUAL_ITERATIONS,) if smallest else (100, 300, _USUAL_ITERATIONS, 3000):
