@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from tasks.store.queries.themes import (
     ReviewWeek,
     ThemeWeek,
     count_review_weeks,
+    count_theme_months,
     count_theme_weeks,
     day_of_number,
     monday_of,
@@ -187,11 +188,11 @@ def read_product(
         ),
         weeks=_list_weeks(every, counts, last_whole_week(today)),
         themes=view_themes(tx, {number: name}, counts, today, groups),
-        by_site=_count(counts.themes, lambda one: one.site),
-        by_month=_count(
-            (one for one in counts.themes if one.week != NO_WEEK),
-            lambda one: f"{monday_of(one.week):%Y-%m}",
-        ),
+        by_site=_count_sites(counts.themes),
+        by_month={
+            (row.theme, row.month): row.n
+            for row in count_theme_months(tx, number, choice.period, choice.site, choice.theme)
+        },
     )
 
 
@@ -279,9 +280,9 @@ def _expect(
     return {first + at: mean[at] for at in range(WEEKS) if is_watched[at]}
 
 
-def _count(weeks: Iterable[ThemeWeek], column_of: Callable[[ThemeWeek], str]) -> dict[tuple[str, str], int]:
-    """Return complaints by theme and a column."""
+def _count_sites(weeks: Iterable[ThemeWeek]) -> dict[tuple[str, str], int]:
+    """Return complaints by theme and site."""
     found: dict[tuple[str, str], int] = defaultdict(int)
     for one in weeks:
-        found[one.theme, column_of(one)] += one.n
+        found[one.theme, one.site] += one.n
     return dict(found)

@@ -33,6 +33,8 @@ _FIGURES = re.compile(
 )
 _ROW = re.compile(r"<li>(\d+) · (.*?) <span", re.DOTALL)
 _BLOCK = re.compile(r'<h4 id="rows-(\d+)-(\w+)">.*?</h4>(.*?)</ul>', re.DOTALL)
+_PART = re.compile(r'<section class="product" id="product-\d+">.*?</section>', re.DOTALL)
+_CELL = re.compile(r"<g><title>([^<>]+), ([^<>,]+): ([\d,]+)</title><rect")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?%?")
 
@@ -373,8 +375,9 @@ def find_unclaimed(page: str) -> list[str]:
 
 
 def count_rows(page: str) -> int:
-    """Return the number of the rows of themes and of reviews in a report."""
-    return len(_FIGURES.findall(page)) + sum(len(_ROW.findall(block)) for _, _, block in _BLOCK.findall(page))
+    """Return the number of the rows of themes and of reviews in a report, and of the cells of its heat maps."""
+    rows = sum(len(_ROW.findall(block)) for _, _, block in _BLOCK.findall(page))
+    return rows + len(_FIGURES.findall(page)) + sum(len(_CELL.findall(part)) for part in _PART.findall(page))
 
 
 Shown = tuple[Mapping[str, Any], Sequence[str]]
@@ -433,7 +436,35 @@ class Checker:
                 row = of_product.get(int(review))
                 if row is None or theme not in row.themes or html.unescape(text) not in row.text:
                     yield f"{theme}: review {review} does not show it: {text}"
+        for part in _PART.findall(page):
+            yield from self._list_wrong_cells(part)
         yield from (f"no figures: {one}" for one in find_unclaimed(page))
+
+    def _list_wrong_cells(self, part: str) -> Iterator[str]:
+        """Yield the cells of the heat maps of a product that its reviews do not give, and those that are missing."""
+        claims = read_claims(part)
+        if not claims:
+            return
+        choice = self._choose({**claims[0].values, "theme": ""})
+        rows = [(self._names["zh"][theme], row) for row in choice.rows for theme in row.themes]
+        right = Counter((name, row.site) for name, row in rows)
+        right += Counter((name, f"{row.day:%Y-%m}") for name, row in rows if row.day)
+        in_chinese = {
+            self._names[language][theme]: name
+            for language in self._names
+            for theme, name in self._names["zh"].items()
+        }
+        found = {
+            (in_chinese[html.unescape(theme)], html.unescape(column)): int(n.replace(",", ""))
+            for theme, column, n in _CELL.findall(part)
+        }
+        yield from (
+            f"heat map: {key}: {n}, and the reviews give {right[key]}"
+            for key, n in found.items()
+            if right[key] != n
+        )
+        if not {"chart_sites", "chart_months"} & {claim.values["kind"] for claim in claims}:
+            yield from (f"heat map: {key} is missing" for key in right.keys() - found.keys())
 
     def _choose(self, values: Mapping[str, Any]) -> _Choice:
         since, until = (date.fromisoformat(day) if (day := values[name]) else None for name in ("from", "to"))
@@ -726,10 +757,8 @@ def _count_chart_sites(choice: _Choice) -> Shown:
 
 
 def _count_chart_months(choice: _Choice) -> Shown:
-    mondays = [
-        row.day - timedelta(days=row.day.weekday()) for row in choice.rows if row.day for _ in row.themes
-    ]
-    counts = Counter(12 * monday.year + monday.month for monday in mondays)
+    days = [row.day for row in choice.rows if row.day for _ in row.themes]
+    counts = Counter(12 * day.year + day.month for day in days)
     left_out = range(min(counts), max(counts) - 59)
     n = sum(counts[month] for month in left_out)
     return {"months": len(left_out), "complaints": n}, [str(len(left_out)), _n(n)]

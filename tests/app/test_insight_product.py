@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from insight_world import CONTAMINATED_WEEKS, GROUPS, SPOILT, TODAY, fill
@@ -11,8 +12,10 @@ from insight_world import CONTAMINATED_WEEKS, GROUPS, SPOILT, TODAY, fill
 from app.insight.counts import Choice
 from app.insight.findings import list_findings
 from app.insight.product import read_product
+from app.reports.report import report
 from app.run.version import MIGRATIONS
 from app.views.words import in_language
+from splitter.catalog.load import builtin
 from tasks.store.queries.themes import Period
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
@@ -99,3 +102,25 @@ def test_the_weeks_show_what_was_expected_once_the_product_was_watched(read):
     spoilt = read(Period(), theme="foreign_matter").weeks[-CONTAMINATED_WEEKS + 1 :]
     assert sum(one.complaints for one in spoilt) > 3 * sum(one.expected for one in spoilt)
     assert len(read(Period(TODAY - timedelta(days=6), TODAY)).weeks) == 26
+
+
+def test_months_are_those_of_the_reviews_own_days(read, store):
+    months = read(Period()).by_month
+    with store.read() as tx:
+        rows = tx.rows(
+            "SELECT substr(r.day, 1, 7), count(*) FROM reviews r JOIN page_products l ON l.page_id = r.page_id "
+            "WHERE l.product_id = 2 AND r.voice = 'complaint' AND r.day IS NOT NULL GROUP BY 1"
+        )
+    found = Counter()
+    for (_, month), n in months.items():
+        found[month] += n
+    assert found == dict(rows)
+
+
+def test_postgresql_gives_the_same_report(store, postgres_store):
+    fill(postgres_store)
+    pages = []
+    for one in (store, postgres_store):
+        with one.begin(now=datetime(2026, 11, 28, 4, tzinfo=UTC)) as tx:
+            pages.append([report(tx, builtin("today"), names, RECENT) for names in ((), (SPOILT,))])
+    assert pages[0] == pages[1]

@@ -152,6 +152,43 @@ _UNREAD = f"""
 """
 
 
+class ThemeMonth(NamedTuple):
+    """Complaints of a product about a theme in a month, such as `2026-11`."""
+
+    theme: str
+    month: str
+    n: int
+
+
+def count_theme_months(
+    tx: Transaction, product_id: int, period: Period, site: str, theme: str
+) -> list[ThemeMonth]:
+    """Return the complaints of a product in a period by theme and month of their own day, at a site, about a theme.
+
+    Args:
+        site, theme: empty for all.
+    """
+    given = {
+        "products": [product_id],
+        "first": period.first,
+        "last": period.last,
+        "site": site,
+        "theme": theme,
+    }
+    month = _SQLITE_MONTH if tx.is_sqlite else _MONTH
+    return tx.records(ThemeMonth, _THEME_MONTHS.format(month=month), **given)
+
+
+_SQLITE_MONTH = "strftime('%Y-%m', day * 86400, 'unixepoch')"
+_MONTH = "to_char(DATE '1970-01-01' + day, 'YYYY-MM')"
+_THEME_MONTHS = f"""
+    SELECT theme, {{month}} AS month, count(*) AS n FROM review_themes
+    WHERE {_IN_PERIOD} AND {_IS_COMPLAINT} AND day <> {NO_DAY}
+        AND (:site = '' OR site = :site) AND (:theme = '' OR theme = :theme)
+    GROUP BY theme, {{month}}
+"""
+
+
 def list_products_with_themes(tx: Transaction) -> list[int]:
     """Return the numbers of the products with a complaint about a theme."""
     return [number for (number,) in tx.rows(_WITH_THEMES)]
