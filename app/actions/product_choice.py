@@ -9,6 +9,7 @@ from app.views.doubts import Doubt, list_doubts
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Category, Group
 from splitter.errors import InputError
+from splitter.lexicon import Role, numbered_brand, title_role
 from splitter.normalize import name_key
 from tasks.store.queries import products
 from tasks.store.queries.products import ProductSettings
@@ -19,7 +20,7 @@ UNKNOWN = "unknown"
 CATEGORIES = (UNKNOWN, *(str(one) for one in Category))
 GROUPS = tuple(str(one) for one in Group)
 DOUBTS = tuple(str(one) for one in Doubt)
-FIELDS = ("category", "doubt", "group", "import", "keyword", "name", "priority")
+FIELDS = ("brand", "category", "doubt", "group", "import", "keyword", "name", "priority")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class ProductChoice:
     """Conditions on products, all of which must hold; an empty text or `None` is no condition.
 
     Attributes:
+        brand: the one among its keywords.
         category: of `CATEGORIES`.
         doubt: of `DOUBTS`.
         group: all sites that the product is limited to are in this group of sites.
@@ -35,6 +37,7 @@ class ProductChoice:
         name: is a part of its name.
     """
 
+    brand: str = ""
     category: str = ""
     doubt: str = ""
     group: str = ""
@@ -49,6 +52,8 @@ class ProductChoice:
         Args:
             sites: of the group.
         """
+        if self.brand and name_key(self.brand) != name_key(find_brand(product.keywords)):
+            return False
         if self.category and self.category != (product.category or UNKNOWN):
             return False
         if self.doubt and self.doubt not in list_doubts(product):
@@ -59,7 +64,13 @@ class ProductChoice:
             return False
         if self.priority is not None and self.priority != product.priority:
             return False
-        return name_key(self.name) in name_key(product.name)
+        return not self.name or name_key(self.name) in name_key(product.name)
+
+
+def find_brand(keywords: Iterable[str]) -> str:
+    """Return the brand among the keywords of a product; empty if there is none."""
+    brands = (word if title_role(word) is Role.BRAND else numbered_brand(word) for word in keywords)
+    return next(filter(None, brands), "")
 
 
 def list_chosen(tx: Transaction, choice: ProductChoice, catalog: Catalog) -> list[ProductSettings]:
@@ -100,6 +111,7 @@ def parse_conditions(texts: Iterable[str]) -> ProductChoice:
                 values=", ".join(values),
             )
     return ProductChoice(
+        brand=given.get("brand", ""),
         category=given.get("category", ""),
         doubt=given.get("doubt", ""),
         group=given.get("group", ""),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import singledispatch
@@ -41,6 +42,8 @@ class LinesView:
 
     lines: Iterable[object]
 
+
+_BARS = " ▁▂▃▄▅▆▇█"
 
 Part = str | Text | Table | Padding | Fact
 
@@ -117,3 +120,10 @@ def _style(text: str | None, value: object) -> Text:
         return cell(None)
     style = STYLE_OF.get(value, "") if isinstance(value, str) else ""
     return Text(shown(text), style=style)
+
+
+def draw_trend(weeks: Sequence[int]) -> str:
+    """Return a bar for each two weeks, the highest one as high as a line."""
+    pairs = [sum(weeks[at : at + 2]) for at in range(0, len(weeks), 2)]
+    top = max(pairs, default=0)
+    return "".join(_BARS[math.ceil(n * (len(_BARS) - 1) / top)] for n in pairs) if top else ""

@@ -24,6 +24,7 @@ from splitter.errors import InputError
 from splitter.lexicon import is_brand
 from splitter.words import words_of
 from tasks.store.queries import themes as theme_queries
+from tasks.store.queries.product_counts import count_complaints
 from tasks.store.queries.themes import Complaint, Period, day_of_number
 from tasks.store.sql.transaction import Transaction
 
@@ -103,11 +104,12 @@ def find_new_phrases(tx: Transaction, products: Sequence[PhraseProduct], period:
 
 def list_most_complained(tx: Transaction, period: Period) -> list[str]:
     """Return the names of the at most `MOST_PRODUCTS` products with most complaints in a period."""
-    counted = [
-        one for one in theme_queries.count_products(tx, period, period) if one.complaints >= LEAST_PEOPLE
-    ]
-    counted.sort(key=lambda one: -one.complaints)
-    return [one.name for one in counted[:MOST_PRODUCTS]]
+    counts = count_complaints(tx, period)
+    numbers = sorted(
+        (number for number in counts if counts[number] >= LEAST_PEOPLE), key=lambda one: -counts[one]
+    )
+    names = theme_queries.get_product_names(tx, numbers[:MOST_PRODUCTS])
+    return [names[number] for number in numbers[:MOST_PRODUCTS]]
 
 
 def _drop_copies(complaints: Sequence[Complaint]) -> list[Complaint]:

@@ -90,3 +90,10 @@ def find_period_before(period: Period) -> Period | None:
         return None
     until = period.since - timedelta(days=1)
     return type(period)(until - (period.until - period.since), until)
+
+
+def last_whole_week(today: date) -> int:
+    """Return the number of the last week that has ended before a day."""
+    from tasks.store.queries.themes import week_of
+
+    return week_of(today) - 1

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
+TREND_WEEKS = 26
+"""Whole weeks of a trend."""
+
 
 class ThemeState(StrEnum):
     """What a theme of a product does.

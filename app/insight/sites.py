@@ -6,17 +6,30 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from splitter.catalog.names import Group
+from tasks.store.queries.product_counts import PraiseRule
 from tasks.store.queries.themes import ReviewWeek
 
+Groups = Mapping[str, Group | None]
+"""The kind of each site of the catalog."""
 _WITH_PRAISE = (Group.SHOP, Group.MICROBLOG, Group.FORUM)
 LEAST_BUYERS = 50
 """Buyers' reviews of a site without a group from which its praise is judged."""
 LEAST_PRAISE = 0.2
 
 
-def find_sites_with_praise(
-    reviews: Iterable[ReviewWeek], groups: Mapping[str, Group | None]
-) -> frozenset[str]:
+def make_praise_rule(groups: Groups) -> PraiseRule:
+    """Return the rule of `find_sites_with_praise` for counts that the database makes."""
+    of_group = {site: group for site, group in groups.items() if group is not None}
+    with_praise = {site for site, group in of_group.items() if group in _WITH_PRAISE}
+    return PraiseRule(
+        with_praise=sorted(with_praise),
+        without=sorted(of_group.keys() - with_praise),
+        least_buyers=LEAST_BUYERS,
+        least_praise=LEAST_PRAISE,
+    )
+
+
+def find_sites_with_praise(reviews: Iterable[ReviewWeek], groups: Groups) -> frozenset[str]:
     """Return the sites that publish praise: by their group, or by what is stored of a site without a group."""
     complaints: Counter[str] = Counter()
     praise: Counter[str] = Counter()

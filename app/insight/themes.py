@@ -11,7 +11,7 @@ from typing import Any
 
 from app.insight.counts import Choice, ChosenCounts, choose_themes, load_counts
 from app.insight.quotes import list_different, widen_quote
-from app.insight.rows import QuoteRow, RiseRow, RisesView, ThemeRow, ThemeState, ThemesView
+from app.insight.rows import TREND_WEEKS, QuoteRow, RiseRow, RisesView, ThemeRow, ThemeState, ThemesView
 from app.insight.sites import find_sites_with_praise
 from app.insight.states import judge_weeks
 from app.insight.weekly import (
@@ -29,7 +29,6 @@ from tasks.store.queries import themes as theme_queries
 from tasks.store.queries.themes import NO_WEEK, Period, ThemeWeek, day_of_number, monday_of, week_of
 from tasks.store.sql.transaction import Transaction
 
-TREND_WEEKS = 26
 QUOTES = 3
 _LOOKED_AT = 12
 """Newest complaints among which `QUOTES` that differ are chosen."""

@@ -11,11 +11,12 @@ import numpy as np
 
 from app.insight.counts import AllCounts, load_all
 from app.insight.delays import estimate_incomplete_days
+from app.insight.periods import last_whole_week as last_whole_week
 from app.insight.rises import Counts
 from app.insight.rows import ThemeState
+from app.insight.sites import Groups as Groups
 from app.insight.sites import find_sites_with_praise
 from app.insight.states import NEW_WEEKS, CutoffSearch, Judgement, ThemeSeries, judge_weeks
-from splitter.catalog.names import Group
 from tasks.domain.themes import ALL_THEMES
 from tasks.store.queries import themes as theme_queries
 from tasks.store.queries.themes import Period, SeenReviews, monday_of, number_of_day, week_of
@@ -24,13 +25,6 @@ from tasks.store.sql.transaction import Transaction
 WEEKS = 260
 """Weeks of a series: the baseline and two years before it, as a rise is judged from the weeks before."""
 _PRODUCTS_AT_ONCE = 200
-Groups = Mapping[str, Group | None]
-"""The kind of each site of the catalog."""
-
-
-def last_whole_week(today: date) -> int:
-    """Return the number of the last week that has ended before a day."""
-    return week_of(today) - 1
 
 
 @dataclass(frozen=True, slots=True)

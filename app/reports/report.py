@@ -6,6 +6,7 @@ It has no script and no outside address. Each sentence carries its figures (`dat
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -20,7 +21,6 @@ from app.files.harmless import shown, web_link
 from app.insight.counts import Choice
 from app.insight.details import describe_silent, describe_theme, join_names, list_details, list_limits
 from app.insight.findings import Finding, describe_period, list_findings
-from app.insight.periods import find_period_before
 from app.insight.product import FEWEST_REVIEWS, ComplaintsView, read_product
 from app.insight.rows import MEANINGS, QuoteRow, ThemeRow
 from app.insight.themes import list_complaints
@@ -36,8 +36,9 @@ from tasks.fetching.hosts import HostCatalog
 from tasks.store.content import products
 from tasks.store.content.products import Product
 from tasks.store.queries import products as product_queries
+from tasks.store.queries.product_counts import count_complaints
 from tasks.store.queries.products import Coverage, SiteProgress
-from tasks.store.queries.themes import NewestReview, Period, count_products, day_of_number, list_newest
+from tasks.store.queries.themes import NewestReview, Period, day_of_number, list_newest
 from tasks.store.sql.transaction import Transaction
 
 _ALL_DAYS = Period()
@@ -139,13 +140,14 @@ def _choose_products(
     """Return the named products, or those with most complaints and a sentence about the others."""
     if names:
         return [products.find(tx, name) for name in dict.fromkeys(names)], None
-    counted = count_products(tx, period, find_period_before(period) or period)
-    counted.sort(key=lambda row: (-row.complaints, row.name))
+    counts = count_complaints(tx, period)
+    names_of_all = product_queries.list_names(tx, sys.maxsize)
+    counted = sorted(names_of_all, key=lambda one: (-counts.get(one[0], 0), one[1]))
     others = counted[_PRODUCTS:]
-    chosen = [products.find(tx, row.name) for row in counted[:_PRODUCTS]]
+    chosen = [products.find(tx, name) for _, name in counted[:_PRODUCTS]]
     if not others:
         return chosen, None
-    complaints = sum(row.complaints for row in others)
+    complaints = sum(counts.get(number, 0) for number, _ in others)
     text = plural(
         "{n} other product with {complaints:,} complaints is left out: name it to have it in the report.",
         "{n:,} other products with {complaints:,} complaints together are left out: name those to have in it.",

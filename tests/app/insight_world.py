@@ -22,6 +22,8 @@ def fill(store):
         names = [(1, CLEAN), (2, SPOILT)]
         products = [(number, name, name_key(name), [], [], tx.now) for number, name in names]
         tx.insert("products", ("id", "name", "name_key", "keywords", "aliases", "created_at"), products)
+        rounds = [(1, ["光明", "牛奶"], [], tx.now), (2, ["特仑苏"], [], tx.now)]
+        tx.insert("virtual_tasks", ("product_id", "keywords", "aliases", "created_at"), rounds)
         _insert_reviews(tx, list(_draw(Random(5))))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
 from types import SimpleNamespace
@@ -11,7 +12,19 @@ from types import SimpleNamespace
 import pytest
 from insight_world import CLEAN, CONTAMINATED_WEEKS, GROUPS, SPOILT, TEXT, TODAY, fill
 
+from app.actions.product_choice import ProductChoice
+from app.actions.product_list import (
+    ListOrder,
+    ProductGrouping,
+    ProductSort,
+    load_figures,
+    load_trends,
+    read_product_list,
+)
 from app.insight import themes as insight_themes
+from app.insight.counts import Choice
+from app.insight.periods import read_period
+from app.insight.product import read_product
 from app.insight.quotes import widen_quote
 from app.insight.sites import find_sites_with_praise
 from app.insight.themes import list_rises, list_themes
@@ -132,11 +145,56 @@ def test_postgresql_answers_alike(tx, postgres_store):
             views = [list_themes(one, {1: CLEAN, 2: SPOILT}, period, TODAY, GROUPS) for one in (tx, other)]
             assert views[0] == views[1]
         assert list_rises(tx, TODAY, GROUPS) == list_rises(other, TODAY, GROUPS)
-        counts = [
-            themes.count_products(one, Period(TODAY - timedelta(days=9)), Period(TODAY - timedelta(days=18)))
-            for one in (tx, other)
-        ]
-        assert counts[0] == counts[1]
+        for period in (
+            Period(TODAY - timedelta(days=89), TODAY),
+            Period(TODAY - timedelta(days=89)),
+            Period(),
+        ):
+            for groups in (GROUPS, {}):
+                figures = [load_figures(one, None, period, groups) for one in (tx, other)]
+                assert figures[0] == figures[1]
+        assert load_trends(tx, [1, 2], TODAY) == load_trends(other, None, TODAY)
+
+
+@pytest.mark.parametrize("groups", [GROUPS, {}])
+@pytest.mark.parametrize("days", ["7", "90", "all"])
+def test_the_list_says_what_the_page_says(tx, groups, days):
+    period = read_period(days, None, None).find(TODAY)
+    figures = load_figures(tx, None, period, groups)
+    assert load_figures(tx, [2], period, groups) == {2: figures[2]}
+    trends = load_trends(tx, None, TODAY)
+    for number, name in ((1, CLEAN), (2, SPOILT)):
+        page = read_product(tx, (number, name), Choice(period), TODAY, groups)
+        listed = figures[number]
+        assert (listed.count.reviews, listed.count.complaints) == (page.reviews, page.complaints)
+        assert (listed.change, listed.share) == (page.change, page.share)
+        assert sum(trends[number]) == sum(one.complaints for one in page.weeks[-26:])
+
+
+def test_products_are_sorted_and_summed(tx):
+    order = ListOrder(most=1)
+    choice = ProductChoice()
+
+    def ask(order, days="all"):
+        return read_product_list(tx, choice, order, read_period(days, None, None), CATALOG)
+
+    names = [row.name for row in ask(ListOrder()).products]
+    assert sorted(names) == sorted([SPOILT, CLEAN])
+    assert [row.name for row in ask(ListOrder(is_reversed=True)).products] == names[::-1]
+    assert [row.name for row in ask(order).products] == names[:1]
+    assert [row.name for row in ask(replace(order, skip=1)).products] == names[1:]
+    assert (ask(order).total, ask(ListOrder(skip=2)).products) == (2, [])
+    for sort in ProductSort:
+        rows = ask(ListOrder(sort=sort)).products
+        values = [getattr(row, sort) for row in rows if getattr(row, sort) is not None]
+        assert values == sorted(values, reverse=sort is not ProductSort.NAME)
+    (group,) = ask(ListOrder(by=ProductGrouping.CATEGORY)).groups
+    assert (group.name, group.products) == ("unknown", 2)
+    assert group.complaints == sum(row.complaints for row in ask(ListOrder()).products)
+    assert group.complaints_before is None
+    brands = ask(ListOrder(by=ProductGrouping.BRAND), "90").groups
+    assert sum(row.products for row in brands) == 2
+    assert "光明" in {row.name for row in brands}
 
 
 def test_the_sweep_judges_once_a_day_and_alerts_name_the_rise(database, monkeypatch):

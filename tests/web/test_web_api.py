@@ -80,7 +80,7 @@ def test_a_product_is_changed_and_removed_by_the_api(served: Served) -> None:
     )
     assert served.session.patch(product, json={"recrawl": "7d"}, timeout=PATIENCE_S).status_code == 400
     assert served.session.delete(served.address + "api/products/9", timeout=PATIENCE_S).status_code == 404
-    (row, _) = served.get("/api/products").json()
+    (row, _) = served.get("/api/products?sort=name").json()["products"]
     assert (row["looked_for"], row["priority"], row["recrawl_every_s"]) == (False, 3, None)
     assert [one["action"] for one in served.get("/api/audit").json()] == ["remove product", "edit product"]
 

@@ -69,7 +69,7 @@ def send(served: Served, looked: Looked, **more: Any) -> requests.Response:
 
 def names_of(served: Served) -> dict[str, Any]:
     """The stored products by name."""
-    return {row["name"]: row for row in served.get("/api/products?limit=500").json()}
+    return {row["name"]: row for row in served.get("/api/products?limit=500").json()["products"]}
 
 
 def test_doubts_about_a_product() -> None:

@@ -30,6 +30,9 @@ WRONG = [
     ("/reviews?before=-1", "before: -1 is too small", "最小 0"),
     ("/reviews?split=maybe", "there is no maybe", "maybe"),
     ("/products?category=fish", "Category: there is no fish", "“类别”不能是 fish"),
+    ("/products?sort=beauty", "there is no beauty; choose one of complaints", "不能是 beauty"),
+    ("/products?by=colour", "there is no colour; choose one of brand", "不能是 colour"),
+    ("/products?skip=-1", "-1 is too small", "最小 0"),
     ("/products?doubt=x", "there is no x", "不能是 x"),
     ("/products?colour=red", "no filter 'colour'", "没有筛选条件"),
     ("/failed?reason=tired", "Reason: there is no tired", "“原因”不能是 tired"),
@@ -39,7 +42,7 @@ WRONG = [
     ("/audit?before=x", "before: x is no whole number", "不是|应为整数"),
     ("/nodes?name=node1", "this page has none", "本页没有筛选条件"),
     ("/api/reviews?prodct=1", "There is no filter 'prodct' here", ""),
-    ("/api/products?offset=1", "no filter 'offset' here; there are after, limit, contains", ""),
+    ("/api/products?offset=1", "no filter 'offset' here; there are q, brand, category", ""),
     ("/api/nodes?lng=zh", "this page has none", ""),
 ]
 
@@ -59,6 +62,8 @@ def test_a_wrong_filter_is_refused_in_words(sample: Served, path: str, english: 
         "/reviews?q=&site=&product=&from=&to=&days=&voice=",
         f"/reviews?product={PRODUCT}&voice=complaint&from=2026-03-01&split=1",
         f"/reviews?site={SHOP}",
+        "/products?sort=share&reverse=1&by=brand&days=7&skip=50&brand=x",
+        "/products?by=category&sort=priority&from=2026-01-01",
         "/products?q=&category=unknown&group=&doubt=one_keyword&lang=en",
         f"/failed?reason=blocked&site={SITE}&said=gone",
         "/matrix?measure=requests&q=x",

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from app.cli.command import App, command
 from app.cli.options import period_options
-from app.cli.render import Done, Part, table, text
+from app.cli.render import Done, Part, draw_trend, table, text
 from app.files.harmless import shown
 from app.insight.periods import ALL, USUAL, PeriodChoice
 from app.insight.rows import NewPhrasesView, QuoteRow, RisesView, ThemesView
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from app.insight.weekly import Groups
     from tasks.store.sql.transaction import Transaction
 
-_BARS = " ▁▂▃▄▅▆▇█"
 _LONGEST_QUOTE = 40
 _MOST_SITES = 4
 _CATEGORIES = ("goods", "car", "restaurant")
@@ -330,13 +329,6 @@ def _(view: RisesView) -> Iterator[Part]:
         for quote in row.quotes[:1]:
             yield _quote_line(row.theme, quote)
     yield from _uncounted(view.counted)
-
-
-def draw_trend(weeks: Sequence[int]) -> str:
-    """Return a bar for each two weeks, the highest one as high as a line."""
-    pairs = [sum(weeks[at : at + 2]) for at in range(0, len(weeks), 2)]
-    top = max(pairs, default=0)
-    return "".join(_BARS[math.ceil(n * (len(_BARS) - 1) / top)] for n in pairs) if top else ""
 
 
 def _quote_line(theme: str, quote: QuoteRow) -> Text:

@@ -12,6 +12,9 @@ from rich.text import Text
 
 from app.actions import product_actions
 from app.actions.product_actions import Added, AddedProduct
+from app.actions.product_choice import FIELDS as CHOICE_FIELDS
+from app.actions.product_choice import parse_conditions
+from app.actions.product_list import FigureRow, ListOrder, ProductGrouping, ProductSort
 from app.actions.products import MOST_PAGES, named_products, period
 from app.cli.command import App, command
 from app.cli.options import (
@@ -20,6 +23,7 @@ from app.cli.options import (
     database_hint,
     group_option,
     keyword_list,
+    period_options,
     site_option,
     store_to_fill,
 )
@@ -33,20 +37,26 @@ from app.cli.products.import_options import (
     store_or_none,
 )
 from app.cli.products.product_changes import edit, remove
-from app.cli.render import Part, table, text
+from app.cli.products.product_views import ProductsView, get_products_view
+from app.cli.render import Part, draw_trend, table, text
 from app.importing.columns import list_names
 from app.importing.product_files import FIELDS, open_product_file
 from app.importing.product_rows import ProductRows
+from app.insight.periods import USUAL, PeriodChoice
 from app.views.doubts import describe_doubt
 from app.views.fields import extend_row
-from app.views.products import PRODUCT_FIELDS, ProductsView, get_products_view
 from app.views.words import translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError
 from splitter.lexicon import is_brand
 from tasks.store.content.numbered_imports import ImportKind
 
-_LEAST = "fewer_words found_by aliases recrawl_every_s recrawl_cron priority pages"
+_FIELDS = (
+    "name category complaints complaints_before change share trend keywords aliases priority recrawl_every_s "
+    "recrawl_cron is_paused pages reviews coverage found_by fewer_words id"
+)
+_GROUP_FIELDS = "name products complaints complaints_before change share trend"
+_LEAST = "id fewer_words found_by aliases recrawl_every_s recrawl_cron priority pages"
 _MOST_LINES = 20
 _MOST_DOUBTFUL = 200
 """Doubtful products that are listed, of an import of more than `_MOST_LINES`."""
@@ -184,8 +194,41 @@ def import_(
 
 
 @command(product, "list")
-def list_(app: App) -> ProductsView:
-    """List products with their keywords and what is stored of them.
+@period_options(USUAL)
+@click.option(
+    "--where",
+    "conditions",
+    metavar="FIELD=VALUE",
+    multiple=True,
+    help=f"Only products that have this. Repeatable: all must hold. Fields: {', '.join(CHOICE_FIELDS)}.",
+)
+@click.option(
+    "--sort",
+    type=click.Choice([str(one) for one in ProductSort]),
+    default=str(ProductSort.COMPLAINTS),
+    show_default=True,
+    help="Order: by name, or the greatest first.",
+)
+@click.option("--reverse", "is_reversed", is_flag=True, help="The other way round.")
+@click.option(
+    "--by",
+    type=click.Choice([str(one) for one in ProductGrouping]),
+    help="Show sums of products, not products.",
+)
+def list_(
+    app: App,
+    period: PeriodChoice,
+    conditions: tuple[str, ...],
+    sort: str,
+    by: str | None,
+    *,
+    is_reversed: bool,
+) -> ProductsView:
+    """List products with their complaints, their keywords and what is stored of them.
+
+    Complaints are those written in the period, as on the page of a product, beside those of the period before.
+    The change is of the sites with reviews in both, the share is of buyers' reviews at sites that publish praise
+    as well, the trend has the last 26 weeks.
 
     Coverage is the share of the hits that is stored (a search counts with at most what its engine
     ever lists). It names the number of tasks behind it: reported by the engine, counted to the last page,
@@ -193,17 +236,41 @@ def list_(app: App) -> ProductsView:
     gave hits.
 
     \b
-    Example:
+    Examples:
+      reviewloop product list --days 30 --sort change
+      reviewloop product list --where category=food --by brand
       reviewloop product list --json
     """
+    grouping = None if by is None else ProductGrouping(by)
+    order = ListOrder(sort=ProductSort(sort), is_reversed=is_reversed, by=grouping)
+    choice = parse_conditions(conditions)
     with app.store.read() as tx:
-        return get_products_view(tx, app.settings.catalog().most_hits)
+        return get_products_view(tx, choice, order, period, app.settings.catalog())
 
 
 @text.register
 def _(view: ProductsView) -> Iterator[Part]:
-    title = translate("Products: {n}", n=len(view.products))
-    yield table(view.products, PRODUCT_FIELDS, title=title, least=_LEAST)
+    days = (view.since or "…", view.until or "…")
+    if view.groups:
+        title = translate("Complaints from {first} to {last}", first=days[0], last=days[1])
+        yield table(list(map(_Drawn, view.groups)), _GROUP_FIELDS, title=title, least="trend")
+        return
+    title = translate(
+        "Products: {n}. Complaints from {first} to {last}", n=len(view.products), first=days[0], last=days[1]
+    )
+    yield table(list(map(_Drawn, view.products)), _FIELDS, title=title, least=_LEAST)
+
+
+class _Drawn:
+    """A row with its trend as a line of bars, and its change as a percentage."""
+
+    def __init__(self, row: FigureRow) -> None:
+        self._row = row
+        self.trend = draw_trend(row.trend)
+        self.change = "" if row.change is None else f"{row.change:+.0%}"
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._row, name)
 
 
 def say_notes(result: Added) -> None:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from app.actions.product_list import ProductList
 from app.actions.schedule_actions import ScheduleView, view_schedule
 from app.views.moments import local_time
 from app.views.nodes import NodesView
@@ -20,12 +21,14 @@ from app.web.base.query import (
     AnyPeriod,
     Cursor,
     ProductId,
+    RecentPeriod,
     Text,
     check_site,
     find_product,
     not_found,
 )
 from app.web.pages.nodes import read_nodes
+from app.web.pages.products import ListQuery, read_list
 from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import ListedSite, read_sites
@@ -36,7 +39,7 @@ from tasks.store.content.numbered_imports import NumberedImport
 from tasks.store.queries import pairs
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.pairs import PairAttempt
-from tasks.store.queries.products import ProductRow, SiteProgress
+from tasks.store.queries.products import SiteProgress
 from tasks.store.queries.reviews import ReviewRow, search
 from tasks.store.queue import manual, notices
 from tasks.store.queue.manual import Cause, ManualRow
@@ -108,10 +111,9 @@ def schedules(page: Here) -> list[ScheduleView]:
 
 
 @router.get("/products", responses=PROBLEMS)
-def products(page: Here, after: Cursor = 0, limit: Limit = _ROWS, contains: Text = "") -> list[ProductRow]:
-    """Products by number; go on with `after` = the last one's id."""
-    with page.context.store.read() as tx:
-        return product_queries.list_products(tx, after=after, most=limit, contains=contains)
+def products(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPeriod) -> ProductList:
+    """Products with their complaints in a period, at most `limit`; go on with `skip`. `by` sums groups of them up."""
+    return read_list(page, sent, period)
 
 
 @router.get("/imports", responses=PROBLEMS)

@@ -29,7 +29,7 @@ T = TypeVar("T")
 _MOST_KEPT = 100
 _WITH_PERIOD = ("/products", "/reviews")
 """Pages whose links carry the period of the page before."""
-_PLACES = frozenset({"days", "from", "to", "after", "before", "said", "lang"})
+_PLACES = frozenset({"days", "from", "to", "after", "before", "skip", "said", "lang"})
 """Values of an address that say where a list goes on, or that a link to another period sets anew."""
 
 

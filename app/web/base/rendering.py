@@ -54,6 +54,7 @@ def _environment(language: str) -> Environment:
         "length_of": len,
         "number": number,
         "percent": percent,
+        "change": change,
         "short": short,
         "web_link": web_link,
         "quoted": lambda text: quote(str(text), safe=""),
@@ -102,6 +103,11 @@ def number(value: float | None, digits: int = 0) -> str:
 def percent(share: float | None) -> str:
     """A share in [0, 1] as a percentage; a dash where it is not known."""
     return "–" if share is None else f"{share:.0%}"
+
+
+def change(share: float | None) -> str:
+    """A change as a percentage with its sign; a dash where it is not known."""
+    return "–" if share is None else f"{share:+.0%}"
 
 
 def short(text: str, most: int) -> str:

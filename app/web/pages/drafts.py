@@ -21,7 +21,7 @@ from app.views.doubts import Doubt, describe_doubt, list_doubts
 from app.views.words import plural, translate
 from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
-from app.web.pages.products import ListQuery, listed
+from app.web.pages.products import list_again
 from splitter.catalog.names import Category
 from splitter.errors import InputError, Message
 from splitter.keywords import product_query
@@ -131,7 +131,7 @@ def make_draft(reader: ProductRows, lines: Sequence[Line]) -> Draft:
 
 def show_form(page: Page) -> Response:
     """Show the page with the form for new products."""
-    return listed(page, ListQuery())
+    return list_again(page)
 
 
 @router.post("/products/preview")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -14,27 +13,27 @@ from starlette.responses import Response
 from app.actions import product_actions
 from app.actions.product_actions import BulkEdit, period_or_never, period_text
 from app.actions.product_choice import ProductChoice, list_chosen
+from app.actions.product_list import ListOrder, ProductGrouping, ProductList, ProductSort, read_product_list
 from app.actions.products import MOST_PAGES, MOST_PRIORITY
+from app.insight.periods import PeriodChoice, read_period
+from app.reports import charts
 from app.views.doubts import Doubt, describe_doubt
-from app.views.moments import local_time
 from app.views.words import describe, plural, translate
 from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
-from app.web.base.query import MOST_ID, ProductId, find_product
+from app.web.base.query import MOST_ID, ProductId, RecentPeriod, find_product
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Category, Group
 from splitter.errors import InputError
 from splitter.normalize import split_list, split_words
 from tasks.store.content.products import ProductEdit
 from tasks.store.queries import products as product_queries
-from tasks.store.queries.products import ProductRow
-from tasks.store.queries.themes import Period, ProductCount, count_products
 from tasks.store.sql.transaction import Transaction
 
 router = APIRouter()
 
 _ROWS = 50
-RECENT_DAYS = 90
+_MOST_ROWS = 500
 _REFUSED = 20
 
 
@@ -43,10 +42,11 @@ class ProductFilter(BaseModel):
 
     Attributes:
         q: is a part of the name.
-        category, group, doubt: as of `ProductChoice`; empty: any.
+        brand, category, group, doubt: as of `ProductChoice`; empty: any.
     """
 
     q: Annotated[str, Field(max_length=200)] = ""
+    brand: Annotated[str, Field(max_length=200)] = ""
     category: Category | Literal["", "unknown"] = ""
     group: Group | Literal[""] = ""
     doubt: Doubt | Literal[""] = ""
@@ -54,7 +54,9 @@ class ProductFilter(BaseModel):
     @property
     def choice(self) -> ProductChoice:
         """The choice of products."""
-        return ProductChoice(name=self.q, category=self.category, group=self.group, doubt=self.doubt)
+        return ProductChoice(
+            name=self.q, brand=self.brand, category=self.category, group=self.group, doubt=self.doubt
+        )
 
     @property
     def query(self) -> str:
@@ -63,31 +65,44 @@ class ProductFilter(BaseModel):
 
 
 class ListQuery(ProductFilter):
-    """A page of the list of products: those behind the number `after`."""
+    """A part of the list of products: those behind the first `skip`, or sums of those with something in common."""
 
-    after: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
+    sort: ProductSort = ProductSort.COMPLAINTS
+    reverse: bool = False
+    by: ProductGrouping | Literal[""] = ""
+    skip: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
+    limit: Annotated[int, Field(ge=1, le=_MOST_ROWS)] = _ROWS
+
+    @property
+    def order(self) -> ListOrder:
+        """The order and the part."""
+        return ListOrder(
+            sort=self.sort, is_reversed=self.reverse, by=self.by or None, skip=self.skip, most=self.limit
+        )
+
+
+def read_list(page: Page, sent: ListQuery, period: PeriodChoice) -> ProductList:
+    """Return a part of the list."""
+    choice, order = sent.choice, sent.order
+    return page.context.read(
+        ("products", choice, order, period),
+        lambda tx: read_product_list(tx, choice, order, period, page.context.catalog),
+    )
 
 
 @router.get("/products")
-def listed(page: Here, sent: Annotated[ListQuery, Query()]) -> Response:
+def listed(page: Here, sent: Annotated[ListQuery, Query()], period: RecentPeriod) -> Response:
     """Show products that fit a filter, some at a time, with a form that changes many of them."""
-
-    def read(tx: Transaction) -> tuple[list[int], list[ProductRow]]:
-        numbers = [one.id for one in list_chosen(tx, sent.choice, page.context.catalog)]
-        shown = [number for number in numbers if number > sent.after][:_ROWS]
-        return numbers, product_queries.list_numbered(tx, shown)
-
-    numbers, rows = page.context.read(("products", sent.choice, sent.after), read)
-    complaints = page.context.read("complaints", count_complaints)
     return page.html(
         "products.html",
-        rows=rows,
-        complaints=complaints,
-        recent_days=RECENT_DAYS,
-        total=len(numbers),
-        more=rows[-1].id if rows and rows[-1].id != numbers[-1] else 0,
-        choice=sent.choice,
-        query=sent.query,
+        view=read_list(page, sent, period),
+        period=period,
+        sent=sent,
+        sparkline=charts.sparkline,
+        groupings={
+            ProductGrouping.BRAND: translate("brand"),
+            ProductGrouping.CATEGORY: translate("category"),
+        },
         is_adding="names" in page.typed,
         untyped={}.get,
         most_pages=MOST_PAGES,
@@ -98,21 +113,14 @@ def listed(page: Here, sent: Annotated[ListQuery, Query()]) -> Response:
     )
 
 
-def count_complaints(tx: Transaction) -> dict[int, ProductCount]:
-    """Return the buyers' reviews of each product in the last `RECENT_DAYS`, and in as many days before."""
-    today = local_time(tx.now).date()
-    first = today - timedelta(days=RECENT_DAYS - 1)
-    before = Period(first - timedelta(days=RECENT_DAYS), first - timedelta(days=1))
-    return {row.product_id: row for row in count_products(tx, Period(first, today), before)}
-
-
 def list_again(page: Page) -> Response:
     """Show the list that a refused form was sent from, with its filter if that is right."""
     typed = {name: page.get_typed(name) for name in ProductFilter.model_fields}
     try:
-        return listed(page, ListQuery.model_validate(typed))
+        sent = ListQuery.model_validate(typed)
     except ValidationError:
-        return listed(page, ListQuery())
+        sent = ListQuery()
+    return listed(page, sent, read_period(None, None, None))
 
 
 class BulkForm(ProductFilter):
@@ -126,7 +134,7 @@ class BulkForm(ProductFilter):
         add, drop: keywords.
     """
 
-    product: Annotated[list[Annotated[int, Field(ge=1, le=MOST_ID)]], Field(max_length=_ROWS)] = []
+    product: Annotated[list[Annotated[int, Field(ge=1, le=MOST_ID)]], Field(max_length=_MOST_ROWS)] = []
     everything: Literal["yes", ""] = ""
     to_category: Category | Literal[""] = ""
     to_priority: Annotated[int, Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)] | Literal[""] = ""

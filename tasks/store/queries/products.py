@@ -5,7 +5,6 @@ Reads only. Coverage is the share of a search's hits that is stored: stored / mi
 
 from __future__ import annotations
 
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from tasks.domain.hit_count import PartitionState, Provenance
 from tasks.domain.states import State
 from tasks.domain.verdicts import Verdict
 from tasks.store.content.products import SETTLED
-from tasks.store.sql.transaction import Transaction, as_pattern
+from tasks.store.sql.transaction import Transaction
 
 _MOST_URLS = 50
 
@@ -96,28 +95,21 @@ _SETTINGS = f"""
 """
 
 
-def list_products(
-    tx: Transaction, *, after: int = 0, most: int = sys.maxsize, contains: str = ""
-) -> list[ProductRow]:
-    """Return products by number, at most `most`.
-
-    Args:
-        after: behind this one.
-        contains: only names with this in them.
-    """
-    return tx.records(ProductRow, _BY_NAME, after=after, most=most, contains=as_pattern(contains))
+def list_products(tx: Transaction) -> list[ProductRow]:
+    """Return products by number."""
+    return tx.records(ProductRow, _ALL)
 
 
 def list_numbered(tx: Transaction, numbers: Collection[int]) -> list[ProductRow]:
     """Return the products with these numbers, by number."""
-    return tx.records(ProductRow, _BY_NUMBER, numbers=numbers, most=len(numbers))
+    return tx.records(ProductRow, _BY_NUMBER, numbers=numbers)
 
 
 def _select_products(condition: str) -> str:
     """Return the statement that reads products for which a condition holds."""
     return f"""
     WITH chosen AS (
-        SELECT * FROM products WHERE {condition} ORDER BY id LIMIT :most
+        SELECT * FROM products WHERE {condition}
     ), stored AS (
         SELECT l.product_id, count(*) AS pages,
             sum(CASE WHEN l.verdict = '{Verdict.REVIEW}' THEN pages.reviews ELSE 0 END) AS reviews
@@ -135,7 +127,7 @@ def _select_products(condition: str) -> str:
 """
 
 
-_BY_NAME = _select_products("id > :after AND lower(name) LIKE lower(:contains) ESCAPE '/'")
+_ALL = _select_products("true")
 _BY_NUMBER = _select_products("id IN :numbers")
 
 

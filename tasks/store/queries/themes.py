@@ -20,8 +20,9 @@ _FIRST_DAY = date(1970, 1, 1)
 _FIRST_MONDAY = date(1969, 12, 29)
 NO_WEEK = -1
 """The week of reviews without a day."""
-_WEEK = f"CASE WHEN day = {NO_DAY} THEN {NO_WEEK} ELSE (day + 3) / 7 END"
-"""Number of a day's week; 1970-01-01 was a Thursday."""
+WEEK_OF_DAY = "(day + 3) / 7"
+"""Number of the week of a day that is known; 1970-01-01 was a Thursday."""
+_WEEK = f"CASE WHEN day = {NO_DAY} THEN {NO_WEEK} ELSE {WEEK_OF_DAY} END"
 _IS_COMPLAINT = "sentiment = -1"
 
 
@@ -421,38 +422,3 @@ def list_archived(tx: Transaction, product_ids: Collection[int]) -> list[Archive
 
 
 _ARCHIVED = "SELECT product_id, theme, archived_at FROM archived_themes WHERE product_id IN :products"
-
-
-class ProductCount(NamedTuple):
-    """Buyers' reviews of a product in a period and in the one before; those without a day are in neither.
-
-    Attributes:
-        complaints, praise: in the period.
-        complaints_before, praise_before: in the period before.
-    """
-
-    product_id: int
-    name: str
-    complaints: int
-    praise: int
-    complaints_before: int
-    praise_before: int
-
-
-def count_products(tx: Transaction, period: Period, before: Period) -> list[ProductCount]:
-    """Return the buyers' reviews of every product in a period, and in the one that ends where it begins."""
-    given = {"first": period.first, "last": period.last, "first_before": before.first}
-    return tx.records(ProductCount, _PRODUCT_COUNTS, **given)
-
-
-def _sum(voice: Voice, condition: str) -> str:
-    return f"coalesce(sum(CASE WHEN d.voice = '{voice}' AND d.day {condition} THEN 1 ELSE 0 END), 0)"
-
-
-_PRODUCT_COUNTS = f"""
-    SELECT p.id AS product_id, p.name, {_sum(Voice.COMPLAINT, ">= :first")} AS complaints,
-        {_sum(Voice.PRAISE, ">= :first")} AS praise, {_sum(Voice.COMPLAINT, "< :first")} AS complaints_before,
-        {_sum(Voice.PRAISE, "< :first")} AS praise_before
-    FROM products p LEFT JOIN review_days d ON d.product_id = p.id AND d.day >= :first_before AND d.day <= :last
-    GROUP BY p.id, p.name ORDER BY p.id
-"""

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
+from app.actions.product_choice import ProductChoice
+from app.actions.product_list import ListedProduct, ListOrder, ProductGroup, read_product_list
+from app.insight.periods import PeriodChoice
 from app.views.fields import extend_row
+from splitter.catalog.model import Catalog
 from tasks.store.queries import products
-from tasks.store.queries.products import Coverage, ProductRow, Relaxed
+from tasks.store.queries.products import Coverage, Relaxed
 from tasks.store.sql.transaction import Transaction
-
-PRODUCT_FIELDS = (
-    "id name category keywords aliases priority recrawl_every_s recrawl_cron is_paused pages reviews coverage "
-    "found_by fewer_words"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProductView(ProductRow):
+class ProductView(ListedProduct):
     """A product with how much of what can be reached is stored.
 
     Attributes:
@@ -49,27 +49,31 @@ class ProductView(ProductRow):
 
 @dataclass(frozen=True, slots=True)
 class ProductsView:
-    """All products, those of a higher priority first."""
+    """Products with their complaints in a period, or sums of groups of them."""
 
+    since: date | None
+    until: date | None
     products: Sequence[ProductView]
+    groups: Sequence[ProductGroup]
 
 
-def get_products_view(tx: Transaction, most_hits: Callable[[str], int]) -> ProductsView:
-    """Return the products.
-
-    Args:
-        most_hits: the number of hits that an engine lists at most.
-    """
+def get_products_view(
+    tx: Transaction, choice: ProductChoice, order: ListOrder, period: PeriodChoice, catalog: Catalog
+) -> ProductsView:
+    """Return the products that fit a choice."""
+    listed = read_product_list(tx, choice, order, period, catalog)
+    if order.by is not None:
+        return ProductsView(listed.since, listed.until, (), listed.groups)
     relaxed: defaultdict[int, list[Relaxed]] = defaultdict(list)
     for one in products.list_relaxed(tx):
         relaxed[one.product_id].append(one)
-    coverages = products.get_coverages(tx, most_hits)
+    coverages = products.get_coverages(tx, catalog.most_hits)
     views = []
-    for row in sorted(products.list_products(tx), key=lambda row: -row.priority):
+    for row in listed.products:
         covered = coverages.get(row.id, Coverage())
         views.append(
             extend_row(
                 ProductView, row, coverage=covered.share, coverage_rests_on=covered, relaxed=relaxed[row.id]
             )
         )
-    return ProductsView(views)
+    return ProductsView(listed.since, listed.until, views, ())

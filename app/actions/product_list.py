@@ -1,0 +1,294 @@
+"""The list of products with their complaints in a period: chosen, sorted, or grouped with sums."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import StrEnum
+from functools import reduce
+from operator import add, attrgetter
+from typing import Any, TypeVar
+
+from app.actions.product_choice import UNKNOWN, ProductChoice, find_brand, list_chosen
+from app.insight.periods import PeriodChoice, find_period_before, last_whole_week
+from app.insight.rows import TREND_WEEKS
+from app.insight.sites import Groups, make_praise_rule
+from app.views.fields import extend_row
+from app.views.moments import local_time
+from splitter.catalog.model import Catalog
+from tasks.store.queries.product_counts import (
+    ProductCount,
+    count_complaint_weeks,
+    count_complaints,
+    count_products,
+)
+from tasks.store.queries.products import ProductRow, ProductSettings, list_numbered
+from tasks.store.queries.themes import Period
+from tasks.store.sql.transaction import Transaction
+
+T = TypeVar("T")
+_NO_TREND = (0,) * TREND_WEEKS
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Complaints of a product, or of several together, in a period.
+
+    Attributes:
+        count: of the period and of the one before.
+        has_before: False if the period is open, so that there is nothing to compare with.
+        trend: complaints in each of the last `TREND_WEEKS` whole weeks; zeros if it was not asked for.
+    """
+
+    count: ProductCount
+    has_before: bool
+    trend: Sequence[int] = _NO_TREND
+
+    @property
+    def complaints_before(self) -> int | None:
+        """Return the complaints of the period before; `None` if there is none."""
+        return self.count.complaints_before if self.has_before else None
+
+    @property
+    def change(self) -> float | None:
+        """Return the change against the period before at the sites with reviews in both, 0.41 for 41 % more."""
+        before = self.count.compared_before
+        return self.count.compared / before - 1 if self.has_before and before else None
+
+    @property
+    def share(self) -> float | None:
+        """Return complaints among buyers' reviews at sites that publish praise; `None` if there are none."""
+        return self.count.shared / self.count.buyers if self.count.buyers else None
+
+    def __add__(self, other: Figures) -> Figures:
+        """Return the figures of both together, under the first number."""
+        sums = map(add, self.count[1:], other.count[1:])
+        count = ProductCount(self.count.product_id, *sums)
+        return Figures(count, self.has_before, tuple(map(add, self.trend, other.trend)))
+
+
+def load_figures(
+    tx: Transaction, numbers: Collection[int] | None, period: Period, groups: Groups
+) -> dict[int, Figures]:
+    """Return the figures of products with reviews in the period or the one before, by number, without trends.
+
+    Args:
+        numbers: of the products; `None` for all.
+        groups: kind of each site of the catalog.
+    """
+    before = find_period_before(period)
+    counts = count_products(tx, numbers, period, before, make_praise_rule(groups))
+    return {one.product_id: Figures(one, before is not None) for one in counts}
+
+
+def load_trends(tx: Transaction, numbers: Collection[int] | None, today: date) -> dict[int, Sequence[int]]:
+    """Return the complaints of products in each of the last `TREND_WEEKS` whole weeks, by number."""
+    last = last_whole_week(today)
+    first = last - TREND_WEEKS + 1
+    trends: dict[int, list[int]] = {}
+    for product_id, week, n in count_complaint_weeks(tx, numbers, first, last):
+        trends.setdefault(product_id, [0] * TREND_WEEKS)[week - first] = n
+    return dict(trends)
+
+
+def make_empty(number: int, *, has_before: bool) -> Figures:
+    """Return the figures of a product without reviews."""
+    return Figures(ProductCount(number, 0, 0, 0, 0, 0, 0, 0), has_before)
+
+
+class ProductSort(StrEnum):
+    """Orders of the list: by name, or the greatest first."""
+
+    COMPLAINTS = "complaints"
+    NAME = "name"
+    CHANGE = "change"
+    SHARE = "share"
+    PRIORITY = "priority"
+
+
+class ProductGrouping(StrEnum):
+    """What products are grouped by."""
+
+    BRAND = "brand"
+    CATEGORY = "category"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOrder:
+    """The order of the list.
+
+    Attributes:
+        is_reversed: the other way round; what has no value stays last.
+        by: rows are sums of products; `None`: rows are products.
+        skip, most: rows before the first one that is shown, and the number of rows.
+    """
+
+    sort: ProductSort = ProductSort.COMPLAINTS
+    is_reversed: bool = False
+    by: ProductGrouping | None = None
+    skip: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureRow:
+    """Complaints in the period of the list, as on the page of a product.
+
+    Attributes:
+        complaints_before: in the period before; `None` if the period is open.
+        change: against the period before, at the sites with reviews in both, 0.41 for 41 % more; `None`: not known.
+        share: of buyers' reviews, at sites that publish praise as well; `None` if there is no such site.
+        trend: complaints in each of the last 26 whole weeks.
+    """
+
+    complaints: int
+    complaints_before: int | None
+    change: float | None
+    share: float | None
+    trend: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedProduct(ProductRow, FigureRow):
+    """A product with its complaints.
+
+    Attributes:
+        brand: the one among its keywords; empty if there is none.
+    """
+
+    brand: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductGroup(FigureRow):
+    """Products with something in common, and the sums of their complaints.
+
+    Attributes:
+        name: what they have in common; empty: nothing is known.
+        products: number of them.
+    """
+
+    name: str
+    products: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductList:
+    """A part of the list: products, or groups of them.
+
+    Attributes:
+        total: number of rows of the whole list.
+    """
+
+    since: date | None
+    until: date | None
+    total: int
+    products: Sequence[ListedProduct] = ()
+    groups: Sequence[ProductGroup] = ()
+
+
+def read_product_list(
+    tx: Transaction, choice: ProductChoice, order: ListOrder, days: PeriodChoice, catalog: Catalog
+) -> ProductList:
+    """Return the products that fit a choice, in an order, with their complaints in a period."""
+    today = local_time(tx.now).date()
+    reader = _Reader(tx, days.find(today), today, {name: site.group for name, site in catalog.sites.items()})
+    chosen = list_chosen(tx, choice, catalog)
+    if order.by is not None:
+        groups = _sort(reader.read_groups(chosen, order.by), _GROUP_RANKS[order.sort], order)
+        return reader.make_list(len(groups), groups=groups[order.skip :][: order.most])
+    rank = reader.load_ranks(order.sort)
+    shown = _sort(chosen, rank, order)[order.skip :][: order.most]
+    return reader.make_list(len(chosen), products=reader.read_products(shown))
+
+
+Rank = Callable[[T], Any]
+"""Gives the value that rows are sorted by; `None` comes last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    tx: Transaction
+    period: Period
+    today: date
+    groups: Groups
+
+    def make_list(self, total: int, **rows: Any) -> ProductList:
+        return ProductList(since=self.period.since, until=self.period.until, total=total, **rows)
+
+    def load_ranks(self, sort: ProductSort) -> Rank[ProductSettings]:
+        if sort is ProductSort.NAME:
+            return lambda one: one.name
+        if sort is ProductSort.PRIORITY:
+            return lambda one: one.priority
+        if sort is ProductSort.COMPLAINTS:
+            counts = count_complaints(self.tx, self.period)
+            return lambda one: counts.get(one.id, 0)
+        figures = load_figures(self.tx, None, self.period, self.groups)
+        known = {number: getattr(one, sort) for number, one in figures.items()}
+        return lambda one: known.get(one.id)
+
+    def load(self, products: Sequence[ProductSettings], numbers: Collection[int] | None) -> list[Figures]:
+        """Return the figures of products, read for these numbers; `None` for all."""
+        found = load_figures(self.tx, numbers, self.period, self.groups)
+        trends = load_trends(self.tx, numbers, self.today)
+        has_before = find_period_before(self.period) is not None
+        figures = [found.get(one.id) or make_empty(one.id, has_before=has_before) for one in products]
+        return [replace(one, trend=trends.get(one.count.product_id, one.trend)) for one in figures]
+
+    def read_products(self, shown: Sequence[ProductSettings]) -> list[ListedProduct]:
+        numbers = [one.id for one in shown]
+        stored = {row.id: row for row in list_numbered(self.tx, numbers)}
+        figures = self.load(shown, numbers if len(numbers) <= _FEW else None)
+        return [
+            extend_row(ListedProduct, stored[one.id], brand=find_brand(one.keywords), **_fields(of))
+            for one, of in zip(shown, figures, strict=True)
+        ]
+
+    def read_groups(self, products: Sequence[ProductSettings], by: ProductGrouping) -> list[ProductGroup]:
+        found: dict[str, list[Figures]] = defaultdict(list)
+        for one, of in zip(products, self.load(products, None), strict=True):
+            found[_name_group(one, by)].append(of)
+        return [
+            ProductGroup(name=name, products=len(figures), **_fields(reduce(add, figures)))
+            for name, figures in found.items()
+        ]
+
+
+_FEW = 500
+"""Number of products up to which figures are read one product after the other."""
+
+
+def _fields(figures: Figures) -> dict[str, Any]:
+    return {
+        "complaints": figures.count.complaints,
+        "complaints_before": figures.complaints_before,
+        "change": figures.change,
+        "share": figures.share,
+        "trend": figures.trend,
+    }
+
+
+def _name_group(product: ProductSettings, by: ProductGrouping) -> str:
+    if by is ProductGrouping.BRAND:
+        return find_brand(product.keywords)
+    return product.category or UNKNOWN
+
+
+_GROUP_RANKS: Mapping[ProductSort, Rank[ProductGroup]] = {
+    ProductSort.COMPLAINTS: attrgetter("complaints"),
+    ProductSort.NAME: attrgetter("name"),
+    ProductSort.CHANGE: attrgetter("change"),
+    ProductSort.SHARE: attrgetter("share"),
+    ProductSort.PRIORITY: attrgetter("products"),
+}
+
+
+def _sort(rows: Sequence[T], rank: Rank[T], order: ListOrder) -> list[T]:
+    """Return rows the greatest first, by name the first; those without a value last."""
+    known = [row for row in rows if rank(row) is not None]
+    is_falling = (order.sort is not ProductSort.NAME) is not order.is_reversed
+    known.sort(key=rank, reverse=is_falling)
+    return known + [row for row in rows if rank(row) is None]
