@@ -49,7 +49,7 @@ class ThemeSeries:
         counts: complaints.
         others: the product's other reviews on the same sites.
         has_reviews: whether the product has any review in the week.
-        pages: number of pages that the first complaints of a theme are from, within `NEWEST_WEEKS` of the first.
+        pages: number of pages with complaints about a theme that was first seen in the newest weeks; else 0.
         incomplete: number of newest weeks that are incomplete, as their reviews are seen late; they are not judged.
     """
 

@@ -16,7 +16,7 @@ from app.insight.rises import Counts
 from app.insight.rows import ThemeState
 from app.insight.sites import Groups as Groups
 from app.insight.sites import find_sites_with_praise
-from app.insight.states import NEW_WEEKS, CutoffSearch, Judgement, ThemeSeries, judge_weeks
+from app.insight.states import NEW_COMPLAINTS, NEW_WEEKS, CutoffSearch, Judgement, ThemeSeries, judge_weeks
 from tasks.domain.themes import ALL_THEMES
 from tasks.store.queries import themes as theme_queries
 from tasks.store.queries.themes import Period, SeenReviews, monday_of, number_of_day, week_of
@@ -72,11 +72,6 @@ def make_weekly(tx: Transaction, counts: AllCounts, today: date, groups: Groups)
                 complaints[of.product_id, ALL_THEMES][of.site][of.week + place] = of.complaints
     keys = sorted(complaints)
     series = make_empty_series(len(keys))
-    first_recent = last_week - NEW_WEEKS + 1
-    pages = {
-        (row.product_id, row.theme): row.n
-        for row in theme_queries.count_theme_pages(tx, sorted(totals), first_recent)
-    }
     incomplete_days = _estimate_each(counts.seen, today)
     for row, key in enumerate(keys):
         of_product = totals[key[0]]
@@ -84,9 +79,23 @@ def make_weekly(tx: Transaction, counts: AllCounts, today: date, groups: Groups)
         series.counts[row] = sum(complaints[key].values())
         series.others[row] = sum(of_product[site] for site in sites) - series.counts[row]
         series.has_reviews[row] = sum(of_product.values()) > 0
-        series.pages[row] = pages.get(key, 0)
         series.incomplete[row] = count_incomplete_weeks(incomplete_days.get(key[0]), today)
+    _count_pages(tx, keys, series, last_week)
     return Weekly(keys, last_week, series, incomplete_days)
+
+
+def _count_pages(
+    tx: Transaction, keys: Sequence[tuple[int, str]], series: ThemeSeries, last_week: int
+) -> None:
+    """Count the pages of themes that may be new: first seen lately, with enough complaints."""
+    lately = NEW_WEEKS + int(series.incomplete.max(initial=0))
+    is_first = ~series.counts[:, :-lately].any(axis=1)
+    rows = np.flatnonzero(is_first & (series.counts.sum(axis=1) >= NEW_COMPLAINTS)).tolist()
+    products = sorted({keys[row][0] for row in rows})
+    found = theme_queries.count_theme_pages(tx, products, last_week - lately + 1)
+    pages = {(one.product_id, one.theme): one.n for one in found}
+    for row in rows:
+        series.pages[row] = pages.get(keys[row], 0)
 
 
 def make_empty_series(n: int) -> ThemeSeries:

@@ -78,7 +78,7 @@ def run(_shared: object, smallest: bool) -> dict[str, Any]:
         with (
             tempfile.TemporaryDirectory(prefix="reviewloop-insight-") as folder,
             started(Path(folder)) as server,
-            closing(Store.open(server.url("insight"))) as store,
+            closing(Store.open(url := server.url("insight"))) as store,
         ):
             _fill(store, reviews)
             begin_s = time.perf_counter()
@@ -87,7 +87,7 @@ def run(_shared: object, smallest: bool) -> dict[str, Any]:
             figures[f"{name}.judging_all_s"] = round(time.perf_counter() - begin_s, 1)
             for question, ask in _QUESTIONS.items():
                 ratios[f"{name}.{question}_ms"] = round(1000 * _time(store, ask), 1)
-            for page, seconds in _time_pages(server.url("insight"), store).items():
+            for page, seconds in _time_pages(url, store).items():
                 ratios[f"{name}.{page}_ms"] = round(1000 * seconds, 1)
     return {"bench": "insight", "ratios": ratios, "figures": figures}
 

@@ -31,3 +31,5 @@ class Group(StrEnum):
 
 Category = StrEnum("Category", "FOOD CAR PHONE APPLIANCE APP RESTAURANT SERVICE OTHER")
 """Categories of products; a site may list those that are looked for there."""
+WITHOUT_THEMES = (Category.APP, Category.SERVICE)
+"""Categories whose reviews are not read for themes: no set of themes was measured on them."""

@@ -21,6 +21,8 @@ from app.views.theme_names import find_theme, name_theme
 from app.web.base.context import Here, Notice
 from app.web.base.query import ProductId, RecentPeriod, Text, check_site
 from app.web.pages.products import name_of
+from splitter.catalog.names import WITHOUT_THEMES
+from tasks.store.queries.products import get_category, get_name
 from tasks.store.queries.themes import NewestReview, day_of_number, list_newest
 
 router = APIRouter()
@@ -31,10 +33,10 @@ def show_product(
     page: Here, number: ProductId, period: RecentPeriod, site: Text = "", theme: Text = ""
 ) -> Response:
     """Show what buyers complain about in a period, at all sites or one, about all themes or one."""
-    name = name_of(page, number)
     groups = {site: one.group for site, one in page.context.catalog.sites.items()}
     with page.context.store.read() as tx:
         check_site(tx, page.context.catalog, site)
+        name, category = get_name(tx, number), get_category(tx, number)
         today = local_time(tx.now).date()
     choice = Choice(period.find(today), site, find_theme(theme) if theme else "")
     view = page.context.read(
@@ -48,6 +50,8 @@ def show_product(
         "product.html",
         number=number,
         name=name,
+        category=category,
+        is_read=category not in WITHOUT_THEMES,
         view=view,
         findings=list_findings(view),
         period=period,

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from splitter.catalog.names import Category, Group
+from splitter.catalog.names import WITHOUT_THEMES, Category, Group
 
 from tasks.domain.pages import Review
 from tasks.domain.themes import Theme
@@ -44,7 +44,6 @@ _FIRST_JUDGED = Review._fields.index("voice")
 _NO_BUYERS = (Voice.QUESTION, Voice.COMPANY)
 """Voices that complain about nothing."""
 _THEME_SETS: Mapping[str | None, str] = {Category.CAR: CAR, Category.RESTAURANT: RESTAURANT}
-_NOT_MEASURED = (Category.APP, Category.SERVICE)
 
 
 Judged = tuple[VoiceJudgement, tuple[Theme, ...] | None]
@@ -70,7 +69,7 @@ def add_judgements(
 
 def choose_theme_set(category: str | None) -> str | None:
     """Return the set of themes of a product's category; `None` if there is none for it."""
-    if category in _NOT_MEASURED:
+    if category in WITHOUT_THEMES:
         return None
     return _THEME_SETS.get(category, GOODS)
 

@@ -56,6 +56,12 @@ def get_name(tx: Transaction, number: int) -> str:
     return str(tx.value("SELECT name FROM products WHERE id = :id", id=number))
 
 
+def get_category(tx: Transaction, number: int) -> str | None:
+    """Return the category of a product that is there."""
+    category: str | None = tx.value("SELECT category FROM products WHERE id = :id", id=number)
+    return category
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductSettings:
     """A product as a person chooses it among many.
