@@ -86,7 +86,7 @@ class CorrectableView:
             parts.append(translate("not about: {products}", products=", ".join(wrong)))
         if correction.hidden:
             parts.append(translate("hidden"))
-        return "; ".join(parts) or translate("as the models judge it")
+        return " · ".join(parts) or translate("as the models judge it")
 
 
 def view_correctable(tx: Transaction, number: int) -> CorrectableView:

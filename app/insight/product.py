@@ -61,6 +61,8 @@ class ComplaintsView:
         reviews: number of reviews in the period at the chosen sites.
         matching: number of those that match the theme as well, the number of reviews if none is chosen.
         undated: number of reviews without a day, which are in no period but the open one.
+        left_out: number of reviews in the period that don't count: hidden, not about the product, or with a word that
+            it excludes.
         complaints: number in the period.
         compared, compared_before: complaints in the period and in the one before, at the sites with reviews in both;
             `None` for an open period.
@@ -85,6 +87,7 @@ class ComplaintsView:
     reviews: int
     matching: int
     undated: int
+    left_out: int
     complaints: int
     compared: int | None
     compared_before: int | None
@@ -155,8 +158,8 @@ def read_product(
     before = _load_before(tx, number, counts)
     with_praise = find_sites_with_praise(counts.every.reviews, groups)
     found, found_before = _list_complaints(counts), _list_complaints(before) if before else []
-    sites = {one.site for one in counts.reviews}
-    sites_before = {one.site for one in before.reviews} if before else set()
+    sites = {one.site for one in counts.reviews if one.n}
+    sites_before = {one.site for one in before.reviews if one.n} if before else set()
     both = sites & sites_before
     every = _list_complaints(_take_all_days(counts))
     dated = [one for one in every if one.week != NO_WEEK and one.n]
@@ -173,6 +176,7 @@ def read_product(
         reviews=reviews,
         matching=complaints if choice.theme else reviews,
         undated=sum(one.n for one in choose_reviews(counts.every.reviews, choice) if one.week == NO_WEEK),
+        left_out=sum(one.left_out for one in counts.reviews),
         complaints=complaints,
         compared=_sum_at(found, both) if before else None,
         compared_before=_sum_at(found_before, both) if before else None,

@@ -87,7 +87,7 @@ def summary(
             seconds=round(seconds, 2),
             settings=settings,
             products=tuple(sorted((row for row in list_products(tx) if row.reviews), key=_most_first)),
-            samples=samples(list_reviews(tx, ReviewFilter(after=begin.review_id))),
+            samples=samples(list_reviews(tx, ReviewFilter(after=begin.review_id, counted=True))),
             statistics=pairs.get_run_sums(tx, begin.attempt_id),
         )
 

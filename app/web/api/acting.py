@@ -4,23 +4,35 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from app.actions import import_actions, manual_actions, product_actions, schedule_actions, theme_archive
+from app.actions import (
+    import_actions,
+    manual_actions,
+    product_actions,
+    review_corrections,
+    schedule_actions,
+    theme_archive,
+)
 from app.actions.import_actions import ImportUndo
 from app.actions.manual_actions import Outcome
 from app.actions.product_actions import Added, ChangedProduct, RemovedProduct, period_or_never
 from app.actions.products import named_products
+from app.actions.review_corrections import CorrectableView
+from app.views.words import translate
 from app.web.api.reading import PROBLEMS, Id
 from app.web.base.context import Here
 from app.web.base.query import MOST_ID, ProductId
 from app.web.pages.failed import MOST_AT_ONCE, MOST_QUOTA, action_of
 from app.web.pages.imports import import_of
 from app.web.pages.products import name_of
+from app.web.pages.reviews import read_correctable
 from splitter.catalog.names import Category
 from splitter.errors import InputError
+from tasks.domain.voices import Voice
+from tasks.store.content.corrections import Correction
 from tasks.store.content.products import ProductEdit
 
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
@@ -149,6 +161,7 @@ class ProductChange(_Strict):
     category: Category | None = None
     keywords: Annotated[list[_Name], Field(max_length=20)] | None = None
     aliases: Annotated[list[_Name], Field(max_length=20)] | None = None
+    excluded_words: Annotated[list[_Name], Field(max_length=100)] | None = None
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] | None = None
     recrawl: Annotated[str, Field(pattern=r"^(never|[1-9][0-9]{0,3}[mhdw])$")] | None = None
 
@@ -161,6 +174,7 @@ def edit(page: Here, number: ProductId, wanted: ProductChange) -> ChangedProduct
         category=wanted.category,
         keywords=None if wanted.keywords is None else tuple(wanted.keywords),
         aliases=None if wanted.aliases is None else tuple(wanted.aliases),
+        excluded_words=None if wanted.excluded_words is None else tuple(wanted.excluded_words),
         priority=wanted.priority,
         recrawl_every=None if wanted.recrawl is None else period_or_never(wanted.recrawl),
     )
@@ -189,6 +203,54 @@ def archive(page: Here, number: ProductId, wanted: ArchiveTheme) -> theme_archiv
     """Archive a theme of a product until it rises."""
     done = theme_archive.archive_theme(
         page.context.store, name_of(page, number), wanted.theme, page.who, undo=not wanted.archived
+    )
+    page.context.cached.clear()
+    return done
+
+
+class ReviewCorrection(_Strict):
+    """All that a person decided about a review. A field that is left out or null follows the models.
+
+    `themes`: ids of all themes that it complains about. `not_products`: numbers of products that it is not about.
+    `copies`: the number of linked copies that it shall hold for as well, of the 409 that asks for it.
+    """
+
+    voice: Voice | None = None
+    themes: Annotated[list[_Name], Field(max_length=100)] | None = None
+    hidden: bool = False
+    not_products: Annotated[list[Annotated[int, Field(ge=1, le=MOST_ID)]], Field(max_length=500)] = []
+    because: Annotated[str, Field(max_length=500)] = ""
+    copies: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
+
+
+@router.put("/reviews/{review}/correction", responses=PROBLEMS)
+def correct_review(page: Here, review: Id, wanted: ReviewCorrection) -> CorrectableView:
+    """Correct a review and its linked copies, in place of an earlier correction."""
+    correction = Correction(
+        voice=wanted.voice,
+        themes=None if wanted.themes is None else tuple(wanted.themes),
+        hidden=wanted.hidden,
+        not_products=tuple(wanted.not_products),
+    )
+    return _correct(page, review, correction, wanted.because, wanted.copies)
+
+
+@router.delete("/reviews/{review}/correction", responses=PROBLEMS)
+def take_back_correction(
+    page: Here, review: Id, copies: Annotated[int, Query(ge=0, le=MOST_ID)] = 0
+) -> CorrectableView:
+    """Take back the correction of a review and its linked copies."""
+    return _correct(page, review, Correction(), "", copies)
+
+
+def _correct(page: Here, review: int, correction: Correction, because: str, copies: int) -> CorrectableView:
+    there = read_correctable(page, review).copies
+    if there != copies:
+        raise HTTPException(
+            409, translate("It has {n} linked copies; send copies={n} to correct them as well.", n=there)
+        )
+    done = review_corrections.correct(
+        page.context.store, review, correction, page.who, because, copies=copies
     )
     page.context.cached.clear()
     return done

@@ -26,6 +26,7 @@ from splitter.catalog.model import Catalog
 from splitter.catalog.names import Category, Group
 from splitter.errors import InputError
 from splitter.normalize import split_list, split_words
+from tasks.store.content.corrections import list_excluded_words
 from tasks.store.content.products import ProductEdit
 from tasks.store.queries import products as product_queries
 from tasks.store.sql.transaction import Transaction
@@ -191,9 +192,11 @@ def show_crawl(page: Here, number: ProductId) -> Response:
 
     def read(tx: Transaction) -> Any:
         rows = product_queries.list_numbered(tx, (number,))
-        return rows, product_queries.list_progress(tx, number), product_queries.list_search_urls(tx, number)
+        excluded = list_excluded_words(tx, number)
+        urls = product_queries.list_search_urls(tx, number)
+        return rows, product_queries.list_progress(tx, number), urls, excluded
 
-    rows, sites, urls = page.context.read(("product", number), read)
+    rows, sites, urls, excluded = page.context.read(("product", number), read)
     if not rows:
         raise HTTPException(404, translate("There is no product {n}.", n=number))
     return page.html(
@@ -202,6 +205,7 @@ def show_crawl(page: Here, number: ProductId) -> Response:
         row=rows[0],
         sites=sites,
         urls=urls,
+        excluded=excluded,
         every=period_text(rows[0].recrawl_every_s),
         open=sum(one.open for one in sites),
         categories=tuple(Category),
@@ -226,6 +230,8 @@ def edit(
     keywords_shown: Annotated[str, Form(max_length=4000)] = "",
     aliases: Annotated[str, Form(max_length=4000)] = "",
     aliases_shown: Annotated[str, Form(max_length=4000)] = "",
+    excluded: Annotated[str, Form(max_length=4000)] = "",
+    excluded_shown: Annotated[str, Form(max_length=4000)] = "",
     priority: Annotated[int, Form(ge=-1_000_000, le=1_000_000)] = 0,
     priority_shown: Annotated[int, Form()] = 0,
     recrawl: Annotated[str, Form(max_length=10)] = "",
@@ -237,6 +243,7 @@ def edit(
         category=None if category == category_shown else category or None,
         keywords=None if keywords == keywords_shown else split_words(keywords),
         aliases=None if aliases == aliases_shown else split_list(aliases),
+        excluded_words=None if excluded == excluded_shown else split_list(excluded),
         priority=None if priority == priority_shown else priority,
         recrawl_every=None if recrawl == recrawl_shown else period_or_never(recrawl),
     )

@@ -6,23 +6,27 @@ from collections import Counter
 from datetime import date
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Form, Query
 from fastapi import Path as InPath
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from app.actions import review_corrections
+from app.actions.review_corrections import CorrectableView, view_correctable
 from app.reports import charts
 from app.views.moments import local_time
 from app.views.words import translate
-from app.web.base.context import Context, Here
+from app.web.base.context import Context, Here, Notice, Page
+from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, AnyPeriod, check_site, find_product
 from splitter.errors import InputError
 from splitter.keywords import product_query
 from tasks.domain.voices import Voice
+from tasks.store.content.corrections import Correction
 from tasks.store.queries.products import get_name, list_names
 from tasks.store.queries.queues import NOT_JUDGED
-from tasks.store.queries.reviews import ReviewCounts, ReviewFilter, count_reviews, get_origin, search
+from tasks.store.queries.reviews import ReviewCounts, ReviewFilter, count_reviews, search
 from tasks.store.queries.themes import Period
 
 router = APIRouter()
@@ -47,8 +51,14 @@ def search_filter(
     product: int | None,
     period: Period,
     voice: Voice | None,
+    *,
+    corrected: bool = False,
 ) -> ReviewFilter:
-    """Return the filter of a search. A day leaves out reviews without a readable date."""
+    """Return the filter of a search. A day leaves out reviews without a readable date.
+
+    Args:
+        corrected: only those that a person corrected; otherwise the hidden ones are left out.
+    """
     return ReviewFilter(
         words=words,
         product=product,
@@ -56,6 +66,8 @@ def search_filter(
         day_from=period.since,
         day_to=period.until,
         voices=(voice,) if voice else (),
+        listed=None if corrected else True,
+        corrected=corrected or None,
     )
 
 
@@ -65,6 +77,7 @@ class ReviewQuery(BaseModel):
     Attributes:
         q: words in title or text; `split`: they are cut as the splitter cuts them.
         product: a name or a number.
+        corrected: only those that a person corrected, hidden ones too.
     """
 
     q: Annotated[str, Field(max_length=200)] = ""
@@ -72,6 +85,7 @@ class ReviewQuery(BaseModel):
     product: Annotated[str, Field(max_length=200)] = ""
     voice: Voice | Literal[""] = ""
     split: bool = False
+    corrected: bool = False
     before: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
 
 
@@ -84,7 +98,7 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: AnyPeriod
     number = find_product(page, sent.product) if sent.product else None
     with context.store.read() as tx:
         days = period.find(local_time(tx.now).date())
-        wanted = search_filter(words, site, number, days, sent.voice or None)
+        wanted = search_filter(words, site, number, days, sent.voice or None, corrected=sent.corrected)
         check_site(tx, context.catalog, site)
         found = search(tx, wanted, before=sent.before or None, most=_ROWS)
         chosen = [(number, get_name(tx, number))] if number else []
@@ -108,7 +122,8 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: AnyPeriod
         may_split=bool(q) and not split and words_of(q, split=True) != words if not found.rows else False,
         names=[*(one for one in chosen if one not in names), *names],
         sites=sorted(counted.by_site),
-        searched=wanted != ReviewFilter(),
+        corrected=sent.corrected,
+        searched=wanted != ReviewFilter(listed=True),
         newest=NEWEST,
         more=str(page.request.url.include_query_params(before=found.before).query) if found.before else "",
         charts=[
@@ -146,11 +161,65 @@ def words_of(text: str, *, split: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cut))[:_MOST_WORDS]
 
 
+ReviewNumber = Annotated[int, InPath(ge=1, le=MOST_ID)]
+
+
 @router.get("/reviews/{number}")
-def review(page: Here, number: Annotated[int, InPath(ge=1, le=MOST_ID)]) -> Response:
-    """One review with where it came from."""
-    with page.context.store.read() as tx:
-        found = get_origin(tx, number)
-    if found is None:
-        raise HTTPException(404, translate("There is no review {n}.", n=number))
-    return page.html("review.html", one=found)
+def review(page: Here, number: ReviewNumber) -> Response:
+    """Show one review with its origin, and a form that corrects it."""
+    view = read_correctable(page, number)
+    return page.html("review.html", one=view.review, view=view, voices=tuple(Voice))
+
+
+def read_correctable(page: Page, number: int) -> CorrectableView:
+    """Return a review that a person may correct. Ends the request with 404 if there is no such review."""
+    try:
+        with page.context.store.read() as tx:
+            return view_correctable(tx, number)
+    except InputError:
+        raise HTTPException(404, translate("There is no review {n}.", n=number)) from None
+
+
+class CorrectionForm(BaseModel):
+    """A correction of a review.
+
+    Attributes:
+        voice: empty: as the model judges it.
+        theme: ids of all themes that it complains about; `theme_shown` has those that the page showed.
+        not_product: numbers of the products that it is not about.
+        copies: number of linked copies that the person agreed to.
+        action: undo takes everything back.
+    """
+
+    voice: Voice | Literal[""] = ""
+    theme: Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=100)] = []
+    theme_shown: Annotated[str, Field(max_length=4000)] = ""
+    not_product: Annotated[list[Annotated[int, Field(ge=1, le=MOST_ID)]], Field(max_length=500)] = []
+    hidden: bool = False
+    because: Annotated[str, Field(max_length=500)] = ""
+    copies: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
+    action: Literal["correct", "undo"] = "correct"
+
+    def find_correction(self, present: Correction) -> Correction:
+        """Return the correction that the form asks for; themes that are as the page showed them stay as they are."""
+        if self.action == "undo":
+            return Correction()
+        are_shown = sorted(self.theme) == sorted(filter(None, self.theme_shown.split(",")))
+        return Correction(
+            voice=self.voice or None,
+            themes=present.themes if are_shown else tuple(self.theme),
+            hidden=self.hidden,
+            not_products=tuple(self.not_product),
+        )
+
+
+@router.post("/reviews/{number}/correct")
+@shown_on(review)
+def correct(page: Here, number: ReviewNumber, sent: Annotated[CorrectionForm, Form()]) -> Response:
+    """Correct a review and its linked copies, or take the correction back."""
+    view = read_correctable(page, number)
+    wanted = sent.find_correction(view.correction)
+    store = page.context.store
+    now = review_corrections.correct(store, number, wanted, page.who, sent.because, copies=sent.copies)
+    said = translate("Review {n} is corrected: {correction}", n=number, correction=now.describe(wanted))
+    return page.redirect_with(f"/reviews/{number}", Notice(said))

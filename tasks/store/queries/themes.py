@@ -300,7 +300,8 @@ def list_newest(
 _NEWEST = f"""
     SELECT d.review_id AS review, d.day, d.site, d.voice, {READ_TEXT} AS text
     FROM (
-        SELECT review_id, day, site, voice FROM review_days WHERE {_IN_PERIOD} AND :site IN ('', site)
+        SELECT review_id, day, site, voice FROM review_days
+        WHERE {_IN_PERIOD} AND :site IN ('', site) AND voice <> '{LEFT_OUT}'
         ORDER BY day DESC, review_id DESC LIMIT :most
     ) d JOIN reviews r ON r.id = d.review_id ORDER BY d.day DESC, d.review_id DESC
 """
