@@ -10,7 +10,6 @@ chosen on texts whose scores come from models that never saw them.
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -110,9 +109,7 @@ def read_clauses(texts: Sequence[str], category: str) -> Clauses:
     places, values, ends, text_of, found = [], [], [0], [], []
     for number, text in enumerate(texts):
         page = TextBatch([text[:MOST_READ]])
-        has = np.zeros((len(page.ends), len(themes)))
-        for hit in terms.find(page.plain, page.runs, page.ends):
-            has[bisect_left(page.ends, hit.start), hit.theme] = 1
+        has = terms.find(page.codes, page.runs, page.ends).astype(float)
         used = [clause for clause, size in enumerate(page.sizes.tolist()) if size > 1] or [0]
         for clause in used:
             runs = page.runs[:, page.clause_starts[clause] : page.ends[clause] + 1] >> np.uint32(

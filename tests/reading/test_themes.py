@@ -9,8 +9,18 @@ from splitter.catalog.names import Category
 from splitter.errors import CatalogError
 from tasks.domain.pages import Review
 from tasks.reading.judge.reviews import choose_theme_set, judge_reviews, model_id
-from tasks.reading.judge.runs import ORDERS
-from tasks.reading.judge.theme_file import CATEGORIES, IN_FORCE, builtin_themes, load_themes, parse_themes
+from tasks.reading.judge.runs import ORDERS, text_of
+from tasks.reading.judge.theme_file import (
+    CATEGORIES,
+    GAP,
+    IN_FORCE,
+    REACH,
+    ThemeEntry,
+    builtin_themes,
+    load_themes,
+    parse_themes,
+)
+from tasks.reading.judge.theme_terms import compile_terms
 from tasks.reading.judge.themes import (
     LEVELS,
     LONGEST_CLAUSE,
@@ -235,6 +245,66 @@ def test_a_page_is_read_as_its_texts_are_and_quotes_are_parts_of_them(texts):
             for one in found:
                 assert 0 <= one.quote_from < one.quote_to <= len(text)
                 assert text[one.quote_from : one.quote_to].strip()
+
+
+def places_of(term, text):
+    """Return where the terms of a clause begin, by looking at every place of both parts."""
+    head, _, tail = term.partition(GAP)
+    heads = [place for place in range(len(text)) if text.startswith(head, place)]
+    tails = [place for place in range(len(text)) if text.startswith(tail, place)]
+    gaps = [(one, other - one - len(head)) for one in heads for other in tails]
+    return {one for one, gap in gaps if 0 <= gap <= REACH} if tail else set(heads)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "漏",
+                "味道",
+                "不",
+                "不太好",
+                "很差",
+                "盒破",
+                "破",
+                "打开",
+                "好的",
+                "a5",
+                "，",
+                "。",
+                "一二三四五六七",
+            ]
+        )
+    ).map("".join)
+)
+def test_terms_are_found_where_looking_at_every_place_finds_them(text):
+    terms = [
+        "漏",
+        "味道..不太好",
+        "味道..差",
+        "打开..盒破",
+        "好..盒破了的",
+        "不太好的",
+        "a0",
+        "破..漏",
+        "五六七..味",
+    ]
+    cancels = ["很差..破", "漏漏"]
+    entries = [ThemeEntry(zh="x", en="x", terms=(one,), **{"except": tuple(cancels)}) for one in terms]
+    batch = TextBatch([text])
+    found = compile_terms(entries, denies=False).find(batch.codes, batch.runs, batch.ends)
+    plain = text_of(batch.codes)
+    for clause, (begin, end) in enumerate(zip(batch.clause_starts, batch.ends, strict=True)):
+        part = plain[begin:end]
+        is_cancelled = any(places_of(one, part) for one in cancels)
+        for column, term in enumerate(terms):
+            assert found[clause, column] == (bool(places_of(term, part)) and not is_cancelled)
+
+
+def test_a_file_without_themes_finds_none():
+    assert ThemeReader(parse_themes("goods: {}\n", "own.yaml"), "goods", models()["goods"]).read(
+        ["漏了", ""]
+    ) == [(), ()]
 
 
 def test_long_clauses_are_divided():

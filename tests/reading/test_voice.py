@@ -161,8 +161,8 @@ def test_any_texts_together_are_as_each_alone(texts):
     together = voices_of([review(text) for text in texts])
     for one, text in zip(together, texts, strict=True):
         alone = voice_of(text)
-        if alone is NOT_JUDGED:
-            assert one is NOT_JUDGED
+        if alone == NOT_JUDGED:
+            assert one == NOT_JUDGED
         else:
             assert one[1:4] == pytest.approx(alone[1:4], abs=1e-5)
 
@@ -255,7 +255,7 @@ def test_a_text_that_is_not_judged_changes_no_other_of_its_page():
     texts = ["很好用，推荐", "It broke after a week", "用了一天就坏了"]
     together = voices_of(list(map(review, texts)))
     assert [one.voice for one in together] == [Voice.PRAISE, None, Voice.COMPLAINT]
-    assert together[1] is NOT_JUDGED
+    assert together[1] == NOT_JUDGED
 
 
 def test_what_the_kind_of_a_site_says_is_in_the_file_of_the_network():

@@ -97,8 +97,7 @@ def judge_reviews(
     odds = VoiceOdds(reviews, group)
     themes = read_themes_of(odds, theme_set)
     odds.raise_complaints(list_raised(odds, themes), RAISE)
-    model = model_id()
-    voices = [voice._replace(model=model) for voice in odds.judge()]
+    voices = odds.judge(model_id())
     for row, voice in enumerate(voices):
         if voice.voice in _NO_BUYERS:
             themes[row] = _drop_complaints(themes.get(row, ()), voice.voice, theme_set)

@@ -1,29 +1,26 @@
 """Finds the terms of themes in texts.
 
 Each term has an anchor, up to three characters of its longer part. The hashes of a text's runs say where an anchor can
-stand, and only there the term is compared.
+stand. The other part of a term must have its first characters near it, which is asked of all places at once by sets of
+characters that share 64 bits (Bloom, 1970). Only what is left is compared.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.reading.judge.runs import ORDERS, Codes, hash_runs, plain_codes, plain_text
+from tasks.reading.judge.runs import ORDERS, Codes, hash_runs, plain_codes, plain_text, text_of
 from tasks.reading.judge.theme_file import GAP, REACH, ThemeEntry
 
 BITS = 18
 _SCOPE = 4
 """Characters before a term in which a negation denies it."""
 _NEGATIONS = frozenset("不没无零未别莫非")
-_NEGATION = re.compile(f"[{''.join(sorted(_NEGATIONS))}]")
 _NO_NEGATION = (
     *(
         "不但",
@@ -91,47 +88,67 @@ _NO_NEGATION = (
 )
 """Phrases whose negation denies nothing behind them."""
 
+_WINDOW = REACH + 2
+"""Characters that can hold the first two of a term's other part."""
+_SHARED_BITS = 63
+"""Bits of a set that characters share."""
+_NEGATION = 1 << _SHARED_BITS
+"""The bit of negations in a set."""
+_BEHIND = "  "
+_ORDER_STARTS = (np.arange(ORDERS, dtype=np.uint32) << np.uint32(BITS))[:, None]
 
-class Hit(NamedTuple):
-    """A term in a text: its theme, and the place where it begins."""
-
-    theme: int
-    start: int
+Places = NDArray[np.intp]
+Sets = NDArray[np.uint64]
+"""Sets of characters, in bits."""
 
 
-class _Part(NamedTuple):
-    """A part of terms, which has their anchor.
+class _Term(NamedTuple):
+    """A term of a theme.
 
     Attributes:
-        text: as it is compared.
-        owners: themes that it shows alone; of an exception, the inverse (~) of the theme's number.
-        tails: other parts that stand behind it, each with its owner.
-        heads: other parts that stand before it, each with its owner.
-        reach: characters of the longest of these, and `REACH`; 0 if there are none.
+        anchor: the part that has its anchor, as it is compared.
+        other: the other part; empty if there is only one.
+        is_other_first: the other part stands before the anchor.
+        column: number of its theme; of an exception, that number behind all themes.
     """
 
-    text: str
-    owners: tuple[int, ...]
-    tails: tuple[tuple[str, int], ...]
-    heads: tuple[tuple[str, int], ...]
-    reach: int
+    anchor: str
+    other: str
+    is_other_first: bool
+    column: int
 
-    def find_pairs(self, plain: str, place: int, ends: Sequence[int]) -> list[tuple[int, int]]:
-        """Return owner and place of the terms of two parts, one of which is this part at a place."""
-        clause = bisect_left(ends, place)
-        found = []
-        if self.tails:
-            behind = place + len(self.text)
-            window = plain[behind : min(behind + self.reach, ends[clause])]
-            found = [(owner, place) for tail, owner in self.tails if 0 <= window.find(tail) <= REACH]
-        if self.heads:
-            begin = max(ends[clause - 1] + 1 if clause else 0, place - self.reach)
-            window = plain[begin:place]
-            for head, owner in self.heads:
-                there = window.rfind(head)
-                if there >= 0 and begin + there + len(head) + REACH >= place:
-                    found.append((owner, begin + there))
-        return found
+    @property
+    def shift(self) -> int:
+        """Return where the characters begin that can start the other part, from the place of the anchor."""
+        return -REACH - len(self.other) if self.is_other_first else len(self.anchor)
+
+    def find(self, plain: str, place: int, begin: int, end: int) -> int:
+        """Return where the term begins, if its anchor is at a place; -1 if the other part is not near.
+
+        Args:
+            begin, end: of the clause.
+        """
+        if not self.other:
+            return place
+        reach = REACH + len(self.other)
+        if self.is_other_first:
+            return plain.rfind(self.other, max(begin, place - reach), place)
+        behind = place + len(self.anchor)
+        return place if plain.find(self.other, behind, min(behind + reach, end)) >= 0 else -1
+
+
+class _Candidates(NamedTuple):
+    """Places where terms may stand.
+
+    Attributes:
+        places: of their anchors.
+        numbers: of the terms.
+        is_sure: the anchor alone decides: there is no other part, and no negation before it.
+    """
+
+    places: Places
+    numbers: Places
+    is_sure: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,90 +156,159 @@ class Terms:
     """The terms of a category's themes.
 
     Attributes:
-        groups: parts that have the same anchor, or anchors with the same hash; the first group is empty.
-        group: number of the group by the hash of a run; shape (ORDERS, 2 ** BITS).
-        denies: negations deny a term. Otherwise they only turn its sentiment round.
+        terms: terms whose anchors have the same hash stand together, as a group.
+        group: number of the group by the hash of a run, 0 if there is none; of each order behind the one before.
+        first, sizes: number of each group's first term, and how many it has.
+        sets: set of each character.
+        needs: set of the first two characters of each term's other part.
+        shifts: `_Term.shift` of each term.
+        columns: `_Term.column` of each term.
+        is_alone: whether each term has only one part.
+        denied_by: set of the characters before each term that deny it. Exceptions and terms about cars and restaurants
+            have none: a negation turns the sentiment round.
+        themes: number of themes.
     """
 
-    groups: Sequence[Sequence[_Part]]
+    terms: Sequence[_Term]
     group: NDArray[np.uint16]
-    denies: bool
+    first: Places
+    sizes: Places
+    sets: Sets
+    needs: Sets
+    shifts: Places
+    columns: Places
+    is_alone: NDArray[np.bool_]
+    denied_by: Sets
+    themes: int
 
-    def find(self, plain: str, runs: Codes, ends: Sequence[int]) -> list[Hit]:
-        """Return the terms in texts that stand one after the other.
+    def find(self, codes: Codes, runs: Codes, ends: Places) -> NDArray[np.bool_]:
+        """Return whether clauses have a term of a theme, and no exception; shape (clauses, themes).
 
         Args:
-            plain: the texts as they are compared (`runs.text_of`).
+            codes: characters of texts that stand one after the other.
             runs: their hashes of `BITS` bits.
-            ends: places that end clauses, ascending; the last one is behind the text.
+            ends: places that end clauses, ascending; the last one is behind the texts.
         """
-        found: list[Hit] = []
-        cancelled: set[tuple[int, int]] = set()
-        is_near = _list_near_negations(plain) if self.denies else b""
-        for order in range(ORDERS):
-            numbers = self.group[order].take(runs[order])
-            places = numbers.nonzero()[0]
-            for place, number in zip(places.tolist(), numbers[places].tolist(), strict=True):
-                for part in self.groups[number]:
-                    if not plain.startswith(part.text, place):
-                        continue
-                    shown = [(owner, place) for owner in part.owners]
-                    if part.reach:
-                        shown += part.find_pairs(plain, place, ends)
-                    for owner, start in shown:
-                        if owner < 0:
-                            cancelled.add((~owner, bisect_left(ends, start)))
-                        elif not (self.denies and is_near[start] and _is_denied(plain, start, ends)):
-                            found.append(Hit(owner, start))
-        if cancelled:
-            found = [hit for hit in found if (hit.theme, bisect_left(ends, hit.start)) not in cancelled]
-        return found
+        found = np.zeros((len(ends), 2 * self.themes), np.bool_)
+        plain = text_of(codes)
+        places, numbers, is_sure = self._list_candidates(codes, runs)
+        anchors = [self.terms[number].anchor for number in numbers.tolist()]
+        there = np.fromiter(map(plain.startswith, anchors, places.tolist()), np.bool_, len(places))
+        clauses = ends.searchsorted(places)
+        sure = (there & is_sure).nonzero()[0]
+        found[clauses.take(sure), self.columns.take(numbers.take(sure))] = True
+        rest = (there & ~is_sure).nonzero()[0]
+        columns = (places, numbers, clauses, np.append(-1, ends).take(clauses) + 1, ends.take(clauses))
+        for place, number, clause, begin, end in zip(
+            *(one.take(rest).tolist() for one in columns), strict=True
+        ):
+            term = self.terms[number]
+            start = term.find(plain, place, begin, end)
+            if start >= 0 and not (self.denied_by[number] and _is_denied(plain, start, begin)):
+                found[clause, term.column] = True
+        return found[:, : self.themes] > found[:, self.themes :]
+
+    def _list_candidates(self, codes: Codes, runs: Codes) -> _Candidates:
+        """Return the places where anchors can stand, and have what their terms need near them."""
+        group = self.group.take(runs + _ORDER_STARTS).ravel()
+        there = (group != 0).nonzero()[0]
+        groups = group.take(there)
+        sizes = self.sizes.take(groups)
+        places = (there % len(codes)).repeat(sizes)
+        numbers = (self.first.take(groups) - sizes.cumsum() + sizes).repeat(sizes) + np.arange(len(places))
+        of_scope, of_window = self._join_sets(codes)
+        needs = self.needs.take(numbers)
+        near = of_window.take(places + self.shifts.take(numbers), mode="clip")
+        likely = (near & needs == needs).nonzero()[0]
+        places, numbers = places.take(likely), numbers.take(likely)
+        before = of_scope.take(places - _SCOPE, mode="clip")
+        is_denied = before & self.denied_by.take(numbers) != 0
+        return _Candidates(places, numbers, self.is_alone.take(numbers) & ~is_denied)
+
+    def _join_sets(self, codes: Codes) -> tuple[Sets, Sets]:
+        """Return the sets of the `_SCOPE` characters that begin at each place, and of the `_WINDOW` characters."""
+        alone = np.zeros(len(codes) + _WINDOW - 1, np.uint64)
+        alone[: len(codes)] = self.sets.take(codes)
+        two = alone[:-1] | alone[1:]
+        four = two[:-2] | two[2:]
+        eight = four[:-4] | four[4:]
+        return four, eight[:-2] | two[8:]
 
 
-def _list_near_negations(plain: str) -> bytearray:
-    """Return 1 for each character that has a negation less than `_SCOPE` characters before it."""
-    near = bytearray(len(plain) + _SCOPE)
-    for found in _NEGATION.finditer(plain):
-        near[found.end() : found.end() + _SCOPE] = b"\1" * _SCOPE
-    return near
+def _is_denied(plain: str, start: int, begin: int) -> bool:
+    """Return True if a negation stands before a term that has none of its own at its beginning.
 
-
-def _is_denied(plain: str, place: int, ends: Sequence[int]) -> bool:
-    """Return True if a negation stands before a term that has none of its own at its beginning."""
-    if plain[place] in _NEGATIONS:
+    Args:
+        start: of the term.
+        begin: of its clause.
+    """
+    if plain[start] in _NEGATIONS or _NEGATIONS.isdisjoint(plain[max(begin, start - _SCOPE) : start]):
         return False
-    clause = bisect_left(ends, place)
-    begin = ends[clause - 1] + 1 if clause else 0
-    if _NEGATIONS.isdisjoint(plain[max(begin, place - _SCOPE) : place]):
-        return False
-    around = plain[max(begin, place - _SCOPE - 2) : place + 1]
+    around = plain[max(begin, start - _SCOPE - 2) : start + 1]
     return not any(phrase in around for phrase in _NO_NEGATION)
 
 
-def compile_terms(themes: Iterable[ThemeEntry], *, denies: bool) -> Terms:
-    """Return the terms of themes, which are numbered in their order."""
-    alone: dict[str, list[int]] = defaultdict(list)
-    tails: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    heads: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for number, theme in enumerate(themes):
-        written = [(number, text) for text in theme.terms] + [(~number, text) for text in theme.exceptions]
-        for owner, text in written:
-            head, _, tail = map(plain_text, text.partition(GAP))
-            if not tail:
-                alone[head].append(owner)
-            elif min(len(tail), ORDERS) > len(head):
-                heads[tail].append((head, owner))
-            else:
-                tails[head].append((tail, owner))
-    groups: list[list[_Part]] = [[]]
-    group = np.zeros((ORDERS, 1 << BITS), np.uint16)
-    for text in sorted({*alone, *tails, *heads}):
-        reach = max((REACH + len(other) for other, _ in (*tails[text], *heads[text])), default=0)
-        part = _Part(text, tuple(alone[text]), tuple(tails[text]), tuple(heads[text]), reach)
-        order = min(len(text), ORDERS) - 1
-        key = hash_runs(plain_codes(text[:ORDERS] + "  "), BITS)[order, 0]
-        if not group[order, key]:
-            group[order, key] = len(groups)
-            groups.append([])
-        groups[group[order, key]].append(part)
-    return Terms(groups, group, denies)
+def compile_terms(themes: Collection[ThemeEntry], *, denies: bool) -> Terms:
+    """Return the terms of themes, which are numbered in their order.
+
+    Args:
+        denies: negations deny a term.
+    """
+    terms, group, sizes = _group_terms(_list_terms(themes))
+    bits = _choose_bits(terms)
+    sets = np.zeros(1 << 16, np.uint64)
+    sets[[*map(ord, bits)]] = list(bits.values())
+    sets[[*map(ord, _NEGATIONS)]] |= np.uint64(_NEGATION)
+    columns = np.array([term.column for term in terms], np.intp)
+    return Terms(
+        terms=terms,
+        group=group,
+        first=sizes.cumsum() - sizes,
+        sizes=sizes,
+        sets=sets,
+        needs=np.array([sum({bits[char] for char in term.other[:2]}) for term in terms], np.uint64),
+        shifts=np.array([term.shift for term in terms], np.intp),
+        columns=columns,
+        is_alone=np.array([not term.other for term in terms], np.bool_),
+        denied_by=np.where(denies & (columns < len(themes)), np.uint64(_NEGATION), np.uint64(0)),
+        themes=len(themes),
+    )
+
+
+def _list_terms(themes: Collection[ThemeEntry]) -> list[_Term]:
+    """Return the terms of themes as they are compared."""
+    written = [(number, term) for number, theme in enumerate(themes) for term in theme.terms]
+    written += [
+        (len(themes) + number, term) for number, theme in enumerate(themes) for term in theme.exceptions
+    ]
+    plain = plain_text("".join(term for _, term in written))
+    terms = []
+    place = 0
+    for column, term in written:
+        head, gap, tail = term.partition(GAP)
+        middle, end = place + len(head), place + len(term)
+        head, tail = plain[place:middle], plain[middle + len(gap) : end]
+        place = end
+        is_other_first = min(len(tail), ORDERS) > len(head)
+        anchor, other = (tail, head) if is_other_first else (head, tail)
+        terms.append(_Term(anchor, other, is_other_first, column))
+    return terms
+
+
+def _group_terms(terms: Sequence[_Term]) -> tuple[list[_Term], NDArray[np.uint16], Places]:
+    """Return terms in the order of their groups, the groups by hash, and the size of each group."""
+    anchors = [term.anchor[:ORDERS] for term in terms]
+    lengths = np.array([*map(len, anchors)], np.intp)
+    places = (lengths + len(_BEHIND)).cumsum() - lengths - len(_BEHIND)
+    hashes = hash_runs(plain_codes(_BEHIND.join([*anchors, "", ""])), BITS)
+    keys = hashes[lengths - 1, places] + ((lengths - 1) << BITS)
+    used, sizes = np.unique(keys, return_counts=True)
+    group = np.zeros(ORDERS << BITS, np.uint16)
+    group[used] = np.arange(1, len(used) + 1)
+    return [terms[row] for row in keys.argsort().tolist()], group, np.append(0, sizes)
+
+
+def _choose_bits(terms: Iterable[_Term]) -> dict[str, int]:
+    """Return the bits of the characters that begin the other parts of terms."""
+    used = sorted({char for term in terms for char in term.other[:2]})
+    return {char: 1 << number % _SHARED_BITS for number, char in enumerate(used)}

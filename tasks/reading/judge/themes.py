@@ -9,8 +9,7 @@ training and the scores.
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.domain.themes import Theme
-from tasks.reading.judge.runs import ORDERS, Codes, hash_runs, plain_codes, text_of
+from tasks.reading.judge.runs import ORDERS, Codes, hash_runs, plain_codes
 from tasks.reading.judge.theme_file import CATEGORIES, IN_FORCE, ThemeFile
 from tasks.reading.judge.theme_terms import BITS, compile_terms
 from tasks.reading.judge.voice import network, pack
@@ -91,11 +90,11 @@ class ThemeReader:
         self._mood = _MOOD.get(category)
         self._terms = compile_terms(themes.values(), denies=category == GOODS)
         self._model = model
-        columns = {} if model is None else {name: number for number, name in enumerate(model.themes)}
-        numbers = {name: number for number, name in enumerate(themes)}
-        self._column = {number: columns[name] for name, number in numbers.items() if name in columns}
-        self._theme = {column: number for number, column in self._column.items()}
-        self._unused = [column for column in columns.values() if column not in self._theme]
+        self._known: list[int] | slice = slice(None)
+        self._columns: list[int] | slice = slice(None)
+        if model is not None and self._names != tuple(model.themes):
+            self._known = [number for number, name in enumerate(self._names) if name in model.themes]
+            self._columns = [model.themes.index(self._names[number]) for number in self._known]
 
     def read(self, texts: Sequence[str], doubt: Floats | None = None) -> list[tuple[Theme, ...]]:
         """Return the themes of texts, which cost less together than one by one.
@@ -106,16 +105,11 @@ class ThemeReader:
         if not texts:
             return []
         batch = TextBatch([text[:MOST_READ] for text in texts])
-        if self._model is None:
-            hits = self._terms.find(batch.plain, batch.runs, batch.ends)
-            best = [(bisect_left(batch.ends, start), theme) for theme, start in hits]
-        else:
-            best = self._decide(self._model, batch, doubt)
-        first: dict[tuple[int, int], int] = {}
-        for clause, theme in sorted(best):
-            first.setdefault((batch.rows[clause], theme), clause)
-        quotes = [(row, theme, *batch.quote(row, clause)) for (row, theme), clause in sorted(first.items())]
-        moods = self._moods([batch.texts[row][start:end] for row, _, start, end in quotes])
+        clauses, numbers = self._choose_clauses(batch, doubt).nonzero()
+        keys, first = np.unique(batch.rows.take(clauses) * len(self._names) + numbers, return_index=True)
+        places = (keys // len(self._names), keys % len(self._names), *batch.quote(clauses.take(first)))
+        quotes = list(zip(*(column.tolist() for column in places), strict=True))
+        moods = self._judge_moods(batch.texts, quotes)
         themes: list[list[Theme]] = [[] for _ in texts]
         for (row, theme, start, end), mood in zip(quotes, moods, strict=True):
             themes[row].append(Theme(self._names[theme], mood, start, end))
@@ -123,77 +117,68 @@ class ThemeReader:
 
     def shows_theme(self, batch: TextBatch) -> NDArray[np.bool_]:
         """Return True for each clause that shows a theme."""
-        hits = self._terms.find(batch.plain, batch.runs, batch.ends)
-        shows = np.zeros(len(batch.ends), np.bool_)
-        shows[[bisect_left(batch.ends, start) for _, start in hits]] = True
+        shows: NDArray[np.bool_] = self._terms.find(batch.codes, batch.runs, batch.ends).any(1)
         if self._model is not None:
-            odds = self._model.read(batch)
-            odds[:, self._unused] = -np.inf
-            shows |= odds.max(1) >= 0
+            shows |= (self._model.read(batch)[:, self._columns] >= 0).any(1)
         return shows
 
-    def _decide(self, model: ThemeModel, batch: TextBatch, doubt: Floats | None) -> list[tuple[int, int]]:
-        """Return the best clauses of the themes that model and terms find together in texts."""
-        odds = model.read(batch)
+    def _choose_clauses(self, batch: TextBatch, doubt: Floats | None) -> NDArray[np.bool_]:
+        """Return the best clauses of each theme that a text has; shape (clauses, themes)."""
+        has_term = self._terms.find(batch.codes, batch.runs, batch.ends)
+        if self._model is None:
+            return has_term
+        odds = self._model.read(batch)[:, self._columns]
         odds[batch.sizes < _LEAST_CLAUSE] = -np.inf
-        odds[:, self._unused] = -np.inf
-        hits = self._terms.find(batch.plain, batch.runs, batch.ends)
-        clauses = {(bisect_left(batch.ends, start), theme) for theme, start in hits}
-        known = [(clause, self._column[theme]) for clause, theme in clauses if theme in self._column]
-        if known:
-            where = np.array(known)
-            odds[where[:, 0], where[:, 1]] += model.of_term[where[:, 1]]
+        odds += has_term[:, self._known] * self._model.of_term[self._columns]
         best = np.maximum.reduceat(odds, batch.first)
-        least = np.zeros(len(best), np.float32) if doubt is None else doubt
-        is_best = odds >= np.maximum(best, least[:, None])[batch.rows]
-        found = [(clause, self._theme[column]) for clause, column in np.argwhere(is_best).tolist()]
-        return found + [(clause, theme) for clause, theme in clauses if theme not in self._column]
+        np.maximum(best, 0 if doubt is None else doubt[:, None], out=best)
+        has_term[:, self._known] = odds >= best.take(batch.rows, 0)
+        return has_term
 
-    def _moods(self, quotes: Sequence[str]) -> Iterator[int]:
-        """Yield the sentiment of quotes."""
+    def _judge_moods(self, texts: Sequence[str], quotes: Sequence[tuple[int, int, int, int]]) -> list[int]:
+        """Return the sentiment of quotes, each given as text, theme, begin and end."""
         if self._mood is None or not quotes:
-            yield from (-1 for _ in quotes)
-            return
-        mood = np.tanh(network().told(quotes)[:, -1] / 2)
-        yield from ((mood >= self._mood).astype(int) - (mood <= -self._mood).astype(int)).tolist()
+            return [-1] * len(quotes)
+        mood = np.tanh(network().told([texts[row][begin:end] for row, _, begin, end in quotes])[:, -1] / 2)
+        moods: list[int] = ((mood >= self._mood).astype(int) - (mood <= -self._mood).astype(int)).tolist()
+        return moods
 
 
 class TextBatch:
     """Texts that stand one after the other, each with three blanks behind it, so that no run reaches the next one.
 
     Attributes:
-        plain: the texts as they are compared.
+        codes: their characters as they are compared.
         runs: hashes of the runs that begin at each character.
         ends: place of each character that ends a clause; a clause begins behind the end of the one before.
         first: number of each text's first clause.
         rows: number of each clause's text.
         sizes: characters of each clause, with its end.
+        clause_starts: place of each clause's first character.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = texts
         codes = plain_codes(_BETWEEN.join([*texts, "", ""]))
         self.runs = hash_runs(codes, BITS)
-        self.plain = text_of(codes[: self.runs.shape[1]])
-        lengths = np.array([len(text) + len(_BETWEEN) for text in texts])
-        starts = lengths.cumsum() - lengths
-        ends = _list_ends(codes[: self.runs.shape[1]])
-        self.first = ends.searchsorted(starts)
-        self.sizes = np.diff(ends, prepend=-1)
-        self.clause_starts = ends - self.sizes + 1
-        self.ends: list[int] = ends.tolist()
-        self._starts: list[int] = starts.tolist()
-        self.rows: list[int] = np.repeat(
-            np.arange(len(texts)), np.diff(self.first, append=len(ends))
-        ).tolist()
+        self.codes = codes[: self.runs.shape[1]]
+        self._lengths = np.array([*map(len, texts)])
+        sizes = self._lengths + len(_BETWEEN)
+        self._starts = sizes.cumsum() - sizes
+        self.ends = _list_ends(self.codes)
+        self.sizes = _list_steps(self.ends)
+        self.clause_starts = self.ends - self.sizes + 1
+        self.first = self.ends.searchsorted(self._starts)
+        is_first = np.zeros(len(self.ends), np.intp)
+        is_first[self.first] = 1
+        self.rows = is_first.cumsum() - 1
 
-    def quote(self, row: int, clause: int) -> tuple[int, int]:
-        """Return where a clause begins and ends in its text, without blanks around it."""
-        text, start = self.texts[row], self._starts[row]
-        begin = max(int(self.clause_starts[clause]) - start, 0)
-        end = min(self.ends[clause] - start, len(text))
-        part = text[begin:end]
-        return begin + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
+    def quote(self, clauses: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return where clauses begin and end in their texts, without the characters that end them."""
+        rows = self.rows.take(clauses)
+        starts = self._starts.take(rows)
+        ends = np.minimum(self.ends.take(clauses) - starts, self._lengths.take(rows))
+        return self.clause_starts.take(clauses) - starts, ends
 
 
 def _list_ends(codes: Codes) -> NDArray[np.intp]:
@@ -202,11 +187,22 @@ def _list_ends(codes: Codes) -> NDArray[np.intp]:
     points = (codes == ord(".")).nonzero()[0]
     is_end[points] = (codes[points - 1] != ord("0")) | (codes[points + 1] != ord("0"))
     ends: NDArray[np.intp] = is_end.nonzero()[0]
-    for place in (np.diff(ends, prepend=-1) > LONGEST_CLAUSE).nonzero()[0].tolist():
+    sizes = _list_steps(ends)
+    if sizes.max() <= LONGEST_CLAUSE:
+        return ends
+    for place in (sizes > LONGEST_CLAUSE).nonzero()[0].tolist():
         begin = int(ends[place - 1]) if place else -1
         is_end[begin + LONGEST_CLAUSE : int(ends[place]) : LONGEST_CLAUSE] = True
     found: NDArray[np.intp] = is_end.nonzero()[0]
     return found
+
+
+def _list_steps(ends: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the distance of each place from the one before, of the first one from -1."""
+    steps = ends.copy()
+    steps[1:] -= ends[:-1]
+    steps[0] += 1
+    return steps
 
 
 @cache
@@ -239,9 +235,9 @@ def mark_open_clauses(texts: Sequence[str], category: str | None) -> tuple[Codes
     batch = TextBatch([text[:MOST_READ] for text in texts])
     is_open = np.zeros(codes.size, np.bool_)
     starts = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])]).tolist()
-    for clause in (~theme_reader(category).shows_theme(batch)).nonzero()[0].tolist():
-        row = batch.rows[clause]
-        begin, end = batch.quote(row, clause)
+    clauses = (~theme_reader(category).shows_theme(batch)).nonzero()[0]
+    columns = (batch.rows.take(clauses), *batch.quote(clauses))
+    for row, begin, end in zip(*(column.tolist() for column in columns), strict=True):
         is_open[starts[row] + begin : starts[row] + end] = True
     return codes, is_open
 
@@ -251,7 +247,7 @@ def theme_reader(category: str) -> ThemeReader:
     themes, version = IN_FORCE.get()
     held = _readers.get(category)
     if held is None or held[0] != version:
-        held = (version, ThemeReader(themes, category, models().get(category)))
+        held = (version, ThemeReader(themes, category, read_model(_file(), category)))
         _readers[category] = held
     return held[1]
 
@@ -260,26 +256,21 @@ _readers: dict[str, tuple[str, ThemeReader]] = {}
 """Readers by category, each with the version of its themes."""
 
 
-@cache
 def models() -> Mapping[str, ThemeModel]:
     """Return the models that come with the project, by category."""
-    return read_models(_file())
+    return {category: read_model(_file(), category) for category in CATEGORIES}
 
 
-def read_models(file: bytes) -> Mapping[str, ThemeModel]:
-    """Read models from a file of their arrays, each named ``category.array``."""
+def read_model(file: bytes, category: str) -> ThemeModel:
+    """Read the model of a category from a file of arrays, each named ``category.array``."""
     with np.load(BytesIO(file), allow_pickle=False) as held:
-        categories = {name.partition(".")[0] for name in held.files}
-        return {
-            category: ThemeModel(
-                themes=tuple(held[f"{category}.themes"].tolist()),
-                packed=pack(held[f"{category}.rows"]),
-                scale=held[f"{category}.scale"],
-                bias=held[f"{category}.bias"],
-                of_term=held[f"{category}.of_term"],
-            )
-            for category in sorted(categories)
-        }
+        return ThemeModel(
+            themes=tuple(held[f"{category}.themes"].tolist()),
+            packed=pack(held[f"{category}.rows"]),
+            scale=held[f"{category}.scale"],
+            bias=held[f"{category}.bias"],
+            of_term=held[f"{category}.of_term"],
+        )
 
 
 def _file() -> bytes:

@@ -178,7 +178,7 @@ def voices_of(reviews: Sequence[Review], group: Group | None = None) -> list[Voi
     Args:
         group: the kind of their site.
     """
-    return VoiceOdds(reviews, group).judge()
+    return VoiceOdds(reviews, group).judge(MODEL)
 
 
 class VoiceOdds:
@@ -231,22 +231,26 @@ class VoiceOdds:
         """Add to the log odds of a complaint."""
         self._odds[rows, _COMPLAINT] += by
 
-    def judge(self) -> list[VoiceJudgement]:
-        """Return the voice of each review."""
+    def judge(self, model: str) -> list[VoiceJudgement]:
+        """Return the voice of each review.
+
+        Args:
+            model: id of what decided it.
+        """
         if not self._reviews:
             return []
         shares = _shares(self._odds)
         buyers = np.minimum(shares[:, _COMPLAINT] + shares[:, _PRAISE], 1)
         columns = (shares.argmax(1).tolist(), shares.max(1).tolist(), buyers.tolist(), self._mood.tolist())
         judged = [
-            VoiceJudgement(_NAMES[best], share, buyer, sentiment, MODEL)
+            VoiceJudgement(_NAMES[best], share, buyer, sentiment, model)
             for best, share, buyer, sentiment in zip(*columns, strict=True)
         ]
         if self._group not in _TELLING:
             for row in self.foreign:
                 review = self._reviews[row]
                 if review.rating is None and not _speaks_for_company(review.author):
-                    judged[row] = NOT_JUDGED
+                    judged[row] = NOT_JUDGED._replace(model=model)
         return judged
 
 
