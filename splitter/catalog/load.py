@@ -20,7 +20,7 @@ from splitter.catalog.model import Catalog
 from splitter.catalog.names import BUILTIN
 from splitter.catalog.rules import Entry
 from splitter.catalog.yamlfile import Document, Place, Problem
-from splitter.errors import CatalogError, Message, WrongValue, system_reason
+from splitter.errors import CatalogError, Message, WrongValue
 from splitter.wrong_values import explain_found_value, explain_wrong_value
 
 _LINK = re.compile(r"[./\w-]+\.yaml")
@@ -64,22 +64,8 @@ def load_catalog(path: Path) -> Catalog:
     Raises:
         CatalogError: the file cannot be read, is not UTF-8, or is wrong.
     """
-    try:
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        known = ", ".join(BUILTIN)
-        raise CatalogError(
-            "{path}: {reason}; give a file or a built-in catalog ({known})",
-            path=path,
-            reason=system_reason(error),
-            known=known,
-        ) from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise CatalogError(
-            "{path}:{line}: not UTF-8; save the file as UTF-8", path=path, line=line
-        ) from error
-    return parse_catalog(text, str(path))
+    advice = Message("give a file or a built-in catalog ({known})", known=", ".join(BUILTIN))
+    return parse_catalog(yamlfile.read_text(path, advice), str(path))
 
 
 def parse_catalog(text: str, origin: str) -> Catalog:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -17,7 +18,7 @@ from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-from splitter.errors import CatalogError, Message, join_messages
+from splitter.errors import CatalogError, Message, join_messages, system_reason
 
 Place = tuple[str | int, ...]
 """A place in the file: keys of mappings and indexes of lists, from the top."""
@@ -106,6 +107,28 @@ def _as_written(loader: _Loader, node: yaml.Node) -> object:
 
 
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_written)  # type: ignore[type-var]
+
+
+def read_text(path: Path, advice: Message) -> str:
+    """Return the text of a file.
+
+    Args:
+        advice: says which file to give if this one can't be read.
+
+    Raises:
+        CatalogError: the file can't be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise CatalogError(
+            "{path}: {reason}; {advice}", path=path, reason=system_reason(error), advice=advice
+        ) from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise CatalogError(
+            "{path}:{line}: not UTF-8; save the file as UTF-8", path=path, line=line
+        ) from error
 
 
 def read(text: str, origin: str) -> Document:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 ALL_THEMES = "all"
 """In the place of a theme: all complaints of a product together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Theme:
+class Theme(NamedTuple):
     """A theme of a review, and the clause that shows it.
 
     Attributes:

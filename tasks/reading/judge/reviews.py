@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -150,7 +149,7 @@ def _drop_complaints(themes: Sequence[Theme], voice: str | None, theme_set: str 
     """Return what is left of the themes of a text that does not complain: what a question about a car is about."""
     if voice == Voice.COMPANY or theme_set == GOODS:
         return ()
-    return tuple(replace(theme, sentiment=0) for theme in themes)
+    return tuple(theme._replace(sentiment=0) for theme in themes)
 
 
 def _complains(themes: Sequence[Theme]) -> bool:

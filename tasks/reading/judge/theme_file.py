@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_core import ErrorDetails
 from splitter.catalog import yamlfile
 from splitter.catalog.yamlfile import Document, Place, Problem
-from splitter.errors import CatalogError, Message, system_reason
+from splitter.errors import CatalogError, Message
 
 log = logging.getLogger("reviewloop.reading")
 
@@ -88,18 +88,7 @@ def load_themes(path: Path) -> ThemeFile:
     Raises:
         CatalogError: the file can't be read, is not UTF-8, or is wrong.
     """
-    try:
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise CatalogError(
-            "{path}: {reason}; give a themes file", path=path, reason=system_reason(error)
-        ) from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise CatalogError(
-            "{path}:{line}: not UTF-8; save the file as UTF-8", path=path, line=line
-        ) from error
-    return parse_themes(text, str(path))
+    return parse_themes(yamlfile.read_text(path, Message("give a themes file")), str(path))
 
 
 def parse_themes(text: str, origin: str) -> ThemeFile:
