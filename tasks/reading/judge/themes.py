@@ -117,9 +117,10 @@ class ThemeReader:
 
     def shows_theme(self, batch: TextBatch) -> NDArray[np.bool_]:
         """Return True for each clause that shows a theme."""
-        shows: NDArray[np.bool_] = self._terms.find(batch.codes, batch.runs, batch.ends).any(1)
+        found = self._terms.find(batch.codes, batch.runs, batch.ends)
         if self._model is not None:
-            shows |= (self._model.read(batch)[:, self._columns] >= 0).any(1)
+            found = np.hstack([found, self._model.read(batch)[:, self._columns] >= 0])
+        shows: NDArray[np.bool_] = np.logical_or.reduce(found, 1)
         return shows
 
     def _choose_clauses(self, batch: TextBatch, doubt: Floats | None) -> NDArray[np.bool_]:
