@@ -30,7 +30,7 @@ from tasks.domain.errors import Unstorable, WrongRevision
 from tasks.jobs.partitioning import search_urls
 from tasks.store.content import links
 from tasks.store.content.products import find
-from tasks.store.queue import nodes, tasks, transitions, upkeep
+from tasks.store.queue import nodes, notices, tasks, transitions, upkeep
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import metadata
@@ -433,6 +433,20 @@ def test_reviews_get_the_day_they_had_in_china(old: Store, migrations: Path) -> 
         for written, at, day, has_clock in _WRITTEN
     ]
     assert undated == 0
+
+
+def test_an_alert_keeps_its_text(old: Store, migrations: Path) -> None:
+    with old.begin() as conn:
+        conn.run(
+            "INSERT INTO alerts (rule, subject, text, since, firing, told, trouble) "
+            "VALUES ('silent', 'n1', 'node n1 is away', :now, :on, :on, '')",
+            now=conn.now,
+            on=True,
+        )
+    schema.upgrade(old, migrations)
+    with old.read() as conn:
+        (alert,) = notices.list_alerts(conn)
+    assert (alert.subject, alert.firing, alert.text) == ("n1", True, "node n1 is away")
 
 
 @pytest.mark.parametrize(("found", "advice"), [("0026", "0.9.0 first"), ("9999", "update reviewloop")])

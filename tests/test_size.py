@@ -78,7 +78,7 @@ PACKAGES = {
     "app/lab": (1_540, ""),
     "app/reports": (669, "Takes samples that differ from each other, and links them."),
     "app/run": (2_823, "Gives every obstacle as a reason with parameters, and says that a cluster starts."),
-    "app/sending": (442, ""),
+    "app/sending": (442, "Writes alerts in the language of each receiver."),
     "app/sites": (930, ""),
     "app/views": (
         234,

@@ -23,6 +23,7 @@ from app.run.wiring import pseudonyms
 from app.sending.alert_sending import GoOn, Receivers
 from app.sending.delivery import Sender
 from app.views.moments import local_time
+from app.views.words import language
 from splitter.catalog.model import Catalog
 from tasks.fetching.hosts import HostCatalog
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
@@ -79,7 +80,7 @@ def alerting(
     for name in catalog.engines:
         host = hosts.of_engine(name)
         engines[host] = f"{engines[host]}, {name}" if host in engines else name
-    receivers = Receivers(settings.alert_to.split(), settings.mail_server())
+    receivers = Receivers(settings.alert_to.split(), settings.mail_server(), language_set() or language())
     return Alerting(settings.alerts, engines, partial(receivers.tell, go_on=go_on))
 
 

@@ -20,6 +20,7 @@ from app.files.harmless import one_line
 from app.sending.mail_server import SmtpServer
 from app.sending.parcel import DeliveryFailed, Letter
 from app.views.durations import seconds
+from app.views.words import describe, in_language, plural, translate
 from splitter.errors import InputError
 from tasks.domain.given_address import AddressKind, read_address, shows_host
 from tasks.jobs.alerting import SendOutcome
@@ -29,6 +30,7 @@ log = logging.getLogger("reviewloop.alerts")
 
 LOG = "log"
 GoOn = Callable[[], bool]
+Write = Callable[[], tuple[str, str]]
 BOUND_S = 20.0
 """The most that sending one message may take; a receiver that takes longer goes on by itself, and gets no other."""
 
@@ -71,6 +73,7 @@ class Receivers:
     Args:
         addresses: of apprise, `mailto:PERSON[,PERSON]`, or `log`; none: the log.
         mail: the mail server of `mailto:`; None: there is none.
+        language: code of the language of messages. The log is always English.
         clock: seconds that only grow.
 
     Raises:
@@ -81,15 +84,17 @@ class Receivers:
         self,
         addresses: Sequence[str],
         mail: SmtpServer | None = None,
+        language: str = "en",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._language = language
         self._clock = clock
         self._busy: dict[int, Thread] = {}
         self._receivers = [_receiver(n, one, mail) for n, one in enumerate(addresses or (LOG,), 1)]
 
     def tell(self, rows: Sequence[AlertRow], now: datetime, go_on: GoOn = lambda: True) -> SendOutcome:
         """Send one message of these alerts; `go_on` as in `send`."""
-        found = self.send(_title(rows), _body(rows, now), go_on)
+        found = self._deliver(lambda: (_title(rows), _body(rows, now)), go_on)
         trouble = "; ".join(f"{one.to}: {one.why}" for one in found if one.why)
         if trouble:
             log.warning("an alert did not reach %s", trouble)
@@ -98,18 +103,26 @@ class Receivers:
     def send(
         self, title: str, body: str, go_on: GoOn = lambda: True, bound_s: float = BOUND_S
     ) -> list[Delivery]:
-        """Send a message to all receivers at once; returns when all have it, after `bound_s` at the latest.
+        """Send a message to all receivers at once. Return when all have it, after `bound_s` seconds at the latest."""
+        return self._deliver(lambda: (title, body), go_on, bound_s)
+
+    def _deliver(self, write: Write, go_on: GoOn, bound_s: float = BOUND_S) -> list[Delivery]:
+        """Send a message to all receivers, to each in its language.
 
         Args:
+            write: returns title and body in the current language.
             go_on: asked often; where it says no, whoever has not taken the message yet counts as refusing.
         """
         found: dict[int, Delivery] = {}
         for n, receiver in enumerate(self._receivers):
             if n in self._busy and self._busy[n].is_alive():
-                found[n] = Delivery(receiver.place, "it still has not taken the last message")
+                found[n] = Delivery(receiver.place, translate("it still has not taken the last message"))
                 continue
 
-            def one(n: int = n, receiver: _Receiver = receiver) -> None:
+            with in_language("en" if receiver.place == LOG else self._language):
+                title, body = write()
+
+            def one(n: int = n, receiver: _Receiver = receiver, title: str = title, body: str = body) -> None:
                 found[n] = Delivery(receiver.place, receiver.send(title, body))
 
             self._busy[n] = Thread(target=one, name=f"alert-{n}", daemon=True)
@@ -118,7 +131,7 @@ class Receivers:
         for n, thread in self._busy.items():
             while n not in found and thread.is_alive() and go_on() and self._clock() < end_s:
                 thread.join(_LOOK_S)
-        late = "it did not take the message in time"
+        late = translate("it did not take the message in time")
         return [found.get(n) or Delivery(one.place, late) for n, one in enumerate(self._receivers)]
 
 
@@ -208,7 +221,7 @@ def _by_apprise(service: Any, address: str, title: str, body: str) -> str:
         own.removeHandler(heard)
     if taken:
         return ""
-    return without_secrets(heard.lines[0] if heard.lines else "it refused the message", address)
+    return without_secrets(heard.lines[0] if heard.lines else translate("it refused the message"), address)
 
 
 def without_secrets(text: str, address: str) -> str:
@@ -229,22 +242,33 @@ def _words(text: str) -> Iterable[str]:
 def _title(rows: Sequence[AlertRow]) -> str:
     if len(rows) == 1:
         (row,) = rows
-        return f"reviewloop: {'ALERT' if row.firing else 'over'}: {_named(row)}"
+        if row.firing:
+            return translate("reviewloop: ALERT: {name}", name=_named(row))
+        return translate("reviewloop: over: {name}", name=_named(row))
     on = sum(row.firing for row in rows)
-    counts = ((on, "alerts" if on > 1 else "alert"), (len(rows) - on, "over"))
-    return f"reviewloop: {', '.join(f'{n} {what}' for n, what in counts if n)}"
+    over = len(rows) - on
+    if not over:
+        return plural("reviewloop: {n} alert", "reviewloop: {n} alerts", on)
+    if not on:
+        return translate("reviewloop: {n} over", n=over)
+    return plural("reviewloop: {n} alert, {over} over", "reviewloop: {n} alerts, {over} over", on, over=over)
 
 
 def _named(row: AlertRow) -> str:
-    return one_line(f"{row.rule} {row.subject}".strip())
+    return one_line(f"{translate(row.rule)} {row.subject}".strip())
 
 
 def _body(rows: Sequence[AlertRow], now: datetime) -> str:
-    lines = [
-        f"ALERT {_named(row)}: {one_line(row.text)}"
-        if row.firing
-        else f"over {_named(row)}, after {seconds((now - row.since).total_seconds())}: {one_line(row.text)}"
-        for row in rows[:_LINES]
-    ]
+    lines = [_format_line(row, now) for row in rows[:_LINES]]
     left_out = len(rows) - _LINES
-    return "\n".join([*lines, f"and {left_out} more: reviewloop alerts"] if left_out > 0 else lines)
+    if left_out > 0:
+        lines.append(translate("and {n} more: reviewloop alerts list", n=left_out))
+    return "\n".join(lines)
+
+
+def _format_line(row: AlertRow, now: datetime) -> str:
+    name, text = _named(row), one_line(describe(row.because))
+    if row.firing:
+        return translate("ALERT {name}: {text}", name=name, text=text)
+    length = seconds((now - row.since).total_seconds())
+    return translate("over {name}, after {length}: {text}", name=name, length=length, text=text)

@@ -25,8 +25,8 @@ LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
 TAGS: Mapping[str, str] = {"en": "en", "zh": "zh-CN"}
 """Languages by code, each as HTML names it."""
 
-_WORDS = frozenset({"cause", "failure", "kind", "unit"})
-"""Parameters of reasons that are stored words, such as `forbidden`."""
+_WORDS = frozenset({"cause", "causes", "failure", "kind", "unit"})
+"""Parameters of reasons that are stored words, such as `forbidden`, or several with commas."""
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -51,7 +51,11 @@ def plural(one: str, many: str, n: int, /, **values: object) -> str:
 def describe(subject: object) -> str:
     """Return the text of an error, message or reason in the current language. Another value gives `str(value)`."""
     if isinstance(subject, Explanation):
-        words = {name: translate(str(word)) for name, word in subject.parameters.items() if name in _WORDS}
+        words = {
+            name: ", ".join(map(translate, str(value).split(", ")))
+            for name, value in subject.parameters.items()
+            if name in _WORDS
+        }
         return translate(subject.reason.sentence, **{**subject.parameters, **words})
     if isinstance(subject, Message):
         return translate(subject.template, **subject.parameters)

@@ -168,6 +168,28 @@ class Reason(StrEnum):
     SHORTEST_DELAY = "shortest_delay", "waits for {node}: {delay_s:.3g} s there, the shortest expected delay"
     WAITS_FOR_OWNER = "waits_for_owner", "waits for {nodes}, to which its URLs belong"
 
+    # An alert is on (`tasks.scheduling.alerting`).
+    SILENT_SINCE = "silent_since", "node {node} has given no sign of life since {time}"
+    WAIT_FOR_PERSON = "wait_for_person", "waiting for a person: {subtasks:,} (reviewloop failed list)"
+    NO_PAGE_STORED = (
+        "no_page_stored",
+        "no page was stored for {minutes:g} minutes, and work waits: reviewloop status",
+    )
+    COMPLETION_FELL = (
+        "completion_fell",
+        "{site} gave {lately:.0%} of {offered:,} hits in the last hour; before, {usual:.0%}: "
+        "reviewloop control pairs --site {site}",
+    )
+    ENGINE_REFUSES = (
+        "engine_refuses",
+        "{engine} refuses {nodes} ({causes}), {times} times in a row: reviewloop nodes list",
+    )
+    THEME_RISES = (
+        "theme_rises",
+        "{product}: {theme} rises since {since}: {complaints} complaints in 4 weeks, {expected:.1f} expected:{quotes} "
+        "reviewloop insight rising",
+    )
+
     OTHER = "other", "{text}"
 
 

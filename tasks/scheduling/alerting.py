@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime, timedelta
+from typing import Annotated
+
+from tasks.domain.reasons import Explanation, Reason, because, from_document
 
 FEWEST_HITS = 20
 """Hits offered lately below which a completion rate says nothing."""
@@ -67,7 +70,7 @@ class Alert:
 
     rule: str
     subject: str
-    text: str
+    because: Annotated[Explanation, from_document]
     level: float | None = None
 
     @property
@@ -161,8 +164,7 @@ def alerts_on(
     if rules.silent is not None:
         found += _silent(timedelta(minutes=rules.silent), facts.nodes, now)
     if rules.manual is not None and facts.manual >= rules.manual:
-        waiting = "1 subtask waits" if facts.manual == 1 else f"{facts.manual:,} subtasks wait"
-        found.append(Alert("manual", "", f"{waiting} for a person: reviewloop failed list"))
+        found.append(Alert("manual", "", because(Reason.WAIT_FOR_PERSON, subtasks=facts.manual)))
     if rules.idle is not None:
         found += _idle(timedelta(minutes=rules.idle), facts, now, before.get(("idle", "")))
     if rules.completion is not None:
@@ -173,8 +175,13 @@ def alerts_on(
             Alert(
                 "refusing",
                 one.engine,
-                f"{one.engine} refuses {', '.join(sorted(one.nodes))} ({', '.join(sorted(one.causes))}), "
-                f"{one.times} times in a row: reviewloop nodes list",
+                because(
+                    Reason.ENGINE_REFUSES,
+                    engine=one.engine,
+                    nodes=", ".join(sorted(one.nodes)),
+                    causes=", ".join(sorted(one.causes)),
+                    times=one.times,
+                ),
             )
             for one in facts.refusals
             if one.times >= rules.refusing
@@ -187,16 +194,21 @@ def alerts_on(
 def _rising(one: RisingTheme) -> Alert:
     """Return the alert of a rise. Its text changes with every week, and it is told once."""
     quotes = "".join(f" “{text}” {url}" for text, url in one.quotes)
-    text = (
-        f"{one.product}: {one.theme} rises since {one.since}: {one.count} complaints in 4 weeks, "
-        f"{one.baseline:.1f} expected:{quotes} reviewloop insight rising"
+    why = because(
+        Reason.THEME_RISES,
+        product=one.product,
+        theme=one.theme,
+        since=one.since.isoformat(),
+        complaints=one.count,
+        expected=one.baseline,
+        quotes=quotes,
     )
-    return Alert("rising", f"{one.product}: {one.theme}"[:255], text)
+    return Alert("rising", f"{one.product}: {one.theme}"[:255], why)
 
 
 def _silent(longest: timedelta, nodes: Mapping[str, datetime], now: datetime) -> list[Alert]:
     return [
-        Alert("silent", name, f"node {name} has given no sign of life since {seen:%Y-%m-%d %H:%M:%S} UTC")
+        Alert("silent", name, because(Reason.SILENT_SINCE, node=name, time=f"{seen:%Y-%m-%d %H:%M:%S} UTC"))
         for name, seen in sorted(nodes.items())
         if longest <= now - seen < GONE
     ]
@@ -210,8 +222,7 @@ def _idle(longest: timedelta, facts: AlertFacts, now: datetime, on: OpenAlert | 
         return [on] if last is None or last <= on.since else []
     if now - max(facts.looking_since, last or facts.looking_since) < longest:
         return []
-    minutes = f"{longest.total_seconds() / 60:g} minutes"
-    return [Alert("idle", "", f"no page was stored for {minutes}, and work waits: reviewloop status")]
+    return [Alert("idle", "", because(Reason.NO_PAGE_STORED, minutes=longest.total_seconds() / 60))]
 
 
 def _halved(share: float, sites: Mapping[str, Completion], before: Mapping[str, OpenAlert]) -> list[Alert]:
@@ -227,6 +238,6 @@ def _halved(share: float, sites: Mapping[str, Completion], before: Mapping[str, 
         lately = one.collected / one.offered
         if usual is None or lately >= share * usual * (_BACK if on is not None else 1.0):
             continue
-        text = f"{site} gave {lately:.0%} of {one.offered:,} hits in the last hour; before, {usual:.0%}"
-        found.append(Alert("completion", site, f"{text}: reviewloop control pairs --site {site}", usual))
+        why = because(Reason.COMPLETION_FELL, site=site, lately=lately, offered=one.offered, usual=usual)
+        found.append(Alert("completion", site, why, usual))
     return found

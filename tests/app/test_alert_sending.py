@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +20,7 @@ from app.run.setting_fields import Settings
 from app.run.settings import as_environment, load_settings
 from app.sending.alert_sending import Receivers, place_of, without_secrets
 from splitter.errors import InputError
+from tasks.domain.reasons import Reason, because
 from tasks.scheduling.alerting import Alert
 from tasks.store.queue import notices
 from tasks.store.queue.notices import AlertRow
@@ -84,7 +85,7 @@ def row(subject: str, *, firing: bool = True, text: str = "node has ended") -> A
     return AlertRow(
         rule="silent",
         subject=subject,
-        text=text,
+        because=because(Reason.OTHER, text=text),
         level=None,
         since=NOW - timedelta(minutes=5),
         firing=firing,
@@ -102,6 +103,21 @@ def test_a_webhook_gets_what_came_on_and_what_is_over_in_one_message(hook: Hook)
     assert message["message"] == (
         "ALERT silent n1: node has ended\nover silent n2, after 5 min: node has ended"
     )
+
+
+def test_a_message_is_in_the_language_of_the_receivers_and_the_log_in_english(
+    hook: Hook, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    alert = replace(
+        row("n1"),
+        because=because(Reason.ENGINE_REFUSES, engine="baidu", nodes="n1", causes="captcha", times=2),
+    )
+    assert Receivers([hook.address, "log"], language="zh").tell([alert], NOW).told
+    (message,) = hook.got
+    assert message["title"] == "reviewloop：告警：无响应 n1"
+    assert message["message"] == "告警 无响应 n1：baidu 拒绝 n1（验证码），已连续 2 次：reviewloop nodes list"
+    assert "ALERT silent n1: baidu refuses n1 (captcha), 2 times in a row" in caplog.text
 
 
 def test_a_single_alert_is_in_the_title_and_what_a_site_wrote_makes_no_line_of_its_own(hook: Hook) -> None:
@@ -223,14 +239,14 @@ def test_rules_are_read_with_the_usual_thresholds_and_written_back() -> None:
 def test_what_is_on_is_listed_with_since_when(sqlite_url: str, reviewloop: Any) -> None:
     store = Store.open(sqlite_url)
     with store.begin() as tx:
-        notices.keep_alerts(tx, [Alert("silent", "n1", "node n1 is away")])
+        notices.keep_alerts(tx, [Alert("silent", "n1", because(Reason.NODE_AWAY))])
     store.close()
     listed = json.loads(reviewloop("alerts", "list", "--db", sqlite_url, "--json").stdout)
     assert [(one["rule"], one["subject"]) for one in listed["on"]] == [("silent", "n1")]
     assert listed["receivers"] == ["log"]
-    assert "node n1 is away" in reviewloop("alerts", "list", "--db", sqlite_url).stdout
+    assert "is not alive or is drained" in reviewloop("alerts", "list", "--db", sqlite_url).stdout
     bare = reviewloop("alerts", "list", REVIEWLOOP_DATABASE_URL=sqlite_url, REVIEWLOOP_ALERTS="manual:3")
-    assert "node n1 is away" in bare.stdout
+    assert "is not alive or is drained" in bare.stdout
     assert "subtasks wait for a person" in bare.stdout
 
 

@@ -213,8 +213,8 @@ def test_the_sweep_judges_once_a_day_and_alerts_name_the_rise(database, monkeypa
             facts = find_facts(tx, AlertRules(rising=3), tx.now, {})
             (alert,) = alerts_on(AlertRules(rising=3), facts, tx.now, {})
             assert alert.subject == f"{SPOILT}: foreign_matter"
-            assert f"{rise['count']} complaints in 4 weeks" in alert.text
-            assert rise["quotes"][0]["url"] in alert.text
+            assert f"{rise['count']} complaints in 4 weeks" in str(alert.because)
+            assert rise["quotes"][0]["url"] in str(alert.because)
             assert alerts_on(AlertRules(rising=rise["count"] + 1), facts, tx.now, {}) == []
             tx.run("UPDATE stored_values SET data = '{}' WHERE name = :name", name=themes.RISES)
         judge()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from openpyxl import load_workbook
 from sqlalchemy import update
 from tiny_world import PRODUCTS
 
+from app.reports import scheduled_files
 from app.reports.scheduled_files import deliver_due
 from app.run.settings import load_settings
 from app.run.sweep_wiring import delivery_tools
@@ -97,6 +99,24 @@ def test_files_are_made_in_a_folder(crawled, tmp_path):
     assert failed.read_text("utf-8").startswith("# 2 subtasks wait for a person")
     sheet = load_workbook(export, read_only=True).active
     assert {row[0] for row in sheet.iter_rows(min_row=2, min_col=3, max_col=3, values_only=True)} == {FIRST}
+
+
+def test_a_file_and_its_mail_are_in_the_language_of_the_schedule(crawled, reviewloop, monkeypatch):
+    sent = []
+    monkeypatch.setattr(
+        scheduled_files,
+        "send",
+        lambda parcel, *_, **__: sent.append((parcel, parcel.path.read_text("utf-8"))),
+    )
+    for kind in ("report", "failed-report"):
+        wanted = ("schedule", "add", kind, "--every", "1d", "--to", "mailto:boss@example.cn")
+        assert reviewloop("--lang", "zh", *wanted, "--db", crawled.url).exit_code == 0
+    assert reviewloop("schedule", "run", "1", "2", "--db", crawled.url).exit_code == 0
+    assert len(sent) == 2
+    for parcel, page in sent:
+        written = f"{parcel.subject}\n{parcel.text}".replace("Asia/Shanghai", "")
+        assert not re.search("[A-Za-z]{2,}", written)
+        assert '<html lang="zh-CN">' in page
 
 
 def test_a_failure_is_told_and_tried_again(crawled, reviewloop):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tasks.domain.reasons import Reason, because
 from tasks.scheduling.alerting import (
     USUAL_RULES,
     Alert,
@@ -60,7 +61,7 @@ def test_nothing_collected_is_told_only_while_work_waits_and_somebody_looks(fact
 
 
 def test_nothing_collected_stays_on_over_a_restart_until_a_page_comes():
-    before = [OpenAlert("idle", "", "no page", since=ago(10))]
+    before = [OpenAlert("idle", "", because(Reason.NO_PAGE_STORED, minutes=30), since=ago(10))]
     assert on(before=before, looking_since=NOW, collected_at=ago(40), work_waits=True)
     assert not on(before=before, looking_since=NOW, collected_at=ago(9), work_waits=True)
 
@@ -83,4 +84,4 @@ def test_an_engine_is_told_when_it_refused_often_enough_in_a_row():
     refusals = [Refusal("baidu", {"captcha"}, ["n2", "n1"], 2), Refusal("sogou", {"captcha"}, ["n1"], 1)]
     (found,) = on(refusals=refusals)
     assert found.subject == "baidu"
-    assert "n1, n2 (captcha), 2 times in a row" in found.text
+    assert "n1, n2 (captcha), 2 times in a row" in str(found.because)

@@ -303,7 +303,7 @@ class Story:
         world.do(schedules.end_run, world.do(schedules.claim_due, report.id), "no answer")
         world.pass_s(-10 * 86_400)
         world.do(notices.record_action, "a person", "drain", "node n1")
-        world.do(notices.keep_alerts, [Alert("silent", "n1", "node n1 is silent", 1.0)])
+        world.do(notices.keep_alerts, [Alert("silent", "n1", because(Reason.NODE_AWAY), 1.0)])
         (weekly,) = [one for one in world.look(tasks.list_unplanned, 10) if one.product == "每周"]
         world.do(tasks.put_off, weekly, {SITE: ("robots", because(Reason.HOST_ANSWERS_NOBODY, host=SITE))})
 

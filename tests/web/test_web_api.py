@@ -15,6 +15,7 @@ from sample_store import IMPORTED, PRODUCT, SITE, SOURCE, VARIANT
 from sqlalchemy import func, select, update
 
 from tasks.domain.grants import AddressGrants, HostGrants
+from tasks.domain.reasons import Reason, because
 from tasks.jobs.measurements import SweepTimes, save_measurements
 from tasks.scheduling.alerting import Alert
 from tasks.store.queue import notices
@@ -119,7 +120,7 @@ def test_metrics_of_the_scheduler_and_of_alerts_are_those_it_kept(served: Served
     with served.store.begin() as tx:
         now = tx.now
         save_measurements(tx, {"turn": SweepTimes(4, 0.5, 0.3)}, grants)
-        notices.keep_alerts(tx, [Alert("silent", "node1", "away")])
+        notices.keep_alerts(tx, [Alert("silent", "node1", because(Reason.OTHER, text="away"))])
         tx.engine_connection.execute(update(attempts).values(ended_at=now, requests=12, bytes=1200))
         n = tx.engine_connection.execute(select(func.count()).select_from(attempts)).scalar_one()
     text = served.get("/metrics").text

@@ -116,7 +116,7 @@ def _(view: AlertsView) -> Iterator[Part]:
         )
         yield Text(problem, style="yellow")
     if view.on:
-        yield table(view.on, "rule subject since told_at text>", title=translate("On now"), now=view.now)
+        yield table(view.on, "rule subject since told_at because>", title=translate("On now"), now=view.now)
     else:
         yield Text(translate("No alert is on."), style="green")
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
+from tasks.domain.reasons import Explanation, as_document, from_document
 from tasks.scheduling.alerting import Alert, OpenAlert
 from tasks.store.sql.transaction import Transaction
 
@@ -23,6 +24,7 @@ class AlertRow:
     """An alert that is on, or was lately.
 
     Attributes:
+        because: the reason for people; `text` is its sentence.
         since: when it came on last.
         firing: it is on.
         told: True between the message that it is on and the message that it is over.
@@ -32,13 +34,18 @@ class AlertRow:
 
     rule: str
     subject: str
-    text: str
+    because: Annotated[Explanation, from_document]
     level: float | None
     since: datetime
     firing: bool
     told: bool
     told_at: datetime | None
     trouble: str
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Set `text`."""
+        object.__setattr__(self, "text", str(self.because))
 
 
 def list_alerts(tx: Transaction) -> list[AlertRow]:
@@ -46,28 +53,35 @@ def list_alerts(tx: Transaction) -> list[AlertRow]:
     return tx.records(AlertRow, f"SELECT {_COLUMNS} FROM alerts ORDER BY since, rule, subject")
 
 
-_COLUMNS = ", ".join(field.name for field in fields(AlertRow))
+_COLUMNS = ", ".join(one.name for one in fields(AlertRow) if one.init)
 
 
 def list_open_alerts(tx: Transaction) -> list[OpenAlert]:
     """Return the alerts that are on."""
-    return tx.records(OpenAlert, "SELECT rule, subject, text, level, since FROM alerts WHERE firing")
+    return tx.records(OpenAlert, "SELECT rule, subject, because, level, since FROM alerts WHERE firing")
 
 
 def keep_alerts(tx: Transaction, on: Sequence[Alert]) -> None:
     """Note which alerts are on now; all others are over."""
     for one in on:
-        tx.later(_IS_ON, rule=one.rule, subject=one.subject, text=one.text, level=one.level, now=tx.now)
+        tx.later(
+            _IS_ON,
+            rule=one.rule,
+            subject=one.subject,
+            because=as_document(one.because),
+            level=one.level,
+            now=tx.now,
+        )
     tx.later(_ARE_OVER, on=[f"{one.rule}:{one.subject}" for one in on])
     tx.later(_DROP_TOLD, quiet=tx.now - QUIET, claimed=tx.now - CLAIMED)
 
 
 _IS_ON = """
-    INSERT INTO alerts (rule, subject, text, level, since, firing)
-    VALUES (:rule, :subject, :text, :level, :now, true)
-    ON CONFLICT (rule, subject) DO UPDATE SET text = excluded.text, level = excluded.level, firing = true,
+    INSERT INTO alerts (rule, subject, because, level, since, firing)
+    VALUES (:rule, :subject, :because, :level, :now, true)
+    ON CONFLICT (rule, subject) DO UPDATE SET because = excluded.because, level = excluded.level, firing = true,
         since = CASE WHEN alerts.firing THEN alerts.since ELSE excluded.since END
-    WHERE NOT alerts.firing OR alerts.text <> excluded.text
+    WHERE NOT alerts.firing OR alerts.because <> excluded.because
 """
 _ARE_OVER = "UPDATE alerts SET firing = false WHERE firing AND rule || ':' || subject NOT IN :on"
 _DROP_TOLD = """

@@ -694,7 +694,7 @@ alerts = _table(
     "alerts",
     Column("rule", String(20), primary_key=True),
     Column("subject", String(255), primary_key=True),
-    Column("text", Text, nullable=False),
+    Column("because", _Json, nullable=False),  # a reason, see tasks.domain.reasons
     Column("level", Float),  # the rule's level of comparison while it is on
     _time("since", nullable=False),
     _flag("firing"),
