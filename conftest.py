@@ -26,6 +26,7 @@ from tasks.store.sql.database import Store
 
 # pytest-xdist sets 80; the output of a command must be as wide as in a file.
 os.environ.pop("COLUMNS", None)
+os.environ["LC_ALL"] = "C.UTF-8"  # texts are English unless a test wants another language
 
 # The examples of a test are the same in every run, however slow the machine is.
 settings.register_profile("fast", derandomize=True, deadline=None, max_examples=25)

@@ -31,6 +31,7 @@ from app.views.fields import NodeState
 from app.views.loop_state import Situation
 from app.views.words import DOMAIN, FOLDER, LANGUAGES
 from splitter.catalog.names import Category, Group, Kind
+from splitter.lexicon import Role
 from tasks.domain.breaker import BreakerState
 from tasks.domain.failures import SUGGESTIONS, ErrorClass, FailureReason
 from tasks.domain.reasons import Reason
@@ -78,7 +79,7 @@ def collect_messages() -> set[Message]:
     found.update(
         map(str, (*Category, *Group, *Kind, *State, *Transition, *Voice, *FailureReason, *ErrorClass))
     )
-    found.update(map(str, (*NodeState, *BreakerState, *ThemeState, *Verdict, *RejectReason, *LeftOut)))
+    found.update(map(str, (*NodeState, *BreakerState, *ThemeState, *Verdict, *RejectReason, *LeftOut, *Role)))
     return {
         text for text in found if text and re.search("[A-Za-z]", text if isinstance(text, str) else text[0])
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from splitter.candidates import least_score, odds_of, scores_of
+from splitter.errors import Message
 from splitter.keywords import MAX_KEYWORDS, Choice, choose
 from splitter.lexicon import Role, lexicon, roles
 from splitter.normalize import amounts_in, asides_in, normalize
@@ -27,7 +28,7 @@ class WordChoice:
     role: str
     score: float | None
     kept: bool
-    why: str
+    why: Message
 
 
 def explain(name: str) -> list[WordChoice]:
@@ -50,38 +51,46 @@ def explain(name: str) -> list[WordChoice]:
     apart = asides_in(text) if made.text != text else []
     amounts = dict.fromkeys(amounts_in(made.text))
     return [
-        *(WordChoice(word, Role.BRAND, None, True, "the name leaves its brand out") for word in added),
+        *(
+            WordChoice(word, Role.BRAND, None, True, Message("the name leaves its brand out"))
+            for word in added
+        ),
         *words.values(),
-        *(WordChoice(word, "aside", None, False, "stands in brackets") for word in apart),
-        *(WordChoice(word, "amount", None, False, "a size, count, stage or date") for word in amounts),
+        *(WordChoice(word, "aside", None, False, Message("stands in brackets")) for word in apart),
+        *(
+            WordChoice(word, "amount", None, False, Message("a size, count, stage or date"))
+            for word in amounts
+        ),
     ]
 
 
-def _outcome(made: Choice, written: str, word: str, scores: dict[str, float]) -> tuple[bool, str]:
+def _outcome(made: Choice, written: str, word: str, scores: dict[str, float]) -> tuple[bool, Message]:
     """Return whether a word is a keyword, and why it is or is not."""
     spelled = lexicon().same.get(word, word)
     queries = [[keyword.casefold() for keyword in query] for query in made.queries]
     number = next((n for n, query in enumerate(queries, 1) if spelled.casefold() in query), 0)
     if number == 1:
-        known = f"known as {roles()[word]}" if word in roles() else "the name has few words"
-        why = known if made.at_its_word else known.replace("the name has few words", "likely enough")
-        return True, why if spelled == written else f"{why}; written as {spelled}"
+        if word in roles():
+            why = Message("known as {role}", role=roles()[word])
+        else:
+            why = Message("the name has few words" if made.at_its_word else "likely enough")
+        return True, why if spelled == written else Message("{why}; written as {word}", why=why, word=spelled)
     if word != written:
-        why = "only says that the brand is a company, or which colour, edition or form it is"
+        why = Message("only says that the brand is a company, or which colour, edition or form it is")
     elif word not in scores:
-        why = "promotion, packaging, or too little by itself"
+        why = Message("promotion, packaging, or too little by itself")
     elif longer := [keyword for keyword in made.queries[0] if spelled in keyword]:
-        why = f"{longer[0]} contains it"
+        why = Message("{word} contains it", word=longer[0])
     elif (brand := lexicon().brand_named.get(word.lower(), word)) != word:
-        why = f"another name of {brand}"
+        why = Message("another name of {brand}", brand=brand)
     elif number:
-        why = f"asked in query {number}"
+        why = Message("searched in query {n}", n=number)
     elif not made.at_its_word and scores[word] < least_score(scores):
-        why = "unlikely to identify the product"
+        why = Message("unlikely to identify the product")
     elif len(made.queries[0]) == MAX_KEYWORDS:
-        why = f"{MAX_KEYWORDS} others weigh more"
+        why = Message("{n} others weigh more", n=MAX_KEYWORDS)
     else:
-        why = "a place, a number or a single character beside better words"
+        why = Message("a place, a number or a single character beside better words")
     return False, why
 
 

@@ -23,7 +23,7 @@ OWN = "node1"
 NO_NODE_HAS_BROWSER = Obstacle(
     kind=ObstacleKind.BROWSER,
     because=because(Reason.NO_NODE_HAS_BROWSER),
-    mend="install one on the machine of a node, and start the node again (docs/browser.md)",
+    mend=Message("install one on the machine of a node, and start the node again (docs/browser.md)"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PROGRAMS = frozenset(

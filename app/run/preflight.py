@@ -23,7 +23,7 @@ from app.run.setting_fields import Settings
 from app.run.settings import logins
 from splitter.catalog.model import Catalog, Engine
 from splitter.catalog.sign_in import SignInRules
-from splitter.errors import InputError, system_reason
+from splitter.errors import InputError, Message, system_reason
 from splitter.urls import search_url
 from tasks.domain.failures import FetchError
 from tasks.domain.reasons import Explanation, Reason, because
@@ -46,7 +46,7 @@ _GOOD_FOR_S = 60.0
 _SAMPLE = ("牛奶",)
 _REFUSED = 403
 _MOST_BYTES = 5_000_000
-SEARXNG_MEND = (
+SEARXNG_MEND = Message(
     "start one (`reviewloop init FOLDER` makes a compose file for it) or set REVIEWLOOP_SEARXNG_URL"
 )
 
@@ -68,7 +68,7 @@ class SearxngAnswer:
 
     url: str
     because: Explanation | None = None
-    mend: str = ""
+    mend: Message | None = None
     version: str = ""
     engines: tuple[str, ...] = ()
     silent: Mapping[str, str] = field(default_factory=dict)
@@ -147,7 +147,7 @@ def preflight(
 def browser_missing(settings: Settings) -> Obstacle | None:
     """Return the obstacle to pages made by script on this machine, if there is one."""
     why, mend = missing(settings.chromium)
-    if not why:
+    if mend is None:
         return None
     return Obstacle(kind=ObstacleKind.BROWSER, because=because(Reason.BROWSER_NEEDED, lacks=why), mend=mend)
 
@@ -281,7 +281,7 @@ def _probe(engine: Engine, settings: CrawlSettings, *, search: bool) -> SearxngA
         return _unusable(engine.url, silent_for)
     if answer.status_code == _REFUSED:
         refused = because(Reason.ENGINE_GIVES_NO_JSON, address=origin)
-        mend = "list json under search.formats in its settings.yml, and switch its limiter off"
+        mend = Message("list json under search.formats in its settings.yml, and switch its limiter off")
         return replace(known, because=refused, mend=mend)
     found = _document(answer)
     if answer.status_code != 200 or not isinstance(found.get("results"), list):

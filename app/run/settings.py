@@ -68,9 +68,8 @@ def language_wanted() -> str:
     """
     from app.views.words import find_language
 
-    given = _environment()
-    asked = given.get(f"{PREFIX}LANG")
-    return asked or find_language(given.get("LC_ALL") or given.get("LANG") or "") or "en"
+    asked = _environment().get(f"{PREFIX}LANG")
+    return asked or find_language(os.environ.get("LC_ALL") or os.environ.get("LANG") or "") or "en"
 
 
 def language_set() -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from splitter.errors import Message
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 
 Unasked = Mapping[str, tuple[Obstacle, ...]]
@@ -26,8 +27,8 @@ class UnaskedSite:
     """A site that can't be asked, with its obstacles and the first of them in words."""
 
     site: str
-    why: str
-    mend: str
+    why: Message
+    mend: Message | None
     obstacles: tuple[Obstacle, ...]
 
 
@@ -36,8 +37,8 @@ class Missing:
     """An obstacle with its sites and what mends it."""
 
     kind: ObstacleKind
-    why: str
-    mend: str
+    why: Message
+    mend: Message | None
     sites: tuple[str, ...]
 
 
@@ -59,7 +60,7 @@ class CrawlPlan:
     requests: int
     seconds: float
     slowest_host: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 def site_obstacles(unasked: Unasked) -> tuple[UnaskedSite, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from splitter.errors import Message
 from tasks.domain.errors import UnknownSubtask
 from tasks.domain.states import State
 from tasks.store.queries import subtask as subtask_queries
@@ -56,7 +57,7 @@ class SubtaskView:
     """
 
     subtask: Mapping[str, Any]
-    why: str | None
+    why: Message | None
     suggestion: str | None
     attempts: Sequence[AttemptRow]
     targets: Sequence[TargetRow]
@@ -95,7 +96,7 @@ def get_subtask_view(tx: Transaction, number: int) -> SubtaskView:
     waiting = manual.list_manual(tx, after=number - 1, most=1) if row["state"] == State.MANUAL else []
     return SubtaskView(
         subtask=row,
-        why=waiting[0].why if waiting else None,
+        why=Message("{because}", because=waiting[0].because) if waiting else None,
         suggestion=waiting[0].suggestion if waiting else None,
         attempts=subtask_queries.list_attempts(tx, number),
         targets=subtask_queries.list_targets(tx, number),

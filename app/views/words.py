@@ -25,7 +25,7 @@ LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
 TAGS: Mapping[str, str] = {"en": "en", "zh": "zh-CN"}
 """Languages by code, each as HTML names it."""
 
-_WORDS = frozenset({"cause", "causes", "failure", "kind", "unit"})
+_WORDS = frozenset({"cause", "causes", "failure", "kind", "lacks", "unit"})
 """Parameters of reasons that are stored words, such as `forbidden`, or several with commas."""
 
 _language: ContextVar[str] = ContextVar("language", default="en")

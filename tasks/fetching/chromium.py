@@ -21,6 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from splitter.errors import Message
+
 from tasks.fetching import browser_jail
 
 if TYPE_CHECKING:
@@ -89,21 +91,24 @@ def find_chromium(given: str = "") -> Path | None:
     return next((Path(program) for program in found if program), None)
 
 
-def missing(given: str = "") -> tuple[str, str]:
-    """The programs that pages made by script lack here, and what mends it; both empty where nothing is missing.
+def missing(given: str = "") -> tuple[str, Message | None]:
+    """Return what pages made by script lack here, and what mends it; empty and `None` if nothing is missing.
 
     Args:
         given: as of `find_chromium`.
     """
     if not browser_jail.supported():
-        return "a browser can be closed off on Linux on x86_64 and aarch64 only", "run this node there"
+        return "a browser can be closed off on Linux on x86_64 and aarch64 only", Message(
+            "run this node there"
+        )
     if find_spec("playwright") is None:
-        return "Playwright is not installed", "pip install 'reviewloop[browser]'"
+        return "Playwright is not installed", Message("pip install 'reviewloop[browser]'")
     if find_chromium(given) is None:
         if given:
-            return f"REVIEWLOOP_CHROMIUM={given} is no program", "set it to the path of a Chromium"
-        return "there is no Chromium on PATH", "install one (apt install chromium) or set REVIEWLOOP_CHROMIUM"
-    return "", ""
+            return "REVIEWLOOP_CHROMIUM names no program", Message("set it to the path of a Chromium")
+        mend = Message("install one (apt install chromium) or set REVIEWLOOP_CHROMIUM")
+        return "there is no Chromium on PATH", mend
+    return "", None
 
 
 @dataclass(slots=True, eq=False)

@@ -168,7 +168,9 @@ def cause_of(error: BaseException) -> str:
     """The cause under the layers of requests and urllib3, whose own messages repeat the address."""
     while (cause := error.__context__ or error.__cause__) is not None:
         error = cause
-    return str(error) if isinstance(error, OSError) and error.args else type(error).__name__
+    if isinstance(error, OSError) and error.args:
+        return error.strerror or str(error)
+    return type(error).__name__
 
 
 class AddressRefused(OSError):

@@ -8,6 +8,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from splitter.catalog.model import Catalog
+from splitter.errors import Message
 
 from tasks.domain.reasons import Explanation, Reason, because
 
@@ -30,17 +31,17 @@ class Obstacle:
 
     Attributes:
         because: the same for all sites that one mend helps.
-        mend: a command, or what to set; empty where nothing is to be done.
+        mend: a command, or what to set; `None` if nothing helps.
     """
 
     kind: ObstacleKind
     because: Explanation
-    mend: str = ""
+    mend: Message | None = None
 
     @property
-    def why(self) -> str:
+    def why(self) -> Message:
         """The reason's sentence."""
-        return str(self.because)
+        return Message("{because}", because=self.because)
 
 
 class NameState(StrEnum):
@@ -76,11 +77,11 @@ class Reachability:
 NO_NETWORK = Obstacle(
     kind=ObstacleKind.NETWORK,
     because=because(Reason.NO_NETWORK),
-    mend="connect this machine, or set REVIEWLOOP_PROXY",
+    mend=Message("connect this machine, or set REVIEWLOOP_PROXY"),
 )
 
 
-_CHECK = "reviewloop sites check"
+_CHECK = Message("reviewloop sites check")
 
 
 def obstacles(catalog: Catalog, found: Reachability) -> dict[str, tuple[Obstacle, ...]]:
@@ -108,7 +109,7 @@ def _obstacles(catalog: Catalog, site: str, found: Reachability) -> Iterator[Obs
         yield found.browser
     for name in dict.fromkeys((engine, site)):
         if (variables := found.sign_ins.get(name)) is not None:
-            mend = f"set {variables} (docs/sign-in.md)"
+            mend = Message("set {variables} (docs/sign-in.md)", variables=variables)
             needed = because(Reason.SIGN_IN_NEEDED, name=name)
             yield Obstacle(kind=ObstacleKind.SIGN_IN, because=needed, mend=mend)
 

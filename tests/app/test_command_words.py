@@ -25,6 +25,19 @@ def test_every_word_of_help_is_from_a_catalog(name, reviewloop) -> None:
     assert list_words_outside(text, rf"{_CODE}|\b(?:{name.replace(' ', '|')})\b") == set()
 
 
+@pytest.mark.parametrize(
+    ("environment", "heading"),
+    [
+        ({"LC_ALL": "", "LANG": "zh_CN.UTF-8"}, "用法"),
+        ({"LC_ALL": "zh_CN.UTF-8", "LANG": "C"}, "用法"),
+        ({"LC_ALL": "C.UTF-8", "LANG": "zh_CN.UTF-8"}, "Usage"),
+        ({"LC_ALL": "zh_CN.UTF-8", "REVIEWLOOP_LANG": "en"}, "Usage"),
+    ],
+)
+def test_the_language_is_that_of_the_environment(environment, heading, reviewloop) -> None:
+    assert reviewloop("status", "--help", **environment).stdout.startswith(heading)
+
+
 @pytest.mark.parametrize("command", [("report",), ("failed", "report")])
 def test_every_word_of_a_report_is_from_a_catalog(command, crawled, reviewloop, tmp_path) -> None:
     file = tmp_path / "report.html"

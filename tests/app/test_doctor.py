@@ -18,6 +18,7 @@ from app.run.setting_fields import Settings
 from app.run.version import MIGRATIONS
 from splitter.catalog.entries import NO_BROWSER
 from splitter.catalog.load import builtin_text
+from splitter.errors import Message
 from tasks.domain.reasons import Reason, because
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue import nodes
@@ -77,13 +78,15 @@ def test_a_browser_is_missed_only_where_pages_are_made_by_script(checks, monkeyp
     sites = tmp_path / "sites.yaml"
     text = builtin_text("paper-2014")
     sites.write_text(text.replace("cca.org.cn: {", "cca.org.cn: {render: browser, "), "utf-8")
-    monkeypatch.setattr(preflight_module, "missing", lambda _given: ("there is no Chromium", "install one"))
+    monkeypatch.setattr(
+        preflight_module, "missing", lambda _given: ("there is no Chromium", Message("install one"))
+    )
     told = checks(sites=str(sites))["browser"]
     assert told.state is CheckState.WARNING
     assert told.parameters["rendered"] == 1
     assert texts(told)[0].endswith("can't be asked: its pages need a browser: there is no Chromium")
     assert texts(told)[1] == "install one"
-    monkeypatch.setattr(preflight_module, "missing", lambda _given: ("", ""))
+    monkeypatch.setattr(preflight_module, "missing", lambda _given: ("", None))
     assert checks(sites=str(sites))["browser"].state is CheckState.OK
 
 
@@ -92,7 +95,9 @@ def test_of_a_cluster_the_live_nodes_are_asked_for_a_browser(checks, monkeypatch
     sites = tmp_path / "sites.yaml"
     text = builtin_text("paper-2014")
     sites.write_text(text.replace("cca.org.cn: {", "cca.org.cn: {render: browser, "), "utf-8")
-    monkeypatch.setattr(preflight_module, "missing", lambda _given: ("there is no Chromium", "install one"))
+    monkeypatch.setattr(
+        preflight_module, "missing", lambda _given: ("there is no Chromium", Message("install one"))
+    )
     cluster = {"sites": str(sites), "redis_url": "redis://127.0.0.1:1"}
     store = Store.open(f"sqlite:///{tmp_path / 'r.db'}")
     schema.upgrade(store, MIGRATIONS)

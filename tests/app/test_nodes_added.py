@@ -241,7 +241,7 @@ def test_a_node_about_to_start_forgets_the_address_of_an_earlier_run(sqlite_url)
 def test_a_proxy_shows_its_place_alone():
     node = Node("third", frozenset(Kind), 4, None, None, Proxy(SECRET_URL))
     shown = [repr(node), str(node), str(node.proxy), repr(asdict(node)), repr(own_settings(Settings(), node))]
-    shown += node_notes([node, Node("node1", frozenset(Kind), 4)])
+    shown += map(str, node_notes([node, Node("node1", frozenset(Kind), 4)]))
     shown.append(repr(processes.node_program(node, Settings(), Path("third.log")).command))
     assert [one for one in shown if PASSWORD in one] == []
     assert node.proxy.place == "proxy.example:8080"
@@ -296,5 +296,5 @@ def test_which_nodes_a_run_crawls_with(monkeypatch):
 def test_nodes_behind_one_address_are_one_client():
     alike = numbered_nodes(4, 4, lab=False)
     assert clients(alike) == 1
-    assert "4 nodes behind one address" in node_notes(alike)[0]
+    assert "4 nodes behind one address" in str(node_notes(alike)[0])
     assert clients(numbered_nodes(4, 4, lab=True)) == 4

@@ -13,6 +13,7 @@ from app.run.crawl_plan import crawl_plan
 from app.run.preflight import Askable, Preflight, preflight
 from app.run.setting_fields import Settings
 from splitter.catalog.load import load_catalog
+from splitter.errors import Message
 from tasks.domain.reasons import Reason, because
 from tasks.jobs.obstacles import Obstacle, ObstacleKind
 from tasks.store.queue.tasks import VirtualTask
@@ -136,7 +137,7 @@ def test_all_that_is_in_the_way(catalog, names):
     assert found.asked == ("b.example",)
     kinds = {site: [one.kind for one in those] for site, those in found.unasked.items()}
     assert kinds == {"a.example": [ObstacleKind.ENGINE], "posts.example": [ObstacleKind.SIGN_IN]}
-    assert "REVIEWLOOP_LOGIN_POSTS_COOKIES" in found.unasked["posts.example"][0].mend
+    assert "REVIEWLOOP_LOGIN_POSTS_COOKIES" in str(found.unasked["posts.example"][0].mend)
 
 
 @pytest.mark.parametrize("otherwise", [socket.EAI_NONAME, socket.EAI_AGAIN])
@@ -157,13 +158,13 @@ def test_an_engine_that_is_not_supported(catalog, names):
     found = preflight(Settings(), given.model_copy(update={"engines": engines}))
     assert found.asked == ()
     obstacle = found.unasked["b.example"][0]
-    assert (obstacle.kind, obstacle.why.endswith("it is signed")) == (ObstacleKind.UNSUPPORTED, True)
+    assert (obstacle.kind, str(obstacle.why).endswith("it is signed")) == (ObstacleKind.UNSUPPORTED, True)
 
 
 def test_a_name_that_is_gone(catalog, names):
     names("search.shop.example", "a.example", "posts.example")
     found = preflight(Settings(), catalog())
-    assert [(one.kind, one.why) for one in found.unasked["b.example"]] == [
+    assert [(one.kind, str(one.why)) for one in found.unasked["b.example"]] == [
         (ObstacleKind.NAME, "b.example is no known name")
     ]
 
@@ -179,7 +180,7 @@ def test_a_searxng_whose_engine_is_blocked_can_be_asked_and_says_so(catalog, nam
     found = preflight(Settings(), catalog(searxng()))
     assert found.asked == ("a.example",)
     assert found.searxng["own"].engines == ("baidu",)
-    notes = tuple(searxng_notes(found))
+    notes = tuple(map(str, searxng_notes(found)))
     assert notes == (
         "own: SearXNG 2026.1.1 with baidu",
         "own: none of its engines answered a sample search",
@@ -252,10 +253,10 @@ def test_sites_made_by_script_need_a_browser_here(monkeypatch, tmp_path):
     file.write_text(text, encoding="utf-8")
     catalog = load_catalog(file)
     lab = Settings(lab=("127.0.0.1", 1))
-    monkeypatch.setattr(module, "missing", lambda given: ("", ""))
+    monkeypatch.setattr(module, "missing", lambda given: ("", None))
     assert preflight(lab, catalog).asked == ("a.example", "b.example", "posts.example")
     monkeypatch.setattr(
-        module, "missing", lambda given: (f"there is no {given or 'Chromium'}", "install one")
+        module, "missing", lambda given: (f"there is no {given or 'Chromium'}", Message("install one"))
     )
     found = preflight(lab, catalog)
     assert found.asked == ("a.example", "posts.example")
@@ -264,7 +265,7 @@ def test_sites_made_by_script_need_a_browser_here(monkeypatch, tmp_path):
             Obstacle(
                 kind=ObstacleKind.BROWSER,
                 because=because(Reason.BROWSER_NEEDED, lacks="there is no Chromium"),
-                mend="install one",
+                mend=Message("install one"),
             ),
         )
     }

@@ -22,7 +22,7 @@ from app.run.setting_values import sqlite_file
 from app.views.crawl_plan import CrawlPlan
 from app.views.durations import seconds
 from app.views.words import describe, plural, translate
-from splitter.errors import InputError
+from splitter.errors import InputError, Message, join_messages
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import nodes, tasks
 from tasks.store.queue.nodes import Node
@@ -41,7 +41,7 @@ _INDENT = (0, 0, 0, 4)
 def find_askable(settings: Settings) -> Preflight:
     """Find out what can be asked; says that it takes a moment."""
     if settings.lab is None:
-        say(f"Looking up which sites can be asked (at most {LONGEST_S:g} s).", "dim")
+        say(translate("Looking up which sites can be asked (at most {n:g} s).", n=LONGEST_S), "dim")
     return preflight(settings, settings.catalog())
 
 
@@ -71,35 +71,46 @@ def plan_of(
     return replace(plan, notes=(*searxng_notes(found), *node_notes(nodes)))
 
 
-def searxng_notes(found: Preflight) -> Iterator[str]:
+def searxng_notes(found: Preflight) -> Iterator[Message]:
     """Yield what a person should know of each SearXNG that answers: its engines, and those that are silent."""
     for name, one in found.searxng.items():
         if one.because is not None:
             continue
         if one.version or one.engines:
-            yield f"{name}: SearXNG {one.version} with {', '.join(one.engines) or 'no engine of category general'}"
+            engines = ", ".join(one.engines) or Message("no engine of category general")
+            yield Message(
+                "{name}: SearXNG {version} with {engines}", name=name, version=one.version, engines=engines
+            )
         if one.hits == 0 and one.silent:
-            yield f"{name}: none of its engines answered a sample search"
+            yield Message("{name}: none of its engines answered a sample search", name=name)
         for engine, why in one.silent.items():
-            yield f"{name}: {engine} did not answer ({why})"
+            yield Message("{name}: {engine} did not answer ({why})", name=name, engine=engine, why=why)
 
 
-def node_notes(nodes: Sequence[Node]) -> list[str]:
+def node_notes(nodes: Sequence[Node]) -> list[Message]:
     """Return what a person should know of the nodes before they crawl."""
     if clients(nodes) > 1:
-        return [f"{len(nodes)} nodes: {', '.join(map(_describe, nodes))}."]
-    these = "One node" if len(nodes) == 1 else f"{len(nodes)} nodes behind one address (one client to a site)"
+        names = join_messages(map(_describe, nodes), ", ")
+        return [Message("{n} nodes: {names}.", n=len(nodes), names=names)]
+    these = Message("One node")
+    if len(nodes) > 1:
+        these = Message("{n} nodes behind one address (one client to a site)", n=len(nodes))
     return [
-        f"{these}: what can't be learned is which node is good at which site, and whether a refusal is about the "
-        "address or about everybody.",
-        "A second one: reviewloop nodes add NAME --address A | --proxy URL",
+        Message(
+            "{these}: it can't be learned which node is good at which site, or whether a refusal concerns the "
+            "address or everybody.",
+            these=these,
+        ),
+        Message("A second one: reviewloop nodes add NAME --address A | --proxy URL"),
     ]
 
 
-def _describe(node: Node) -> str:
+def _describe(node: Node) -> Message:
     if node.proxy is not None:
-        return f"{node.name} (through {node.proxy})"
-    return f"{node.name} ({node.address or 'as the system chooses'})"
+        return Message("{name} (through {proxy})", name=node.name, proxy=node.proxy)
+    if node.address:
+        return Message("{name} ({address})", name=node.name, address=node.address)
+    return Message("{name} (address chosen by the system)", name=node.name)
 
 
 @text.register
@@ -151,7 +162,7 @@ def _list_summary_parts(plan: CrawlPlan) -> Iterator[Part]:
         if plan.slowest_host:
             yield translate("The slowest host is {host}.", host=plan.slowest_host)
     for note in plan.notes:
-        yield Text(shown(note), style="dim")
+        yield Text(as_called(shown(describe(note))), style="dim")
 
 
 def _list_missing_parts(plan: CrawlPlan) -> Iterator[Part]:
@@ -161,6 +172,6 @@ def _list_missing_parts(plan: CrawlPlan) -> Iterator[Part]:
     for one in plan.missing:
         sites = plural("{n} site: {why}", "{n} sites: {why}", len(one.sites), why=one.why)
         yield shown(sites)
-        if one.mend:
-            yield Padding(Text(as_called(shown(one.mend)), style="yellow"), _INDENT, expand=False)
+        if one.mend is not None:
+            yield Padding(Text(as_called(shown(describe(one.mend))), style="yellow"), _INDENT, expand=False)
         yield Padding(Text(describe(list_names(one.sites, _SITES_NAMED)), style="dim"), _INDENT, expand=False)

@@ -17,7 +17,7 @@ from app.cli.render import Part, table, text
 from app.files.harmless import shown
 from app.sites.site_questions import Question, questions
 from app.views.fields import format_counts
-from app.views.words import translate
+from app.views.words import plural, translate
 from splitter.catalog.model import Catalog
 from tasks.fetching.robots import ROBOTS_TOKEN
 
@@ -96,7 +96,11 @@ def _describe_lack(settings: Settings, catalog: Catalog) -> str:
 
     sites = sum(map(catalog.renders, catalog.sites))
     lacks = browser_missing(settings) if sites else None
-    return "" if lacks is None else f"{lacks.why} ({sites} sites; {lacks.mend})"
+    if lacks is None:
+        return ""
+    return plural(
+        "{why} ({n} site; {mend})", "{why} ({n} sites; {mend})", sites, why=lacks.why, mend=lacks.mend
+    )
 
 
 def _ask_all(settings: Settings, catalog: Catalog, no_browser: str) -> tuple[list[SiteAnswer], bool]:

@@ -190,7 +190,8 @@ def _(view: SplitView) -> Iterator[Part]:
 @text.register
 def _(view: ExplainedView) -> Iterator[Part]:
     yield from _list_queries(view.product, view.category, [view.keywords, *view.later_queries])
-    yield table(view.words, "word role score kept why>")
+    words = [replace(one, role=_translate_role(one.role)) for one in view.words]
+    yield table(words, "word role score kept why>")
 
 
 def _list_engines(view: SplitView) -> Iterator[str]:
@@ -230,3 +231,9 @@ def _list_queries(
 def _place(url: SearchUrl) -> str:
     page = "" if url.page is None else translate(" page {n}", n=url.page)
     return f"{url.site or f'({url.engine})'}{page}"
+
+
+def _translate_role(role: str) -> str:
+    """Return a role in the reader's language. A question mark behind it stays."""
+    known = role.removesuffix("?")
+    return f"{translate(known)}{role.removeprefix(known)}"
