@@ -26,7 +26,7 @@ def list_details(view: ComplaintsView) -> Iterator[Finding]:
         yield Finding(
             "most", _name_counts(translate("Most complaints are about {themes}."), most), _count(most)
         )
-    yield from _list_new(view.themes.themes)
+    yield from _list_new(view.shown_themes)
     if view.share is not None:
         yield _describe_share(view.share, view.share_before)
     if view.first_day and view.last_day:
@@ -107,6 +107,13 @@ def describe_silent(rows: Sequence[ThemeRow]) -> Finding:
     days = {row.theme: row.last_day and row.last_day.isoformat() for row in rows}
     text = translate("No complaint in this period, but earlier: {themes}.", themes=_join(names))
     return Finding("silent", text, {"themes": days})
+
+
+def describe_archived(rows: Sequence[ThemeRow]) -> Finding:
+    """Return the sentence about the themes that a person archived."""
+    return Finding(
+        "archived", _name_counts(translate("Archived, and not listed: {themes}."), rows), _count(rows)
+    )
 
 
 def list_limits(view: ComplaintsView) -> Iterator[Finding]:

@@ -19,7 +19,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.files.harmless import shown, web_link
 from app.insight.counts import Choice
-from app.insight.details import describe_silent, describe_theme, join_names, list_details, list_limits
+from app.insight.details import (
+    describe_archived,
+    describe_silent,
+    describe_theme,
+    join_names,
+    list_details,
+    list_limits,
+)
 from app.insight.findings import Finding, describe_period, list_findings
 from app.insight.product import FEWEST_REVIEWS, ComplaintsView, read_product
 from app.insight.rows import MEANINGS, QuoteRow, ThemeRow
@@ -163,9 +170,12 @@ def _read_part(
     groups = {site: one.group for site, one in catalog.sites.items()}
     view = read_product(tx, (product.id, product.name), Choice(period), today, groups)
     found = list_complaints(tx, [product.id], period, _ROWS)
-    silent = [row for row in view.themes.themes if not row.complaints and row.last_day]
+    listed = view.shown_themes
+    silent = [row for row in listed if not row.complaints and row.last_day]
+    archived = [row for row in view.archived_themes if row.complaints]
     sites, months = draw_sites(view), draw_months(view)
     limits = [
+        *map(describe_archived, [archived] if archived else ()),
         *list_limits(view),
         *sites.left_out,
         *months.left_out,
@@ -177,7 +187,7 @@ def _read_part(
         findings=list_findings(view),
         details=list(list_details(view)),
         limits=limits,
-        themes=[(row, describe_theme(row)) for row in view.themes.themes if row.complaints],
+        themes=[(row, describe_theme(row)) for row in listed if row.complaints],
         silent=describe_silent(silent) if silent else None,
         rows={theme: rows for (_, theme), rows in found.items()},
         few=list_newest(tx, product.id, period, FEWEST_REVIEWS) if view.is_sparse else (),

@@ -179,6 +179,8 @@ def fill(store: Store, catalog: Catalog, rng: Random, products: int) -> list[str
             if number % 3 == 0:
                 _insert_crawl(tx, rng, number, rng.sample(catalog.sites_for(None, None), 20))
         counted_reviews.add_pages(tx, range(1, page + 1))
+        archived = [(number, rng.choice(_THEMES), _NOW) for number in range(5, products + 1, 5)]
+        tx.insert("archived_themes", ("product_id", "theme", "archived_at"), archived)
     return names
 
 

@@ -81,6 +81,7 @@ class Reviews:
     names: Mapping[int, str]
     tasks: Sequence[Mapping[str, Any]]
     states: Mapping[tuple[int, str], set[str]]
+    archived: Sequence[tuple[int, str]]
     groups: Mapping[str, str | None]
     sites: Sequence[str]
     today: date
@@ -324,7 +325,8 @@ def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], site
         for product, site, state in db.execute(_STATES):
             states[product, site].add(state)
         names = dict(db.execute("SELECT id, name FROM products"))
-    return Reviews(list(found.values()), linked, names, tasks, states, groups, sites, today)
+        archived = db.execute("SELECT product_id, theme FROM archived_themes").fetchall()
+    return Reviews(list(found.values()), linked, names, tasks, states, archived, groups, sites, today)
 
 
 _ROWS = """
@@ -405,6 +407,7 @@ class Checker:
             "share": _count_share,
             "days": _find_days,
             "silent": _find_silent,
+            "archived": _count_archived,
             "undated": _count_undated,
             "unread": _count_unread,
             "incomplete": _count_incomplete,
@@ -580,6 +583,11 @@ class _Choice:
         """Complaints of the period by theme."""
         return Counter(theme for row in self.rows for theme in row.themes)
 
+    @cached_property
+    def archived(self) -> set[str]:
+        """Themes that a person archived, which the store's reviews show no rise of since."""
+        return {theme for product, theme in self.reviews.archived if product == self.product}
+
     @property
     def judged(self) -> Mapping[str, Judged]:
         """States by theme."""
@@ -622,7 +630,7 @@ def _compare(choice: _Choice) -> Shown:
 
 
 def _none(choice: _Choice, state: str) -> Shown:
-    states = {one.states[-1] for one in choice.judged.values()}
+    states = {one.states[-1] for theme, one in choice.judged.items() if theme not in choice.archived}
     return ({} if state not in states else {"state": state}), []
 
 
@@ -670,6 +678,7 @@ def _list_theme_days(choice: _Choice, theme: str) -> list[date]:
 
 def _find_silent(choice: _Choice) -> Shown:
     earlier = {theme for row in choice.every if row.day for theme in row.themes if not choice.themes[theme]}
+    earlier -= choice.archived
     return {"themes": {theme: max(_list_theme_days(choice, theme)).isoformat() for theme in earlier}}, []
 
 
@@ -718,6 +727,11 @@ _OF_THEME: Mapping[str, Callable[[_Choice], Shown]] = {
     "back": _find_return,
     "new": _find_new,
 }
+
+
+def _count_archived(choice: _Choice) -> Shown:
+    counts = {theme: n for theme in choice.archived if (n := choice.themes[theme])}
+    return {"themes": counts}, [_n(n) for n in counts.values()]
 
 
 def _count_undated(choice: _Choice) -> Shown:

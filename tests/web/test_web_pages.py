@@ -45,6 +45,18 @@ PAGES = (
 )
 
 
+@pytest.mark.parametrize(
+    ("language", "title"), [("en", "What buyers complain about"), ("zh", "买家投诉什么")]
+)
+def test_a_report_is_downloaded_in_the_readers_language(sample: Served, language: str, title: str) -> None:
+    page = sample.get("/products/1/report?days=all", headers={"Accept-Language": language})
+    assert page.headers["content-disposition"] == 'attachment; filename="report-1.html"'
+    assert f"<h1>{title}</h1>" in page.text
+    assert "<script" not in page.text
+    assert f"<h2>{PRODUCT}</h2>" in page.text
+    assert sample.get("/products/99/report").status_code == 404
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_page_is_whole_and_escapes_what_was_crawled(sample: Served, language: str) -> None:
     for path in PAGES:

@@ -67,6 +67,19 @@ def show_product(
     )
 
 
+@router.get("/products/{product}/report")
+def download_report(page: Here, number: ProductId, period: RecentPeriod) -> Response:
+    """Return the report on a product in a period as a file to mail and print."""
+    from app.reports.report import report  # brings templates of its own
+
+    name = name_of(page, number)
+    with page.context.store.read() as tx:
+        days = period.find(local_time(tx.now).date())
+        made = report(tx, page.context.catalog, (name,), days, page.context.settings.web_address)
+    file = {"Content-Disposition": f'attachment; filename="report-{number}.html"'}
+    return Response(made.encode(errors="replace"), media_type="text/html; charset=utf-8", headers=file)
+
+
 @router.post("/products/{product}/archive")
 def archive(
     page: Here,
