@@ -37,12 +37,13 @@ def list_findings(view: ComplaintsView) -> list[Finding]:
         return findings
     themes = view.shown_themes
     findings += [describe_rise(row) for row in themes if row.state is ThemeState.RISING]
-    if len(findings) == 1 and themes:
+    is_rising = any(row.state is ThemeState.RISING for row in view.themes.themes)
+    if themes and not is_rising:
         if all(row.state is ThemeState.WATCHING for row in themes):
             text = translate("The reviews cover too few weeks to tell what rises.")
             findings.append(Finding("too_few_weeks", text))
         else:
-            findings.append(Finding("none_rises", translate("No theme rises.")))
+            findings.append(Finding("none_rises", _describe_calm(view.theme)))
     return findings
 
 
@@ -60,6 +61,13 @@ def describe_rise(row: ThemeRow) -> Finding:
         day=row.state_since,
     )
     return Finding("rising", text, values)
+
+
+def _describe_calm(theme: str) -> str:
+    """Return the sentence if no theme rises, or not the one that was chosen."""
+    if theme:
+        return translate("“{theme}” does not rise.", theme=name_theme(theme))
+    return translate("No theme rises.")
 
 
 def _day_text(day: date | None) -> str | None:

@@ -43,6 +43,7 @@ def test_a_theme_comes_back_with_the_first_rise_after_it_was_archived(store, wee
     (row,) = [row for row in view.themes.themes if row.theme == "foreign_matter"]
     assert (row.state, row.archived) == ("rising", is_archived)
     assert any("Foreign matter" in str(one) for one in list_findings(view)) is not is_archived
+    assert "none_rises" not in {one.kind for one in list_findings(view)}
     assert (view.serious == []) is is_archived
 
 

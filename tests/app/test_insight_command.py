@@ -130,6 +130,7 @@ def test_stored_cutoffs_decide_for_a_product(database):
                 store_value(tx, themes.RISES, tx.now, data)
                 view = list_themes(tx, {2: SPOILT}, Period(), TODAY, GROUPS)
                 assert ("rising" in [row.state for row in view.themes]) is is_rising
+                assert bool(list_rises(tx, TODAY, GROUPS).rises) is is_rising
                 tx.run("DELETE FROM stored_values WHERE name = :name", name=themes.RISES)
     assert "rising" in states
 

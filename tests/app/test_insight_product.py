@@ -84,6 +84,11 @@ def test_filters_count_a_part_and_keep_every_theme_and_state(read):
     assert both.share is None, "no praise is published there"
 
 
+def test_a_chosen_theme_alone_is_said_not_to_rise(read):
+    assert str(list_findings(read(theme="service"))[-1]) == "“Service” does not rise."
+    assert "Foreign matter" in str(list_findings(read(theme="foreign_matter"))[-1])
+
+
 def test_themes_without_a_complaint_in_the_period_stay_listed(read):
     early = read(Period(TODAY - timedelta(days=600), TODAY - timedelta(days=500)))
     row = next(row for row in early.themes.themes if row.theme == "foreign_matter")
