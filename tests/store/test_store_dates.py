@@ -18,7 +18,8 @@ from tasks.reading.dates import read_date
 from tasks.store.content import imports, products
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
-from tasks.store.queries.reviews import ReviewFilter, count_reviews, list_reviews
+from tasks.store.queries.review_counts import count_reviews
+from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.sql.tables import pages as page_table
 from tasks.store.sql.tables import products as product_table
 from tasks.store.sql.tables import reviews
@@ -184,6 +185,7 @@ def test_a_review_is_found_by_the_day_of_the_zone_that_its_date_was_read_in(worl
         assert [row.day for row in found] == [day] * n
     counted = world.look(count_reviews, ReviewFilter())
     assert {day: n for (_, day), n in counted.by_day.items()} == days
+    assert (counted.total, counted.undated) == (len(written) + 1, 1)
     first = ReviewFilter(day_from=min(days))
     assert len(world.look(lambda tx: list(list_reviews(tx, first)))) == len(written)
 

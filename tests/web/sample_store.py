@@ -8,6 +8,7 @@ from typing import Any
 from splitter.normalize import name_key
 from tasks.domain.reasons import Reason, as_document, because
 from tasks.domain.states import State
+from tasks.store.content import counted_reviews
 from tasks.store.queue import transitions
 from tasks.store.sql import tables
 from tasks.store.sql.database import Store
@@ -32,6 +33,7 @@ def fill(store: Store) -> None:
         _pages(tx)
         _import(tx)
         _schedule(tx)
+        counted_reviews.add_pages(tx, range(1, 100))
 
 
 def _insert(tx: Transaction, table: Any, *rows: dict[str, Any]) -> None:

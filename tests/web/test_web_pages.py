@@ -500,3 +500,18 @@ def test_the_language_is_chosen_by_query_cookie_and_browser(sample: Served) -> N
     sample.session.cookies.clear()
     assert '<html lang="zh-CN">' in sample.get("/", headers={"Accept-Language": "zh-TW,en;q=0.5"}).text
     assert '<html lang="en">' in sample.get("/", headers={"Accept-Language": "de"}).text
+
+
+def test_filters_change_the_charts_of_reviews_and_never_remove_them(sample: Served) -> None:
+    texts = {
+        path: sample.get(f"/reviews{path}").text
+        for path in ("", "?voice=complaint", "?site=shop.example", "?q=牛奶", "?days=7", "?q=nowhere")
+    }
+    counted = {path: int(re.findall(r"(\d+) reviews match", text)[0]) for path, text in texts.items()}
+    for text in texts.values():
+        assert text.count("<figure>") == 3
+    assert counted["?q=nowhere"] == 0
+    assert counted[""] > 1
+    assert 0 < counted["?voice=complaint"] < counted[""]
+    assert 0 < counted["?site=shop.example"] < counted[""]
+    assert "only the newest 50,000 reviews are searched" in texts["?q=牛奶"]

@@ -1,13 +1,13 @@
-"""Reviews: searched and filtered, one with where it came from, and counts of the newest as charts."""
+"""Reviews: searched and filtered, one with where it came from, and counts as charts."""
 
 from __future__ import annotations
 
-from collections import Counter
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Query
 from fastapi import Path as InPath
+from markupsafe import Markup
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -26,23 +26,25 @@ from tasks.domain.voices import Voice
 from tasks.store.content.corrections import Correction
 from tasks.store.queries.products import get_name, list_names
 from tasks.store.queries.queues import NOT_JUDGED
-from tasks.store.queries.reviews import ReviewCounts, ReviewFilter, count_reviews, search
+from tasks.store.queries.review_counts import ReviewCounts, count_reviews
+from tasks.store.queries.reviews import ALL, LOOKED_AT, ReviewFilter, search
 from tasks.store.queries.themes import Period
 
 router = APIRouter()
 
-NEWEST = 20_000
-"""Reviews in a chart."""
 _ROWS = 30
 _NAMES = 500
 _BARS = 15
-_DAYS = 60
+_DAYS = 93
+"""Days from which on reviews are drawn by week."""
 _MOST_WORDS = 8
+_NOON = time(12)
+"""A day is drawn here, so that no zone moves it."""
 
 
-def read_counts(context: Context) -> ReviewCounts:
-    """Return counts of the newest reviews."""
-    return context.read("review counts", lambda tx: count_reviews(tx, ReviewFilter(newest=NEWEST)))
+def read_counts(context: Context, wanted: ReviewFilter = ALL) -> ReviewCounts:
+    """Return the counts of reviews that fit a filter."""
+    return context.read(("review counts", wanted), lambda tx: count_reviews(tx, wanted))
 
 
 def search_filter(
@@ -102,12 +104,8 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: AnyPeriod
         check_site(tx, context.catalog, site)
         found = search(tx, wanted, before=sent.before or None, most=_ROWS)
         chosen = [(number, get_name(tx, number))] if number else []
+    counted = read_counts(context, wanted)
     names = context.read("product names", lambda tx: list_names(tx, _NAMES))
-    counted = read_counts(context)
-    by_day = Counter[date]()
-    for (_, day), n in counted.by_day.items():
-        by_day[day] += n
-    names_of_voices = [*((one, translate(one)) for one in Voice), (NOT_JUDGED, translate("not judged"))]
     return page.html(
         "reviews.html",
         found=found,
@@ -121,32 +119,47 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: AnyPeriod
         split=split,
         may_split=bool(q) and not split and words_of(q, split=True) != words if not found.rows else False,
         names=[*(one for one in chosen if one not in names), *names],
-        sites=sorted(counted.by_site),
+        sites=sorted(read_counts(context).by_site),
         corrected=sent.corrected,
         searched=wanted != ReviewFilter(listed=True),
-        newest=NEWEST,
+        counted=counted,
+        is_partial=bool(words),
+        looked_at=LOOKED_AT,
         more=str(page.request.url.include_query_params(before=found.before).query) if found.before else "",
-        charts=[
-            charts.bars(
-                [(name, counted.by_voice[one]) for one, name in names_of_voices if counted.by_voice[one]],
-                translate("Reviews by voice"),
-                width=520,
-            ),
-            charts.bars(counted.by_product.most_common(_BARS), translate("Reviews by product"), width=520),
-            charts.bars(counted.by_site.most_common(_BARS), translate("Reviews by site"), width=520),
-            charts.columns(
-                [(f"{day:%m-%d}", by_day[day]) for day in sorted(by_day)[-_DAYS:]],
-                translate("Reviews by day"),
-                width=520,
-            ),
-        ],
-        titles=[
-            translate("Reviews by voice"),
-            translate("Reviews by product"),
-            translate("Reviews by site"),
-            translate("Reviews by day"),
-        ],
+        charts=_draw(counted),
     )
+
+
+def _draw(counted: ReviewCounts) -> list[tuple[str, Markup]]:
+    """Return the charts of reviews over time, by voice and by site, each with its title."""
+    names = {voice: translate(voice) for voice in Voice} | {NOT_JUDGED: translate("not judged")}
+    by_voice = [(name, counted.by_voice[voice]) for voice, name in names.items() if counted.by_voice[voice]]
+    over_time, by_time = _count_by_time(counted)
+    lines = [
+        charts.Line(name, [(datetime.combine(day, _NOON, UTC), n) for day, n in by_time[voice].items()])
+        for voice, name in names.items()
+        if voice in by_time
+    ]
+    title, by_site = translate("Reviews by voice"), translate("Reviews by site")
+    return [
+        (over_time, charts.lines(lines, over_time, width=720)),
+        (title, charts.bars(by_voice, title, width=520)),
+        (by_site, charts.bars(counted.by_site.most_common(_BARS), by_site, width=520)),
+    ]
+
+
+def _count_by_time(counted: ReviewCounts) -> tuple[str, dict[str, dict[date, int]]]:
+    """Return the reviews of each voice by day or, if there are many days, by week, with the title."""
+    days = [day for _, day in counted.by_day]
+    if not days:
+        return translate("Reviews by day"), {}
+    step = 7 if (max(days) - min(days)).days >= _DAYS else 1
+    first = min(days) - timedelta(days=min(days).weekday() if step == 7 else 0)
+    buckets = [first + timedelta(days=n) for n in range(0, (max(days) - first).days + 1, step)]
+    found = {voice: dict.fromkeys(buckets, 0) for voice in sorted({voice for voice, _ in counted.by_day})}
+    for (voice, day), n in counted.by_day.items():
+        found[voice][first + timedelta(days=(day - first).days // step * step)] += n
+    return translate("Reviews by week" if step == 7 else "Reviews by day"), found
 
 
 def words_of(text: str, *, split: bool) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from research.tools import verify_store
 from tasks.store.queries import pairs as pair_queries
 from tasks.store.queries import products as product_queries
 from tasks.store.queries import queues as queue_queries
-from tasks.store.queries.reviews import ReviewFilter, count_reviews
 from tasks.store.queue import manual
 from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
@@ -26,7 +25,6 @@ WAITING = 24
 
 READS: dict[str, Callable[[Transaction], object]] = {
     "recent attempts": pair_queries.list_recent_attempts,
-    "counts of reviews": lambda tx: count_reviews(tx, ReviewFilter(newest=NEWEST)),
     "search URLs": lambda tx: product_queries.list_search_urls(tx, 1),
     "confidence of a site": lambda tx: queue_queries.count_confident_pages(tx, "site1.cn"),
     "causes": manual.list_causes,

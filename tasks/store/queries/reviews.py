@@ -6,9 +6,8 @@ A search is bounded: it looks at `_WINDOWS` times `_WINDOW` numbers, returns whe
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
@@ -17,12 +16,13 @@ from tasks.domain.voices import Voice
 from tasks.store.content.corrections import JOIN, VOICE, left_out
 from tasks.store.content.counted_reviews import QUOTED, list_complained
 from tasks.store.content.products import unknown_product
-from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.sql.transaction import Transaction, as_pattern
 
 _AT_ONCE = 2_000
 _WINDOW = 10_000
 _WINDOWS = 5
+LOOKED_AT = _WINDOW * _WINDOWS
+"""Reviews that a search looks at."""
 _COPIES = 50
 
 
@@ -109,11 +109,6 @@ class ReviewRow:
         return self.near_of if self.same_as is None else self.same_as
 
 
-_IS_NEWEST = """
-    r.id >= (SELECT min(id) FROM (SELECT id FROM reviews WHERE refused IS NULL ORDER BY id DESC LIMIT :newest) newest)
-"""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFilter:
     """A filter of reviews: every field must match; empty and `None` match all.
@@ -128,7 +123,6 @@ class ReviewFilter:
         since: collected at this time or later.
         day_from, day_to: the first and the last of the days; reviews without a readable date are outside.
         voices: one of them.
-        newest: only the newest reviews, at most this number.
         counted: True: only those that count for their product.
         listed: True: without those that a person has hidden.
         corrected: True: only those that a person corrected, hidden ones too.
@@ -147,7 +141,6 @@ class ReviewFilter:
     counted: Annotated[bool | None, f"{left_out()} IS NULL"] = None
     listed: Annotated[bool | None, "NOT coalesce(c.hidden, false)"] = None
     corrected: Annotated[bool | None, "c.id IS NOT NULL"] = None
-    newest: Annotated[int | None, _IS_NEWEST] = None
     after: Annotated[int | None, "r.id > :after"] = None
     upto: Annotated[int | None, "r.id <= :upto"] = None
     linked_after: Annotated[int | None, "l.serial > 0 AND l.serial > :linked_after"] = None
@@ -158,7 +151,7 @@ ALL = ReviewFilter()
 _HINTS = get_type_hints(ReviewFilter, include_extras=True)
 _CONDITIONS = {name: hint.__metadata__[0] for name, hint in _HINTS.items() if name != "words"}
 # A word has no blank, so it is in one of the two.
-_HAS_WORD = "lower(r.title || ' ' || r.body) LIKE lower(:word_{}) ESCAPE '/'"
+HAS_WORD = "lower(r.title || ' ' || r.body) LIKE lower(:word_{}) ESCAPE '/'"
 
 _REVIEWS = f"""
     FROM reviews r JOIN pages g ON g.id = r.page_id AND r.refused IS NULL
@@ -214,7 +207,7 @@ def _where(wanted: ReviewFilter, *more: str) -> tuple[str, dict[str, Any]]:
     asked = ["p.id IS NOT NULL", *more, *(_CONDITIONS[name] for name in values)]
     for n, word in enumerate(wanted.words):
         values[f"word_{n}"] = as_pattern(word)
-        asked.append(_HAS_WORD.format(n))
+        asked.append(HAS_WORD.format(n))
     return f"WHERE {' AND '.join(asked)}", values
 
 
@@ -344,43 +337,3 @@ _NEAR = """
     SELECT r.id, r.site, x.similarity FROM reviews r JOIN review_links x ON x.review_id = r.id
     WHERE x.original_id = :number ORDER BY r.id LIMIT :most
 """
-
-
-@dataclass(slots=True)
-class ReviewCounts:
-    """Numbers of reviews, each counted for every product it is about.
-
-    Attributes:
-        by_voice: by voice or `NOT_JUDGED`.
-        by_day: by site and day of those with a readable date.
-        complaints: buyers' complaints among these.
-    """
-
-    by_product: Counter[str] = field(default_factory=Counter)
-    by_site: Counter[str] = field(default_factory=Counter)
-    by_voice: Counter[str] = field(default_factory=Counter)
-    by_day: Counter[tuple[str, date]] = field(default_factory=Counter)
-    complaints: Counter[tuple[str, date]] = field(default_factory=Counter)
-
-
-class _Counted(NamedTuple):
-    product: str
-    site: str
-    voice: str | None
-    day: date | None
-
-
-def count_reviews(tx: Transaction, wanted: ReviewFilter) -> ReviewCounts:
-    """Count the reviews of a filter that count for their products."""
-    where, values = _where(replace(wanted, counted=True))
-    statement = f"SELECT p.name AS product, r.site, {VOICE} AS voice, r.day {_REVIEWS} {where}"
-    counts = ReviewCounts()
-    for product, site, voice, day in tx.stream(_Counted, statement, **values):
-        counts.by_product[product] += 1
-        counts.by_site[site] += 1
-        counts.by_voice[voice or NOT_JUDGED] += 1
-        if day is not None:
-            counts.by_day[site, day] += 1
-            if voice == Voice.COMPLAINT:
-                counts.complaints[site, day] += 1
-    return counts
