@@ -13,6 +13,7 @@ from tasks.store.content import correcting, counted_reviews, links, reposts
 from tasks.store.content.corrections import Correction, get_correction, list_linked
 from tasks.store.content.links import JudgedPage, Link
 from tasks.store.content.products import ProductEdit
+from tasks.store.queries.product_counts import PraiseRule, count_products
 from tasks.store.queries.queues import get_totals
 from tasks.store.queries.reviews import ReviewFilter, list_reviews
 from tasks.store.queries.themes import Period, count_review_weeks
@@ -80,6 +81,9 @@ def test_a_hidden_review_counts_for_no_product_and_one_of_another_product_not_fo
         (1, DAY, "left_out", 1), (1, DAY, "left_out", 2), (2, DAY, "complaint", 1), (2, DAY, "left_out", 2),
     ]  # fmt: skip
     assert list_themes(world) == [(2, "spoiled", 1)]
+    rule = PraiseRule(with_praise=(), without=(), least_buyers=50, least_praise=0.2)
+    counted = world.look(count_products, None, Period(), None, rule)
+    assert [(one.product_id, one.reviews) for one in counted] == [(2, 1)]
     (week,) = world.look(count_review_weeks, [1], Period())
     assert (week.n, week.complaints, week.left_out) == (0, 0, 2)
     told = {(row.review, row.product): (row.left_out, row.corrected) for row in rows_of(world)}

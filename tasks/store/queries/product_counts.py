@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tasks.domain.voices import Voice
+from tasks.store.content.counted_reviews import LEFT_OUT
 from tasks.store.queries.themes import WEEK_OF_DAY, Period, monday_of, number_of_day
 from tasks.store.sql.transaction import Transaction
 
@@ -91,7 +92,7 @@ def _select_counts(condition: str) -> str:
             {_count(f"{complaint} AND {inside}")} AS complaints,
             {_count(f"{complaint} AND {earlier}")} AS complaints_before, {_count(f"{praise} AND {inside}")} AS praise
         FROM products p JOIN review_days d ON d.product_id = p.id
-        WHERE d.day >= :first_before AND d.day <= :last {condition}
+        WHERE d.day >= :first_before AND d.day <= :last AND d.voice <> '{LEFT_OUT}' {condition}
         GROUP BY d.product_id, d.site
     )
     SELECT product_id, sum(reviews) AS reviews, sum(complaints) AS complaints,
