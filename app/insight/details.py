@@ -133,6 +133,13 @@ def list_limits(view: ComplaintsView) -> Iterator[Finding]:
             view.undated,
         )
         yield Finding("undated", text, {"reviews": view.undated})
+    if view.left_out:
+        text = plural(
+            "{n} review does not count: hidden, not about the product, or with an excluded word.",
+            "{n} reviews do not count: hidden, not about the product, or with an excluded word.",
+            view.left_out,
+        )
+        yield Finding("left_out", text, {"reviews": view.left_out})
     if view.incomplete_days:
         text = plural(
             "The newest day is incomplete: not all of its reviews have been seen yet.",

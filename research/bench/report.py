@@ -263,6 +263,18 @@ def _insert_pages(tx: Transaction, rng: Random, product: int, rows: list[tuple[A
     known = [number for (number,) in tx.rows("SELECT id FROM reviews ORDER BY id DESC LIMIT :n", n=len(rows))]
     copies = rng.sample(known[:-1], len(known) // 20)
     tx.update("reviews", ("id",), [{"id": number, "same_as": known[-1]} for number in copies])
+    corrected = [
+        (3 * product, None, True),
+        (3 * product + 1, "complaint", False),
+        (3 * product + 2, None, False),
+    ]
+    made = [(number, voice, hidden, "", "tester", _NOW) for number, voice, hidden in corrected]
+    tx.insert("corrections", ("id", "voice", "hidden", "because", "who", "at"), made)
+    tx.insert("correction_products", ("correction_id", "product_id"), [(3 * product + 2, product)])
+    chosen = rng.sample(sorted({*known[:-1]} - {*copies}), len(known) // 10)
+    tx.update(
+        "reviews", ("id",), [{"id": number, "correction_id": 3 * product + number % 3} for number in chosen]
+    )
 
 
 def _insert_crawl(tx: Transaction, rng: Random, product: int, sites: list[str]) -> None:

@@ -53,6 +53,7 @@ class Row:
     is_unread: bool
     page: int
     text: str
+    is_left_out: bool
 
 
 @dataclass(slots=True)
@@ -86,11 +87,13 @@ class Reviews:
     sites: Sequence[str]
     today: date
     by_product: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    left_out: list[Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Sort the rows by product."""
+        """Sort the rows by product, and those that do not count apart."""
         for row in self.rows:
-            self.by_product[row.product].append(row)
+            (self.left_out if row.is_left_out else self.by_product[row.product]).append(row)
+        self.rows = [row for row in self.rows if not row.is_left_out]
 
     @property
     def last_week(self) -> int:
@@ -99,11 +102,7 @@ class Reviews:
 
     def choose(self, product: int, since: date | None, until: date | None) -> list[Row]:
         """Return the reviews of a product in a period."""
-        rows = self.by_product[product]
-        if since is None and until is None:
-            return rows
-        first, last = since or date.min, until or date.max
-        return [row for row in rows if row.day is not None and first <= row.day <= last]
+        return _choose(self.by_product[product], since, until)
 
     def praising_sites(self, rows: Sequence[Row]) -> set[str]:
         """Return the sites that publish praise as well."""
@@ -118,9 +117,10 @@ class Reviews:
         return found
 
     def incomplete_days(self, product: int) -> int | None:
-        """Return how many of the newest days are incomplete."""
+        """Return how many of the newest days are incomplete; reviews that do not count have been seen as well."""
         seen, at_risk, oldest = [0.0] * 57, [0.0] * 57, 0
-        for row in self.by_product[product]:
+        rows = [*self.by_product[product], *(row for row in self.left_out if row.product == product)]
+        for row in rows:
             if row.day is None or (self.today - row.day).days > 112:
                 continue
             if row.day <= self.linked[product, row.site]:
@@ -277,6 +277,13 @@ class _Series:
         return Judged(states + states[-1:] * (_WEEKS - len(states)))
 
 
+def _choose(rows: list[Row], since: date | None, until: date | None) -> list[Row]:
+    if since is None and until is None:
+        return rows
+    first, last = since or date.min, until or date.max
+    return [row for row in rows if row.day is not None and first <= row.day <= last]
+
+
 def _week(day: date) -> int:
     return (day - _MONDAY).days // 7
 
@@ -299,7 +306,9 @@ def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], site
     """Load what a report rests on from a SQLite file."""
     with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as db:
         found: dict[tuple[int, int], Row] = {}
-        for review, product, site, day, at, voice, themes, same_as, page, text in db.execute(_ROWS):
+        for review, product, site, day, at, voice, themes, same_as, page, text, hidden, other in db.execute(
+            _ROWS
+        ):
             marks = json.loads(themes or "null") or []
             is_buyers = voice in ("complaint", "praise")
             named = tuple(mark[0] for mark in marks if mark[1] == -1) if is_buyers else ()
@@ -314,6 +323,7 @@ def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], site
                 is_unread=themes == "[]",
                 page=page,
                 text=text,
+                is_left_out=bool(hidden) or other is not None,
             )
             found.setdefault((product, same_as or review), row)
         linked = {(product, site): date.fromisoformat(at[:10]) for product, site, at in db.execute(_LINKED)}
@@ -330,8 +340,10 @@ def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], site
 
 
 _ROWS = """
-    SELECT r.id, l.product_id, r.site, r.day, r.collected_at, r.voice, r.themes, r.same_as, r.page_id, r.body
-    FROM reviews r JOIN page_products l ON l.page_id = r.page_id
+    SELECT r.id, l.product_id, r.site, r.day, r.collected_at, coalesce(c.voice, r.voice), coalesce(c.themes, r.themes),
+        r.same_as, r.page_id, r.body, c.hidden, n.product_id
+    FROM reviews r JOIN page_products l ON l.page_id = r.page_id LEFT JOIN corrections c ON c.id = r.correction_id
+    LEFT JOIN correction_products n ON n.correction_id = c.id AND n.product_id = l.product_id
     WHERE l.verdict = 'review' AND r.refused IS NULL ORDER BY r.id
 """
 _LINKED = """
@@ -408,6 +420,7 @@ class Checker:
             "days": _find_days,
             "silent": _find_silent,
             "archived": _count_archived,
+            "left_out": _count_left_out_reviews,
             "undated": _count_undated,
             "unread": _count_unread,
             "incomplete": _count_incomplete,
@@ -732,6 +745,12 @@ _OF_THEME: Mapping[str, Callable[[_Choice], Shown]] = {
 def _count_archived(choice: _Choice) -> Shown:
     counts = {theme: n for theme in choice.archived if (n := choice.themes[theme])}
     return {"themes": counts}, [_n(n) for n in counts.values()]
+
+
+def _count_left_out_reviews(choice: _Choice) -> Shown:
+    rows = [row for row in choice.reviews.left_out if row.product == choice.product]
+    n = len(_choose(rows, choice.since, choice.until))
+    return {"reviews": n}, [str(n)]
 
 
 def _count_undated(choice: _Choice) -> Shown:
