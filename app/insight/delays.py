@@ -34,15 +34,15 @@ def estimate_incomplete_days(seen: Iterable[SeenReviews], today: int) -> int | N
         seen: reviews by the day they were written on, and by delay.
         today: its number.
     """
-    delays = np.zeros(MOST_DELAY_DAYS + 1)
-    at_risk = np.zeros(MOST_DELAY_DAYS + 1)
+    by_age = np.zeros((DELAY_DAYS + 1, MOST_DELAY_DAYS + 1))
     oldest = 0
     for one in seen:
         age, delay = today - one.day, max(one.delay, 0)
         oldest = max(oldest, age)
         if delay <= min(age, MOST_DELAY_DAYS):
-            delays[delay] += one.n
-            at_risk[delay : age + 1] += one.n
+            by_age[min(age, DELAY_DAYS), delay] += one.n
+    delays = by_age.sum(axis=0)
+    at_risk = by_age.cumsum(axis=1)[::-1].cumsum(axis=0)[::-1].diagonal()
     if delays.sum() < LEAST_REVIEWS or oldest < LEAST_DAYS:
         return None
     hazard = delays / np.maximum(at_risk, 1)
