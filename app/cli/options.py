@@ -296,7 +296,9 @@ def person() -> str:
 def database_hint() -> str:
     """Return the option `--db` as it was given to this command, to be repeated in a suggestion; empty if it was not."""
     context = click.get_current_context(silent=True)
-    db = context.params.get("db") if context is not None else None
+    given = context.params if context is not None else {}
+    folder = given.get("data")  # of `up`, whose store is there
+    db = given.get("db") or (folder if folder != DEFAULT_DATA else None)
     return f" --db {db}" if db else ""
 
 

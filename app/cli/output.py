@@ -13,7 +13,6 @@ from shutil import get_terminal_size
 from typing import Any, TypeVar
 
 import click
-from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.table import Table
@@ -33,13 +32,12 @@ _WIDTH_OF_FILES = 160
 T = TypeVar("T")
 Cell = str | int | float | Text | None
 
-_LABEL = 10
-_WHOLE = re.compile(r"(?:^|[^`])\breviewloop [a-z]|https?://")
+WHOLE = re.compile(r"(?:^|[^`])\breviewloop [a-z]|https?://")
 """Lines that are not broken, so that their commands and addresses can be copied."""
 
 
 class Output(Console):
-    """On a terminal sentences break between words; a line with a command or an address stays whole (`_WHOLE`).
+    """On a terminal sentences break between words; a line with a command or an address stays whole (`WHOLE`).
 
     In a file or a pipe they break only where COLUMNS says how wide it is.
     """
@@ -52,7 +50,7 @@ class Output(Console):
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
         """As `Console.print`."""
-        whole = any(not isinstance(one, str | Text) or _WHOLE.search(str(one)) for one in objects)
+        whole = any(not isinstance(one, str | Text) or WHOLE.search(str(one)) for one in objects)
         soft = (whole or not (self.is_terminal or self.width_is_given)) if soft_wrap is None else soft_wrap
         super().print(*objects, soft_wrap=soft, **options)
 
@@ -73,14 +71,6 @@ def printed() -> Console:
 def print_json(document: Any, *, indent: int | None = 2) -> None:
     """Print a document: dataclasses as objects, times as ISO 8601. Without an indent it is one line."""
     click.echo(json.dumps(document, ensure_ascii=False, indent=indent, default=plain))
-
-
-def answer(document: Any, text: str, as_json: bool) -> None:
-    """Print what a command came to: the document, or for people the text."""
-    if as_json:
-        print_json(document)
-    else:
-        printed().print(text)
 
 
 def plain(value: Any) -> Any:
@@ -104,27 +94,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, Iterable):
         return list(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
-
-
-def labelled(
-    out: Console, name: str, what: Text | str, *, style: str = "bold", rest: str = "", width: int = _LABEL
-) -> None:
-    """One of several lines below each other, each with its name before it; a long one goes on behind its name.
-
-    Args:
-        style, rest: of the name, and of what follows it.
-        width: of the name.
-    """
-    if isinstance(what, str):
-        what = Text(as_called(what), style=rest)
-    line = Text(set_cell_size(name, max(width, cell_len(name) + 1)), style=style) + what
-    if not out.is_terminal or line.cell_len <= out.width or _WHOLE.search(line.plain):
-        out.print(line)
-        return
-    both = Table.grid()
-    both.add_column(width=width)
-    both.add_row(Text(name, style=style), what)
-    out.print(both, soft_wrap=False)
 
 
 def say(text: str, style: str = "") -> None:

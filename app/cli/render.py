@@ -9,13 +9,14 @@ from datetime import datetime
 from functools import singledispatch
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from app.cli.fitted_table import FittedTable
-from app.cli.output import cell, labelled, print_json, printed
+from app.cli.output import WHOLE, cell, messages, print_json, printed
 from app.cli.program import as_called
 from app.files.harmless import shown
 from app.views.fields import STYLE_OF, label, list_columns
@@ -23,10 +24,18 @@ from app.views.fields import STYLE_OF, label, list_columns
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A line with a name in front of it."""
+    """A line with a name in front of it.
+
+    Attributes:
+        style, rest: of the name, and of the text.
+        width: of the name.
+    """
 
     name: str
     text: str | Text
+    style: str = "bold"
+    rest: str = ""
+    width: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,10 @@ class LinesView:
     """A view of which JSON has several objects, one a line: its `lines`."""
 
     lines: Iterable[object]
+
+
+class AsideView:
+    """A view whose text goes to standard error: what the command makes is elsewhere, or still to come."""
 
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -66,7 +79,7 @@ def show(view: object, *, as_json: bool, is_line: bool = False) -> None:
         is_line: print its JSON on one line.
     """
     if not as_json:
-        print_parts(printed(), text(view))
+        print_parts(messages if isinstance(view, AsideView) else printed(), text(view))
         return
     for one in view.lines if isinstance(view, LinesView) else (view,):
         print_json(one.document if isinstance(one, Done) else one, indent=None if is_line else 2)
@@ -76,13 +89,28 @@ def print_parts(out: Console, parts: Iterable[Part]) -> None:
     """Print parts one below the other, with commands as a shell finds them."""
     for part in parts:
         if isinstance(part, Fact):
-            labelled(out, part.name, part.text)
+            _print_fact(out, part)
         elif isinstance(part, Text) and not part.spans:
             out.print(as_called(part.plain), style=part.style)
         elif isinstance(part, Padding):
             out.print(part, soft_wrap=False)
         else:
             out.print(part)
+
+
+def _print_fact(out: Console, fact: Fact) -> None:
+    """Print a name with its text, which goes on behind the name if it is long."""
+    what = fact.text
+    if isinstance(what, str):
+        what = Text(as_called(what), style=fact.rest)
+    line = Text(set_cell_size(fact.name, max(fact.width, cell_len(fact.name) + 1)), style=fact.style) + what
+    if not out.is_terminal or line.cell_len <= out.width or WHOLE.search(line.plain):
+        out.print(line)
+        return
+    both = Table.grid()
+    both.add_column(width=fact.width)
+    both.add_row(Text(fact.name, style=fact.style), what)
+    out.print(both, soft_wrap=False)
 
 
 def table(

@@ -33,9 +33,8 @@ class IgnoredColumn:
     def note(self) -> Message:
         """A sentence on them."""
         return Message(
-            "{column}: not understood in {n} rows ({rows}), for example {values}; {meaning}",
+            "{column}: not understood (rows: {rows}), for example {values}; {meaning}",
             column=self.column,
-            n=len(self.rows),
             rows=list_names([*map(str, self.rows)], _ROWS_NAMED),
             values=", ".join(self.values),
             meaning=self.meaning,

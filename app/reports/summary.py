@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import timedelta
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from app.views.failed import get_cause, group_by_cause
-from app.views.loop_state import LoopState, read_state
+from app.views.fields import extend_row
 from app.views.moments import clock_text_with_zone
+from app.views.status import StatusView
+from tasks.domain.states import count_open
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.pairs import AttemptSums, PairRow
-from tasks.store.queries.products import ProductRow, list_products
-from tasks.store.queries.queues import Stored, Totals
+from tasks.store.queries.products import list_products
+from tasks.store.queries.queues import Stored
 from tasks.store.queries.reviews import ReviewFilter, ReviewRow, list_reviews
 from tasks.store.queue import manual, snapshot
 from tasks.store.queue.manual import ManualRow
-from tasks.store.queue.snapshot import HostsOf
 from tasks.store.sql.database import Store
+from tasks.store.sql.transaction import Transaction
 
 _SHORTEST_SAMPLE = 20
 _LOOKED_AT = 2_000
@@ -29,71 +30,87 @@ _LOOKED_AT = 2_000
 _SAMPLES = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Numbers of rows stored by a run."""
+
+    pages: int
+    reviews: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView(StatusView):
     """The store at the end of a run.
 
     Attributes:
         left: number of subtasks that are not settled, at the sites that the run crawled.
+        reviews_stored: number of reviews, as `reviews`.
         added: pages and reviews stored by this run; all else is over the whole store.
-        seconds: the run took.
-        products: those that have reviews, most first.
-        samples: reviews that this run stored, each of another product.
+        manual: number of subtasks that wait for a person.
+        reviews_by_product: of products that have reviews, most first.
+        waits_for_a_person: those subtasks, by cause.
         statistics: of this run's attempts.
+        seconds: the run took.
+        settings: that the figures depend on.
+        samples: reviews that this run stored, each of another product.
     """
 
-    state: LoopState
     left: int
-    pairs: tuple[PairRow, ...]
-    totals: Totals
-    added: Stored
-    manual: tuple[ManualRow, ...]
+    pairs: Sequence[PairRow]
+    reviews_stored: int
+    added: StoredRows
+    manual: int
+    reviews_by_product: Mapping[str, int]
+    waits_for_a_person: Sequence[ManualRow]
+    statistics: AttemptSums
     seconds: float
     settings: Mapping[str, Any]
-    products: tuple[ProductRow, ...]
-    samples: tuple[ReviewRow, ...]
-    statistics: AttemptSums
+    samples: Sequence[ReviewRow]
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """True if nothing more happens by itself."""
-        return not self.state.open
+        return not count_open(self.queues)
 
 
 def mark(store: Store) -> Stored:
-    """Return the place in the store at which a run begins, for `summary`."""
+    """Return the place in the store at which a run begins, for `get_run_view`."""
     with store.read() as tx:
         return queue_queries.get_mark(tx)
 
 
-def summary(
-    store: Store,
+def get_run_view(
+    tx: Transaction,
     begin: Stored,
+    status: StatusView,
+    *,
     seconds: float,
     settings: Mapping[str, Any],
-    hosts_of: HostsOf = lambda site: (site, site),
     only_sites: Collection[str] = (),
-) -> Summary:
-    """The store now, at the end of a run that began at `begin`, and crawled only these sites, or all."""
-    with store.read() as tx:
-        state = read_state(tx, hosts_of, timedelta(seconds=15))
-        return Summary(
-            state=state,
-            left=snapshot.count_open_at(tx, only_sites) if only_sites else state.open,
-            pairs=tuple(pairs.list_pairs(tx)),
-            totals=queue_queries.get_totals(tx),
-            added=queue_queries.count_stored_since(tx, begin),
-            manual=tuple(sorted(manual.list_manual(tx), key=get_cause)),
-            seconds=round(seconds, 2),
-            settings=settings,
-            products=tuple(sorted((row for row in list_products(tx) if row.reviews), key=_most_first)),
-            samples=samples(list_reviews(tx, ReviewFilter(after=begin.review_id, counted=True))),
-            statistics=pairs.get_run_sums(tx, begin.attempt_id),
-        )
+) -> RunView:
+    """Return the end of a run that began at `begin`, given the state of the system now.
 
-
-def _most_first(row: ProductRow) -> tuple[int, str]:
-    return -row.reviews, row.name
+    Args:
+        only_sites: the sites that the run crawled; empty: all.
+    """
+    rows = sorted((row for row in list_products(tx) if row.reviews), key=lambda row: (-row.reviews, row.name))
+    added = queue_queries.count_stored_since(tx, begin)
+    waiting = sorted(manual.list_manual(tx), key=get_cause)
+    return extend_row(
+        RunView,
+        status,
+        left=snapshot.count_open_at(tx, only_sites) if only_sites else count_open(status.queues),
+        pairs=pairs.list_pairs(tx),
+        reviews_stored=status.reviews,
+        added=StoredRows(added.pages, added.reviews),
+        manual=len(waiting),
+        reviews_by_product={row.name: row.reviews for row in rows},
+        waits_for_a_person=waiting,
+        statistics=pairs.get_run_sums(tx, begin.attempt_id),
+        seconds=round(seconds, 2),
+        settings=settings,
+        samples=samples(list_reviews(tx, ReviewFilter(after=begin.review_id, counted=True))),
+    )
 
 
 def readable(rows: Iterable[ReviewRow]) -> Iterator[ReviewRow]:
@@ -111,32 +128,6 @@ def samples(rows: Iterable[ReviewRow]) -> tuple[ReviewRow, ...]:
         if len(found) == _SAMPLES:
             break
     return tuple(found.values())
-
-
-def document(done: Summary) -> dict[str, Any]:
-    """The summary as `--json` prints it; times in seconds."""
-    return {
-        "queues": dict(done.state.queues),
-        "pairs": [pair_document(pair) for pair in done.pairs],
-        **asdict(done.totals),
-        "reviews_stored": done.totals.reviews,
-        "added": {"pages": done.added.pages, "reviews": done.added.reviews},
-        "manual": len(done.manual),
-        "waits_for_hosts": [asdict(wait) for wait in done.state.waits],
-        "sites_not_asked": [asdict(site) for site in done.state.unplanned],
-        "reviews_by_product": {row.name: row.reviews for row in done.products},
-        "waits_for_a_person": [asdict(row) for row in done.manual],
-        "statistics": asdict(done.statistics),
-        "seconds": done.seconds,
-        "settings": dict(done.settings),
-    }
-
-
-def pair_document(pair: PairRow) -> dict[str, Any]:
-    """A pair with its rates; of one product, with its name."""
-    told = asdict(pair)
-    del told["lost_s"]
-    return told if pair.product else {name: value for name, value in told.items() if name != "product"}
 
 
 def _report(rows: Sequence[ManualRow], when: str) -> str:

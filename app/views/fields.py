@@ -151,7 +151,13 @@ def format_value(field: str, value: object, now: datetime | None = None) -> str 
 
 def format_counts(counts: Mapping[str, Any]) -> str:
     """Return counts by name in one line: 3 stored, 1 given up."""
-    return ", ".join(f"{n:,} {translate(name).replace('_', ' ')}" for name, n in counts.items())
+    return ", ".join(f"{n:,} {_name_count(name)}" for name, n in counts.items())
+
+
+def _name_count(name: str) -> str:
+    """Return the name of what is counted: a stored name, such as `bad_rule`, or a field."""
+    named = translate(name)
+    return label(name) if named == name else named.replace("_", " ")
 
 
 def format_moment(moment: datetime, now: datetime | None = None) -> str:

@@ -59,6 +59,7 @@ class HostWaitView:
         host: with its port, if an engine has one.
         until: when it may be asked next.
         subtasks: how many wait.
+        left: their hits to do, as far as known.
         engines: names of the engines there.
     """
 
@@ -66,6 +67,7 @@ class HostWaitView:
     cause: str
     until: datetime
     subtasks: int
+    left: int
     engines: Sequence[str]
 
 
@@ -77,6 +79,7 @@ def view_waits(waits: Sequence[HostQueue], catalog: Catalog) -> list[HostWaitVie
             cause=one.cause,
             until=one.until,
             subtasks=one.subtasks,
+            left=one.left,
             engines=_engines(one.host, catalog),
         )
         for one in waits

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from app.cli.inspect import doctor as doctor_command
-from app.cli.inspect.doctor import texts
+from app.cli.inspect.doctor import view_check
 from app.run import doctor
 from app.run import preflight as preflight_module
 from app.run.doctor import CheckState, examine
@@ -32,6 +32,11 @@ UNSUPPORTED = Obstacle(kind=ObstacleKind.UNSUPPORTED, because=because(Reason.OTH
 SIGN_IN = Obstacle(
     kind=ObstacleKind.SIGN_IN, because=because(Reason.OTHER, text="it asks to sign in"), mend="set a variable"
 )
+
+
+def texts(check):
+    view = view_check(check)
+    return str(view.said), str(view.mend)
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def test_a_second_run_has_nothing_left_to_do(crawled, reviewloop, lab):
     assert "waited for permits" in result.stdout
     assert result.exit_code == 0
     assert "(0 and 0 of them by this run)" in result.stdout
-    assert "4 nodes with 4 slots on the lab" in result.stderr
+    assert "Nodes: 4, each with 4 slots, on the lab" in result.stderr
     assert f"host_unreachable at {DEAD}" in result.stdout
 
 
@@ -96,7 +96,8 @@ def test_work_that_waits_for_a_host_that_is_down(reviewloop, tmp_path, monkeypat
         )
         took_s = time.monotonic() - begin_s
     assert result.exit_code == 1
-    assert "does not answer; next try" in result.stdout
+    assert "Hosts that subtasks wait for" in result.stdout
+    assert "does not answer; next try" in result.stderr
     assert "Ctrl-C ends the run without loss" in result.stderr
     assert result.stderr.count("All that is left waits") == 1
     told = json.loads(reviewloop("status", "--db", url, "--json").stdout)

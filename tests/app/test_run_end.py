@@ -2,45 +2,54 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
+import click
 import pytest
 
+from app.cli.command import App
 from app.cli.crawl import crawling
 from app.cli.crawl.run_end import finish
 from app.cli.options import DatabaseUnusable
-from app.reports.summary import mark, summary
+from app.reports.summary import get_run_view, mark
 from app.run.process import Until
 from app.run.setting_fields import Settings
+from app.views.status import get_status_view
 from tasks.domain.errors import StoreUnavailable
 from tasks.store.queries.queues import Stored
 from tasks.store.sql.database import Store
 
 
 @pytest.fixture
-def done(crawled):
+def look(crawled):
+    """Return the end of a run that began at a place in the store."""
+    settings = Settings(sites="paper-2014")
     store = Store.open(crawled.url)
-    yield summary(store, Stored(), 12.0, {})
+
+    def look(begin):
+        with store.read() as tx:
+            status = get_status_view(tx, settings.catalog(), settings.buffer())
+            return get_run_view(tx, begin, status, seconds=12.0, settings={})
+
+    yield look
     store.close()
+
+
+@pytest.fixture
+def done(look):
+    return look(Stored())
 
 
 def ended(done, until, capsys):
     """Exit status, standard output, standard error."""
-    settings = Settings(sites="paper-2014")
-    status = 0
-    try:
-        finish(
-            done,
-            settings,
-            until,
-            as_json=False,
-            refused=False,
-            db_hint=" --db x.db",
-        )
-    except SystemExit as end:
-        status = end.code
+    context = click.Context(click.Command("run"), info_name="run")
+    context.params = {"db": "x.db"}
+    app = App(context, False)
+    with context:
+        app.show(finish(app, done, until, refused=False))
     told = capsys.readouterr()
-    return status, told.out, told.err
+    return app.exit_status, told.out, told.err
 
 
 def test_a_run_ends_with_what_a_person_wants(done, crawled, capsys):
@@ -65,18 +74,17 @@ def test_a_run_ends_with_what_a_person_wants(done, crawled, capsys):
 )
 def test_work_that_is_left_is_told_once(done, capsys, until, status, told):
     """Ended by Ctrl-C; not by its own time, and where there is none, that is how it is ended."""
-    state = replace(done.state, queues={**done.state.queues, "WAIT": 3}, waits=())
-    left = replace(done, state=state)
+    left = replace(done, left=3, queues={**done.queues, "WAIT": 3}, waits_for_hosts=())
     got, _, err = ended(left, until, capsys)
     assert got == status
     assert ("3 subtasks to do" in err) == told
     assert len(err.splitlines()) <= 1
 
 
-def test_a_run_shows_its_own_reviews_only(crawled):
+def test_a_run_shows_its_own_reviews_only(crawled, look):
     store = Store.open(crawled.url)
-    assert summary(store, mark(store), 1.0, {}).samples == ()
-    assert len(summary(store, Stored(), 1.0, {}).samples) > 1
+    assert look(mark(store)).samples == ()
+    assert len(look(Stored()).samples) > 1
     store.close()
 
 
@@ -85,6 +93,10 @@ def test_a_run_whose_database_went_away_ends_with_one_line(monkeypatch):
         raise StoreUnavailable("timeout expired")
 
     monkeypatch.setattr(crawling, "mark", lambda _store: Stored())
-    monkeypatch.setattr(crawling, "summary", unanswered)
+    monkeypatch.setattr(crawling, "get_status_view", unanswered)
+    app = App(click.Context(click.Command("run")), False)
+    app.settings = Settings(sites="paper-2014")
+    store = Store.open("sqlite://")
+    monkeypatch.setattr(store, "read", nullcontext)
     with pytest.raises(DatabaseUnusable):
-        crawling.watched(Settings(sites="paper-2014"), Store.open("sqlite://"), 1, lambda _watch: None)
+        crawling.watch(app, store, 1, lambda _watch: None)

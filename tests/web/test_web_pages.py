@@ -340,11 +340,11 @@ def test_columns_of_an_uploaded_file_are_ignored_and_its_cells_counted(served: S
     form = {"category": "appliance"}
     preview = served.post("/products/preview", data=form, files=file).text
     assert "not used: 备注" in preview
-    assert "优先级: not understood in 1 rows (3), for example 看情况; the priority is 0" in preview
+    assert "优先级: not understood (rows: 3), for example 看情况; the priority is 0" in preview
     assert preview.count("added paused") == 1
     assert re.findall(r'<option value="(\w+)" selected>', preview) == ["appliance", "food"]
     chinese = served.post("/products/preview?lang=zh", data=form, files=file).text
-    assert "“优先级”列有 1 行看不懂（第 3 行），如 看情况；优先级按 0" in chinese
+    assert "“优先级”列有看不懂的内容（第 3 行），如 看情况；优先级按 0" in chinese
     served.post("/products/preview?lang=en", data=form, files=file)
     preview = served.post("/products/preview", data={**form, "ignore": "平台，优先级、备注"}, files=file).text
     assert not re.search("not used|not understood|added paused", preview)

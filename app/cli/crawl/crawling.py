@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.actions import product_actions
 from app.actions.product_actions import Added
 from app.actions.products import RefusedProduct, named_products
+from app.cli.command import App
 from app.cli.crawl.plan import (
     MOST_PLANNED,
     find_askable,
@@ -19,21 +19,16 @@ from app.cli.crawl.plan import (
     stored_in,
 )
 from app.cli.crawl.progress import Progress
-from app.cli.options import (
-    DatabaseUnusable,
-    check_known,
-    chosen_sites,
-    person,
-    warn_without_contact,
-)
+from app.cli.options import DatabaseUnusable, check_known, chosen_sites, person, warn_without_contact
 from app.cli.output import say
 from app.cli.products.product import say_notes
-from app.cli.render import show
-from app.reports.summary import Summary, mark, summary
+from app.reports.summary import RunView, get_run_view, mark
 from app.run.preflight import Preflight, check_lab
+from app.views.crawl_plan import CrawlPlan
+from app.views.status import get_status_view
+from app.views.words import translate
 from splitter.errors import InputError
 from tasks.domain.errors import StoreUnavailable
-from tasks.fetching.hosts import HostCatalog
 from tasks.store.content import products
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import tasks
@@ -48,23 +43,24 @@ _NAMED = (
 )  # fmt: skip
 
 
-def watched(
-    settings: Settings,
+def watch(
+    app: App,
     store: Store,
     nodes: int,
     crawl: Callable[[Callable[[], None]], None],
     until_done: bool = False,
-) -> Summary:
-    """Crawl with live progress; returns what the run came to.
+) -> RunView:
+    """Crawl with live progress, and return the end of the run.
 
     Args:
-        nodes: how many, for the summary.
+        nodes: how many, for the view.
         crawl: runs to the end; called with the function that shows progress.
         until_done: it goes on while work waits for hosts, and says so once.
 
     Raises:
         DatabaseUnusable: the database went away before the end, so the run can't be summed up.
     """
+    settings = app.settings
     begin, began_s = mark(store), monotonic()
     catalog = settings.catalog()
     progress = Progress(store, begin, catalog, until_done=until_done)
@@ -72,24 +68,29 @@ def watched(
         crawl(progress.update)
     took_s = monotonic() - began_s
     try:
-        return summary(
-            store,
-            begin,
-            took_s,
-            _run_settings(settings, nodes),
-            HostCatalog(catalog).of_site,
-            settings.only_sites,
-        )
+        with store.read() as tx:
+            status = get_status_view(tx, catalog, settings.buffer())
+            options = _list_settings(settings, nodes)
+            only = settings.only_sites
+            return get_run_view(tx, begin, status, seconds=took_s, settings=options, only_sites=only)
     except StoreUnavailable as error:
         raise DatabaseUnusable(
             "the run has ended, but the database does not answer: see `reviewloop status` once it does"
         ) from error
 
 
-def announce(nodes: str, settings: Settings) -> None:
-    """Say what begins, and which settings are unknown."""
-    where = "the lab at {}:{}".format(*settings.lab) if settings.lab else "the web"
-    say(f"{nodes} with {settings.slots} slots on {where}; Ctrl-C ends it.", "dim")
+def announce(nodes: int, settings: Settings) -> None:
+    """Say what begins, and if no contact is set."""
+    where = "{}:{}".format(*settings.lab) if settings.lab else ""
+    begins = translate(
+        "Nodes: {n}, each with {slots} slots, on the lab at {where}. Ctrl-C ends the run."
+        if settings.lab
+        else "Nodes: {n}, each with {slots} slots, on the web. Ctrl-C ends the run.",
+        n=nodes,
+        slots=settings.slots,
+        where=where,
+    )
+    say(begins, "dim")
     warn_without_contact(settings)
 
 
@@ -116,13 +117,12 @@ def named(settings: Settings, names: Sequence[str]) -> list[NewProduct | Refused
     return named_products(names, sites=tuple(filter(only.__contains__, catalog.sites)) if only else None)
 
 
-def show_plan(
-    settings: Settings,
+def make_plan(
+    app: App,
     given: Sequence[NewProduct | RefusedProduct],
     beside: Callable[[Sequence[Node]], Sequence[Node]],
-    as_json: bool,
-) -> None:
-    """Print what a run would ask; ends with 2 where a name was refused, or nothing can be asked.
+) -> CrawlPlan:
+    """Return the requests of a run. The exit status is 2 if a name was refused, or nothing can be asked.
 
     Args:
         beside: the nodes of a run, given those that were added.
@@ -130,15 +130,14 @@ def show_plan(
     refused = [one for one in given if isinstance(one, RefusedProduct)]
     say_notes(Added(refused=refused))
     accepted = [one for one in given if isinstance(one, NewProduct)]
-    stored, added = stored_in(settings)
+    stored, added = stored_in(app.settings)
     if not accepted and not stored:
         raise InputError("there is no product to plan for: reviewloop run --plan 光明高钙牛奶")
     nodes = beside(added)  # a wrong one is told before it takes a moment
-    plan = plan_of(settings, find_askable(settings), accepted, stored, nodes)
-    show(plan, as_json=as_json)
-    refuse_empty(plan)
-    if refused:
-        sys.exit(2)
+    plan = plan_of(app.settings, find_askable(app.settings), accepted, stored, nodes)
+    if refused or not plan.asked:
+        app.exit_status = 2
+    return plan
 
 
 def askable_or_refuse(
@@ -182,7 +181,7 @@ def add_names(
     return bool(result.refused)
 
 
-def _run_settings(settings: Settings, nodes: int) -> dict[str, Any]:
+def _list_settings(settings: Settings, nodes: int) -> dict[str, Any]:
     """Return the settings that the figures of a run depend on."""
     return {
         "sites": settings.catalog().name,

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
 import click
 
-from app.cli.options import FILE, sites_option
-from app.cli.program import as_called
-from app.run.settings import load_settings
+from app.cli.command import App, command
+from app.cli.options import FILE
+from app.cli.render import AsideView, Part, text
+from app.views.words import translate
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class LabView(AsideView):
+    """A lab that is served now; `sites` is the number of its sites."""
+
+    host: str
+    port: int
+    profile: str
+    seed: int
+    sites: int
+
+
+@command(None, "lab", db=False, sites=True)
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8400, show_default=True, help="0: any free one."
 )
@@ -28,11 +41,7 @@ from app.run.settings import load_settings
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of its pages and faults.")
 @click.option("--log", "log_path", type=FILE, help="Write one JSON line for every request to this file.")
-@sites_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document when it is ready.")
-def lab(
-    port: int, host: str, profile: str, seed: int, log_path: Path | None, sites: str | None, as_json: bool
-) -> None:
+def lab(app: App, port: int, host: str, profile: str, seed: int, log_path: Path | None) -> Iterator[LabView]:
     """Serve a local web of simulated sites until Ctrl-C.
 
     It has every site and engine of the catalog and distinguishes them by the Host header; it treats each
@@ -47,21 +56,24 @@ def lab(
     # Slow to import (aiohttp), and of no use to any other command.
     from app.lab.running import running_lab
 
-    catalog = load_settings(sites=sites).catalog()
+    catalog = app.settings.catalog()
     with running_lab(catalog, profile, seed=seed, log_path=log_path, host=host, port=port) as running:
         stop = Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-        name, address = running.profile.name, f"{host}:{running.port}"
-        if as_json:
-            # click.echo flushes: whoever started the lab waits for this line.
-            document = {"host": host, "port": running.port, "profile": name, "seed": seed}
-            click.echo(json.dumps(document, ensure_ascii=False))
-        else:
-            use = as_called(f"reviewloop run --lab {address}")
-            click.echo(
-                f"The lab (profile {name}, seed {seed}) serves {len(catalog.sites)} sites at http://{address}/\n"
-                f"Use it with:  {use}\nCtrl-C ends it.",
-                err=True,
-            )
+        yield LabView(host, running.port, running.profile.name, seed, len(catalog.sites))
         stop.wait()
+
+
+@text.register
+def _(view: LabView) -> Iterator[Part]:
+    address = f"{view.host}:{view.port}"
+    yield translate(
+        "The lab (profile {profile}, seed {seed}) serves {sites} sites at http://{address}/",
+        profile=view.profile,
+        seed=view.seed,
+        sites=view.sites,
+        address=address,
+    )
+    yield translate("Use it with: {command}", command=f"reviewloop run --lab {address}")
+    yield translate("Ctrl-C ends it.")

@@ -36,6 +36,7 @@ MOST_PLANNED = 100_000
 
 _SITES_NAMED = 6
 _INDENT = (0, 0, 0, 4)
+_NO_SITE = Message("no site can be crawled: the reasons and what fixes them are listed above")
 
 
 def find_askable(settings: Settings) -> Preflight:
@@ -119,6 +120,8 @@ def _(plan: CrawlPlan) -> Iterator[Part]:
     if plan.asked:
         yield table(plan.asked, "site engine searches pages", title=translate("Sites that will be crawled"))
     yield from _list_missing_parts(plan)
+    if not plan.asked:
+        yield Text(describe(_NO_SITE), style="red")
 
 
 def say_plan(plan: CrawlPlan) -> None:
@@ -142,7 +145,7 @@ def refuse_empty(plan: CrawlPlan) -> None:
     """Raise InputError if no site can be asked."""
     if plan.asked:
         return
-    raise InputError("no site can be crawled: the reasons and what fixes them are listed above")
+    raise InputError("{problem}", problem=_NO_SITE)
 
 
 def _list_summary_parts(plan: CrawlPlan) -> Iterator[Part]:

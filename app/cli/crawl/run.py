@@ -9,24 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from app.cli.command import App, command
 from app.cli.crawl.runner_options import runner_options
-from app.cli.inspect.web import running_dashboard
-from app.cli.options import (
-    FOLDER,
-    db_option,
-    settings_of,
-    store_for_work,
-)
+from app.cli.inspect.web import running_dashboard, say_dashboard
+from app.cli.options import FOLDER, database_hint, store_for_work
 from app.cli.output import say
 from app.run.open_store import hold_database, refuse_busy
 from app.run.setting_values import sqlite_file
 from app.run.version import DEFAULT_DATA, DEFAULT_DATABASE
+from app.views.words import translate
 from splitter.errors import InputError
 
 if TYPE_CHECKING:
+    from app.reports.summary import RunView
     from app.run.cluster.processes import Program
     from app.run.cluster.supervisor import Cluster
     from app.run.setting_fields import Settings
+    from app.views.crawl_plan import CrawlPlan
 
 _NODES_ON_THE_WEB = 1
 _NODES_IN_THE_LAB = 4
@@ -34,7 +33,7 @@ _NODES_OF_A_CLUSTER = 4
 _MOST_NODES = 250
 
 
-@click.command()
+@command(None, "run", sites=True, lab=True)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--nodes",
@@ -51,9 +50,9 @@ _MOST_NODES = 250
     show_default=True,
     help="Address of that dashboard; any other than 127.0.0.1 needs a token.",
 )
-@db_option
 @runner_options
 def run(
+    app: App,
     names: tuple[str, ...],
     nodes: int | None,
     only_plan: bool,
@@ -63,10 +62,8 @@ def run(
     seconds: float | None,
     groups: tuple[str, ...],
     sites_named: tuple[str, ...],
-    db: str | None,
-    as_json: bool,
     **options: Any,
-) -> None:
+) -> RunView | CrawlPlan:
     """Collect reviews of products in this process.
 
     It runs until all is done, for a time, or until Ctrl-C. NAMEs are added as products first. Ctrl-C ends it
@@ -81,20 +78,17 @@ def run(
       reviewloop lab --port 8400 --sites paper-2014 &
       reviewloop run --until-done --lab 127.0.0.1:8400 --sites paper-2014 特仑苏 蒙牛早餐奶
     """
-    settings = _settings(db, **options)
+    settings = _read_settings(app, **options)
     from app.cli.crawl import crawling  # slow to import; a wrong option should be refused at once
     from app.cli.crawl.run_end import finish
     from app.run.nodes import choose_nodes, list_nodes
     from app.run.process import Until
 
-    settings = crawling.limit_to(settings, groups, sites_named)
+    settings = app.settings = crawling.limit_to(settings, groups, sites_named)
     given = crawling.named(settings, names)
     otherwise = _NODES_IN_THE_LAB if settings.lab else _NODES_ON_THE_WEB
     if only_plan:
-        crawling.show_plan(
-            settings, given, lambda added: choose_nodes(settings, added, nodes, otherwise), as_json
-        )
-        return
+        return crawling.make_plan(app, given, lambda added: choose_nodes(settings, added, nodes, otherwise))
     with ExitStack() as stack:
         stack.enter_context(hold_database(sqlite_file(settings.database_url)))
         store = stack.enter_context(store_for_work(settings))
@@ -107,20 +101,19 @@ def run(
             crawl,  # it brings what fetches, which neither a plan nor a wrong name needs
         )
 
-        crawling.announce("1 node" if len(rows) == 1 else f"{len(rows)} nodes", settings)
+        crawling.announce(len(rows), settings)
         until = Until(until_done, seconds)
-        done = crawling.watched(
-            settings,
+        done = crawling.watch(
+            app,
             store,
             len(rows),
             lambda watch: crawl(settings, store, rows, until, watch, found),
             until_done,
         )
-    hint = f" --db {db}" if db else ""
-    finish(done, settings, until, as_json=as_json, refused=refused, db_hint=hint)
+    return finish(app, done, until, refused=refused)
 
 
-@click.command()
+@command(None, "up", db=False, sites=True, lab=True)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--nodes",
@@ -148,6 +141,7 @@ def run(
 )
 @runner_options
 def up(
+    app: App,
     names: tuple[str, ...],
     nodes: int | None,
     until_done: bool,
@@ -155,10 +149,8 @@ def up(
     groups: tuple[str, ...],
     sites_named: tuple[str, ...],
     data: Path,
-    db: str | None,
-    as_json: bool,
     **options: Any,
-) -> None:
+) -> RunView:
     """Collect reviews of products with a cluster on this machine.
 
     It runs PostgreSQL, Redis, scheduler, beat, and one Celery worker process for each node. NAMEs are added
@@ -174,7 +166,7 @@ def up(
       reviewloop up --until-done --lab 127.0.0.1:8400 --sites paper-2014 特仑苏 蒙牛早餐奶
     """
     refuse_busy(data)
-    settings = _settings(db, **options)
+    settings = _read_settings(app, **options)
     own = settings.database_url == DEFAULT_DATABASE
     if settings.database_url.startswith("sqlite:") and not own:
         raise InputError(
@@ -187,25 +179,25 @@ def up(
     from app.run.nodes import list_nodes
     from app.run.process import Until
 
-    settings = crawling.limit_to(settings, groups, sites_named)
+    settings = app.settings = crawling.limit_to(settings, groups, sites_named)
     given = crawling.named(settings, names)
     with Cluster(settings, data, say) as cluster, store_for_work(cluster.settings) as store:
         rows = list_nodes(settings, store, nodes, _NODES_OF_A_CLUSTER)
         refused = crawling.add_names(store, given)
         crawling.askable_or_refuse(settings, store, rows)
-        crawling.announce(f"{len(rows)} node processes", settings)
+        crawling.announce(len(rows), settings)
         if own:
             # It has no password: whoever may enter its folder may read it.
-            where = "" if data == DEFAULT_DATA else f" --db {data}"
-            say(
-                f"Look at it from another terminal, now or when it has ended: reviewloop status{where}", "dim"
+            look = translate(
+                "Look at it from another terminal, now or when it has ended: {command}",
+                command=f"reviewloop status{database_hint()}",
             )
+            say(look, "dim")
         until = Until(until_done, seconds)
         others = [_dashboard(cluster)] if not until_done and seconds is None else []
         crawl = partial(cluster.run, store, rows, until, others=others)
-        done = crawling.watched(cluster.settings, store, len(rows), crawl, until_done)
-    hint = f" --db {db}" if db else "" if data == DEFAULT_DATA else f" --db {data}"
-    finish(done, settings, until, as_json=as_json, refused=refused, db_hint=hint)
+        done = crawling.watch(app, store, len(rows), crawl, until_done)
+    return finish(app, done, until, refused=refused)
 
 
 def _dashboard(cluster: Cluster) -> Program:
@@ -214,16 +206,20 @@ def _dashboard(cluster: Cluster) -> Program:
     from app.web.address import DEFAULT_PORT, address_of, listening_near
 
     with listening_near(DEFAULT_PORT) as sock:
-        say(f"Dashboard: {address_of(sock)}")
+        say_dashboard(address_of(sock))
         return processes.web_program(cluster.settings, cluster.log("web"), sock.getsockname()[1])
 
 
-def _settings(db: str | None, *, no_modification: bool, no_recall: bool, **options: Any) -> Settings:
-    settings = settings_of(
-        db, modification=False if no_modification else None, recall=False if no_recall else None, **options
-    )
-    settings.catalog()  # a wrong one is refused before anything is stored or started
-    if settings.alert_to:  # so is an address; apprise takes half a second
+def _read_settings(app: App, *, no_modification: bool, no_recall: bool, **options: Any) -> Settings:
+    """Return the settings of a run. Raises InputError for a wrong catalog or address before anything is started."""
+    app.options |= options
+    app.options |= {
+        "modification": False if no_modification else None,
+        "recall": False if no_recall else None,
+    }
+    settings = app.settings
+    settings.catalog()
+    if settings.alert_to:  # apprise takes half a second
         from app.sending.alert_sending import Receivers
 
         Receivers(settings.alert_to.split(), settings.mail_server())

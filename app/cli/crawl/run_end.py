@@ -3,47 +3,40 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from app.cli.output import print_json, printed, say, short
+from app.cli.command import App
+from app.cli.options import database_hint
+from app.cli.output import say, short
 from app.cli.people.failed import list_waiting_parts
-from app.cli.render import Fact, Part, print_parts, table
-from app.cli.tables import queue_line
+from app.cli.render import Fact, Part, table, text
+from app.cli.tables import queue_line, tabulate_waits
 from app.files.harmless import shown
-from app.reports.summary import Summary, document
+from app.reports.summary import RunView
 from app.views.durations import seconds
 from app.views.failed import group_by_cause
 from app.views.fields import format_counts
-from app.views.host_waits import unplanned_texts, wait_text
+from app.views.host_waits import unplanned_texts
 from app.views.moments import written_text
 from app.views.words import plural, translate
+from tasks.domain.states import count_open
 from tasks.store.queries.pairs import AttemptSums
 from tasks.store.queries.reviews import ReviewRow
 
 if TYPE_CHECKING:
     from app.run.process import Until
-    from app.run.setting_fields import Settings
-    from splitter.catalog.model import Catalog
 
 _PRODUCTS_SHOWN = 10
-_PRODUCT_FIELDS = "name reviews pages"
 
 
-def finish(
-    done: Summary, settings: Settings, until: Until, *, as_json: bool, refused: bool, db_hint: str
-) -> None:
-    """Print the result of a run, and end with status 2 if names were refused, 1 if it left work it was to do."""
-    if as_json:
-        print_json(document(done))
-    else:
-        print_parts(printed(), _list_end_parts(done, settings, db_hint))
+def finish(app: App, done: RunView, until: Until, *, refused: bool) -> RunView:
+    """Say what is left; the exit status is 2 if names were refused, 1 if the run left work that it had to do."""
     left = done.left
-    waits = [one for one in done.state.waits if left]
+    waits = done.waits_for_hosts if left else ()
     ended_early = until.seconds is None or done.seconds < until.seconds
     if until.done and waits:
         say(
@@ -59,7 +52,7 @@ def finish(
                 left,
             )
         )
-    if elsewhere := done.state.open - done.left:
+    if elsewhere := count_open(done.queues) - left:
         say(
             plural(
                 "{n:,} subtask at another site waits for a run without --group and --site.",
@@ -67,26 +60,28 @@ def finish(
                 elsewhere,
             )
         )
-    if refused:
-        sys.exit(2)
     if until.done and (waits or (left and ended_early)):
-        sys.exit(1)
+        app.exit_status = 1
+    if refused:
+        app.exit_status = 2
+    return done
 
 
-def _list_end_parts(done: Summary, settings: Settings, db_hint: str) -> Iterator[Part]:
-    """Yield the counts, reviews by product, some reviews, and the commands that come next."""
-    yield from list_summary_parts(done, db_hint, settings.catalog())
-    if done.samples:
+@text.register
+def _(view: RunView) -> Iterator[Part]:
+    yield from list_count_parts(view)
+    if view.samples:
         yield Text("\n" + translate("Reviews, for example"), style="bold")
-        yield from list_sample_parts(done.samples)
+        yield from list_sample_parts(view.samples)
+    hint = database_hint()
     yield Text("\n" + translate("Next"), style="bold")
-    if done.totals.reviews:
-        yield f"   reviewloop export reviews -o reviews.xlsx{db_hint}"
-        yield f"   reviewloop report -o report.html{db_hint}"
-        yield f"   reviewloop web{db_hint}"
-    yield f"   reviewloop control pairs{db_hint}"
+    if view.reviews:
+        yield f"   reviewloop export reviews -o reviews.xlsx{hint}"
+        yield f"   reviewloop report -o report.html{hint}"
+        yield f"   reviewloop web{hint}"
+    yield f"   reviewloop control pairs{hint}"
     if logging.getLogger().isEnabledFor(logging.INFO):
-        yield table(list(_list_statistics(done.statistics)), "about name count")
+        yield table(list(_list_statistics(view.statistics)), "about name count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,40 +108,45 @@ def _list_statistics(sums: AttemptSums) -> Iterator[_Count]:
             yield _Count(about, translate(name), n)
 
 
-def list_summary_parts(done: Summary, db_hint: str, catalog: Catalog | None = None) -> Iterator[Part]:
-    """Yield the counts of a run; with its catalog, also what waits for hosts."""
-    totals = done.totals
-    yield Fact(translate("Queues"), queue_line(done.state.queues))
+@dataclass(frozen=True, slots=True)
+class _ProductReviews:
+    name: str
+    reviews: int
+
+
+def list_count_parts(view: RunView) -> Iterator[Part]:
+    """Yield the counts of a run, and what waits for hosts and people."""
+    yield Fact(translate("Queues"), queue_line(view.queues))
     stored = translate(
         "{pages:,} pages, {reviews:,} reviews ({new_pages:,} and {new_reviews:,} of them by this run) of "
         "{products:,} products on {tasks:,} tasks",
-        pages=totals.pages,
-        reviews=totals.reviews,
-        new_pages=done.added.pages,
-        new_reviews=done.added.reviews,
-        products=totals.products,
-        tasks=totals.tasks,
+        pages=view.pages,
+        reviews=view.reviews,
+        new_pages=view.added.pages,
+        new_reviews=view.added.reviews,
+        products=view.products,
+        tasks=view.tasks,
     )
     yield Fact(translate("Stored"), stored)
-    if totals.voices:
-        yield Fact(translate("Voices"), format_counts(totals.voices))
+    if view.voices:
+        yield Fact(translate("Voices"), format_counts(view.voices))
     took = translate(
         "{length}; recalls: {recalls}; hits: {hits}",
-        length=seconds(done.seconds),
-        recalls=totals.recalls,
-        hits=format_counts(totals.targets) or translate("none yet"),
+        length=seconds(view.seconds),
+        recalls=view.recalls,
+        hits=format_counts(view.targets) or translate("none yet"),
     )
     yield Fact(translate("Took"), took)
-    if catalog is not None:
-        for one in done.state.waits:
-            yield Fact(translate("Waiting"), shown(wait_text(one, catalog, done.state.now)))
-    for text in unplanned_texts(done.state.unplanned):
-        yield Fact(translate("Not crawled"), shown(text))
-    more = len(done.products) - _PRODUCTS_SHOWN
+    if view.waits_for_hosts:
+        yield tabulate_waits(view.waits_for_hosts, view.now)
+    for line in unplanned_texts(view.sites_not_asked):
+        yield Fact(translate("Not crawled"), shown(line))
+    rows = [_ProductReviews(name, n) for name, n in view.reviews_by_product.items()]
+    more = len(rows) - _PRODUCTS_SHOWN
     caption = translate("and {n:,} more: reviewloop product list", n=more) if more > 0 else ""
-    if done.products:
-        yield table(done.products[:_PRODUCTS_SHOWN], _PRODUCT_FIELDS, caption=caption)
-    yield from list_waiting_parts(group_by_cause(done.manual), db_hint)
+    if rows:
+        yield table(rows[:_PRODUCTS_SHOWN], "name reviews", caption=caption)
+    yield from list_waiting_parts(group_by_cause(view.waits_for_a_person), database_hint())
 
 
 def list_sample_parts(rows: Sequence[ReviewRow]) -> Iterator[Part]:

@@ -7,13 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from app.cli.options import (
-    group_option,
-    json_option,
-    lab_option,
-    site_option,
-    sites_option,
-)
+from app.cli.options import group_option, site_option
 from tasks.scheduling.strategy_names import STRATEGIES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,7 +32,6 @@ _RUNNER_OPTIONS = (
     ),
     group_option,
     site_option,
-    lab_option,
     click.option(
         "--allocation", type=click.Choice(STRATEGIES), help="Allocation strategy. Default: feedback."
     ),
@@ -52,8 +45,6 @@ _RUNNER_OPTIONS = (
         metavar="FILE",
         help="Write a JSON line per request; `up` writes one file per node, FILE.NODE.",
     ),
-    sites_option,
-    json_option,
 )
 
 

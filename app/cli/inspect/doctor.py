@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import click
-
-from app.cli.options import db_option, json_option, lab_option, settings_of, sites_option
-from app.cli.output import labelled, print_json, printed, say
+from app.cli.command import App, command
+from app.cli.output import say
+from app.cli.render import Fact, Part, text
 from app.files.harmless import shown
 from app.run.doctor import Check, CheckState, examine
 from app.run.wiring import utc_now
 from app.views.moments import local_time
-from app.views.words import describe, in_language, translate
+from app.views.words import describe, translate
+from splitter.errors import Message, join_messages
 
 _STYLES = {CheckState.OK: "green", CheckState.WARNING: "yellow", CheckState.FAILED: "red"}
 _STATE = 8
@@ -83,12 +83,25 @@ TEXTS = {
 """Sentences for each reason of a check: the finding, and the remedy."""
 
 
-@click.command()
-@lab_option
-@sites_option
-@db_option
-@json_option
-def doctor(lab: tuple[str, int] | None, sites: str | None, db: str | None, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class CheckedView:
+    """The state of a subject, the finding, and what would mend it."""
+
+    what: str
+    state: CheckState
+    said: Message
+    mend: Message
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorView:
+    """Checks, each as soon as it is done."""
+
+    checks: Iterator[CheckedView]
+
+
+@command(None, "doctor", sites=True, lab=True)
+def doctor(app: App) -> DoctorView:
     """Check network, SearXNG, sites, database, Redis, clock, disk and settings.
 
     It names what would fix each problem. It asks name servers, SearXNG, the database and Redis, but no site.
@@ -99,34 +112,39 @@ def doctor(lab: tuple[str, int] | None, sites: str | None, db: str | None, as_js
       reviewloop doctor
     """
     say(translate("Checking (at most 15 s)."), "dim")
-    checks = []
-    out = printed()
-    for check in examine(settings_of(db, sites, lab=lab), utc_now):
-        with in_language("en"):
-            found, mend = texts(check)
-        checks.append({"what": check.what, "state": check.state, "said": found, "mend": mend})
-        if not as_json:
-            found, mend = texts(check)
-            line = shown(f"{translate(check.what)}: {found}")
-            labelled(out, translate(check.state), line, style=_STYLES[check.state], width=_STATE)
-            if mend:
-                labelled(out, f"{'':{_STATE}}->", shown(mend), style="dim", rest="dim", width=_STATE + 3)
-    if as_json:
-        print_json({"checks": checks})
-    if any(check["state"] is CheckState.FAILED for check in checks):
-        sys.exit(1)
+    return DoctorView(_check(app))
 
 
-def texts(check: Check) -> tuple[str, str]:
-    """Return the finding of a check and its remedy, in the current language."""
-    words = {name: _text(value) for name, value in check.parameters.items()}
+def _check(app: App) -> Iterator[CheckedView]:
+    for check in examine(app.settings, utc_now):
+        if check.state is CheckState.FAILED:
+            app.exit_status = 1
+        yield view_check(check)
+
+
+def view_check(check: Check) -> CheckedView:
+    """Return a check with its sentences."""
+    words = {name: _make_word(value) for name, value in check.parameters.items()}
     found, mend = TEXTS[check.reason]
-    return translate(found, **words), translate(mend, **words)
+    return CheckedView(check.what, check.state, Message(found, **words), Message(mend, **words))
 
 
-def _text(value: Any) -> Any:
+@text.register
+def _(view: DoctorView) -> Iterator[Part]:
+    for check in view.checks:
+        found = shown(f"{translate(check.what)}: {describe(check.said)}")
+        yield Fact(translate(check.state), found, style=_STYLES[check.state], width=_STATE)
+        if str(check.mend):
+            yield Fact(
+                f"{'':{_STATE}}->", shown(describe(check.mend)), style="dim", rest="dim", width=_STATE + 3
+            )
+
+
+def _make_word(value: Any) -> Any:
     if isinstance(value, tuple):
-        return ", ".join(value) or translate("none of category general")
+        return ", ".join(value) or Message("none of category general")
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} ({describe(why)})" for name, why in value.items())
+        return join_messages(
+            (Message("{name} ({why})", name=name, why=why) for name, why in value.items()), ", "
+        )
     return local_time(value) if isinstance(value, datetime) else value

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from app.cli.command import App, command
 from app.cli.options import DatabaseUnusable, left_by_up
-from app.cli.render import Fact, Part, table, text
-from app.cli.tables import coverage_text, list_node_parts, queue_line
+from app.cli.render import Fact, Part, text
+from app.cli.tables import coverage_text, list_node_parts, queue_line, tabulate_waits
 from app.files.harmless import shown
 from app.run.open_store import is_busy
 from app.views.fields import format_counts, format_moment
@@ -17,8 +17,6 @@ from app.views.loop_state import Situation, SystemState, describe_state
 from app.views.status import StateView, StatusView, get_status_view, view_state
 from app.views.words import plural, translate
 from tasks.domain.errors import StoreUnavailable, WrongRevision
-
-_WAIT_FIELDS = "host cause until subtasks engines"
 
 
 @command(None, "status")
@@ -92,8 +90,7 @@ def _(view: StatusView) -> Iterator[Part]:
     yield Fact(translate("Hits"), hits or translate("none yet"))
     yield Fact(translate("Coverage"), _describe_coverage(view))
     if view.waits_for_hosts:
-        title = translate("Hosts that subtasks wait for")
-        yield table(view.waits_for_hosts, _WAIT_FIELDS, title=title, now=view.now)
+        yield tabulate_waits(view.waits_for_hosts, view.now)
     if view.nodes:
         yield from list_node_parts(view.nodes, view.now)
 

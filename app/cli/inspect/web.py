@@ -4,20 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.options import ReadBy, db_option, json_option, settings_of, sites_option, store_there
-from app.cli.output import answer, print_json, say
+from app.cli.command import App, command
+from app.cli.options import ReadBy
+from app.cli.output import messages, say
+from app.cli.render import AsideView, Part, print_parts, text
 from app.run.setting_values import read_root_path
+from app.views.words import translate
 
 if TYPE_CHECKING:
     from app.run.setting_fields import Settings
     from tasks.store.sql.database import Store
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class DashboardView(AsideView):
+    """The address of a dashboard that is served now."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenView:
+    """A new token, and the variable that is set to its hash."""
+
+    role: str
+    token: str
+    variable: str
+    value: str
+
+
+@command(None, "web", sites=True)
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8787, show_default=True, help="0: any free one."
 )
@@ -38,18 +59,9 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="Path below which a proxy shows the dashboard, as /reviews. Default: REVIEWLOOP_WEB_ROOT_PATH.",
 )
-@db_option
-@sites_option
-@json_option
 def web(
-    port: int,
-    host: str,
-    make_token: str | None,
-    root_path: str | None,
-    db: str | None,
-    sites: str | None,
-    as_json: bool,
-) -> None:
+    app: App, port: int, host: str, make_token: str | None, root_path: str | None
+) -> Iterator[DashboardView | TokenView]:
     """Serve the dashboard: queues, nodes, failed tasks, reviews, with an API and metrics.
 
     On 127.0.0.1, everyone on this machine may look and act. Any other address asks for the token of a viewer
@@ -64,34 +76,47 @@ def web(
       reviewloop web --make-token operator
     """
     if make_token is not None:
-        _make_token(make_token, as_json)
+        yield _make_token(make_token)
         return
-    settings = settings_of(db, sites)
+    settings = app.settings
     if root_path is not None:
         settings = settings.with_(web_root_path=root_path)
     from app.web.address import address_of, listening
     from app.web.server import find_root_path, make_server, with_tokens
 
     settings, token = with_tokens(settings, host)
-    with store_there(settings) as store, listening(host, port) as sock:
-        store.patient = False
-        server = make_server(settings, store, sock, ahead=True)
-        address = f"{address_of(sock).rstrip('/')}{find_root_path(settings)}/"
-        if as_json:
-            print_json({"address": address})
-        else:
-            say_dashboard(address, token)
+    app.store.patient = False
+    with listening(host, port) as sock:
+        server = make_server(settings, app.store, sock, ahead=True)
+        yield DashboardView(f"{address_of(sock).rstrip('/')}{find_root_path(settings)}/")
+        _say_token(token)
         try:
             server.run(sockets=[sock])
         except KeyboardInterrupt:
-            say("The dashboard has ended.")
+            say(translate("The dashboard has ended."))
 
 
-def say_dashboard(address: str, token: str) -> None:
-    """Say where the dashboard is, and the token to sign in with if it was made by this machine."""
-    say(f"Dashboard: {address}  (Ctrl-C ends it)")
+@text.register
+def _(view: DashboardView) -> Iterator[Part]:
+    yield translate("Dashboard: {address} (Ctrl-C ends it)", address=view.address)
+
+
+@text.register
+def _(view: TokenView) -> Iterator[Part]:
+    yield translate("A token with the role {role}, shown only now:", role=view.role)
+    yield f"  {view.token}"
+    yield translate("Store only its hash, in the environment or in .env:")
+    yield f"  {view.variable}={view.value}"
+
+
+def say_dashboard(address: str) -> None:
+    """Say where a dashboard is that is served while something else runs."""
+    print_parts(messages, text(DashboardView(address)))
+
+
+def _say_token(token: str) -> None:
     if token:
-        say(f"Sign in with this token: {token}")
+        say(translate("Sign in with this token: {token}", token=token))
 
 
 @contextmanager
@@ -103,17 +128,13 @@ def running_dashboard(settings: Settings, store: Store, host: str) -> Iterator[s
     settings, token = with_tokens(settings, host)
     bound = listening_near(DEFAULT_PORT) if is_loopback(host) else listening(host, DEFAULT_PORT)
     with bound as sock, serving(settings, store, sock) as address:
-        say_dashboard(address, token)
+        say_dashboard(address)
+        _say_token(token)
         yield address
 
 
-def _make_token(role: str, as_json: bool) -> None:
+def _make_token(role: str) -> TokenView:
     from app.web.base.access import new_token, token_hash
 
     token = new_token()
-    variable, kept = f"REVIEWLOOP_WEB_{role.upper()}", token_hash(token)
-    said = (
-        f"Token of {role}s, shown only now:\n  {token}\n"
-        f"Keep only its hash, in the environment or in .env:\n  {variable}={kept}"
-    )
-    answer({"role": role, "token": token, "variable": variable, "value": kept}, said, as_json)
+    return TokenView(role, token, f"REVIEWLOOP_WEB_{role.upper()}", token_hash(token))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
+from app.cli.command import App, command
 from app.cli.names import check_site
-from app.cli.options import FILE, db_option, json_option, settings_of, store_there
-from app.cli.output import print_json, say
+from app.cli.options import FILE, site_option
+from app.cli.output import messages, say
+from app.cli.render import AsideView, Part, print_parts, text
 from app.files.exporting import (
     BINARY,
     ENDINGS,
@@ -22,6 +27,7 @@ from app.files.exporting import (
     write_rows,
 )
 from app.views.moments import read_local
+from app.views.words import plural, translate
 from splitter.errors import InputError
 from tasks.domain.voices import Voice, voices_of
 from tasks.store.queries.exports import Cursor, get_next_cursor, list_new_rows, read_cursor
@@ -38,7 +44,21 @@ def export() -> None:
     """
 
 
-@export.command()
+@dataclass(frozen=True, slots=True)
+class ExportView(AsideView):
+    """A file of reviews.
+
+    Attributes:
+        continues: it has only what an earlier export did not have.
+    """
+
+    file: str
+    format: str
+    rows: int
+    continues: bool
+
+
+@command(export, "reviews")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Default: by the file name.")
 @click.option(
     "-o",
@@ -49,7 +69,7 @@ def export() -> None:
     help="Default: - (standard output).",
 )
 @click.option("--product", "products", metavar="NAME", multiple=True, help="Only this product. Repeatable.")
-@click.option("--site", "sites", metavar="NAME", multiple=True, help="Only this site. Repeatable.")
+@site_option
 @click.option("--day-from", metavar="DAY", help="Only those written on this day or later: 2026-05-01.")
 @click.option("--day-to", metavar="DAY", help="Only those written on this day or earlier.")
 @click.option(
@@ -70,21 +90,9 @@ def export() -> None:
     help="Only those that no earlier export with this file has written; the file is created if it is missing.",
 )
 @click.option("--spreadsheet", is_flag=True, hidden=True, expose_value=False)  # csv is for Excel in any case
-@db_option
-@json_option
 def reviews(
-    form: str | None,
-    target: str,
-    products: tuple[str, ...],
-    sites: tuple[str, ...],
-    day_from: str | None,
-    day_to: str | None,
-    since: str | None,
-    voice: str | None,
-    cursor_file: Path | None,
-    db: str | None,
-    as_json: bool,
-) -> None:
+    app: App, form: str | None, target: str, cursor_file: Path | None, **chosen: Any
+) -> ExportView | None:
     """Export reviews, one row for each (review, product): product, site, url, title, body, author, dates, rating.
 
     voice is the kind of text (complaint, praise, question, news, company, other), voice_probability its
@@ -110,45 +118,65 @@ def reviews(
     """
     from app.run.wiring import pseudonyms  # brings the crawl
 
-    kind = _kind(form, target, as_json)
-    settings = settings_of(db)
-    wanted = ReviewFilter(
-        products=products,
-        sites=sites,
-        since=_moment(since) if since else None,
-        day_from=_day("--day-from", day_from) if day_from else None,
-        day_to=_day("--day-to", day_to) if day_to else None,
-        voices=voices_of(voice.split(",")) if voice is not None else (),
-    )
-    with store_there(settings) as store, store.read() as tx:
-        for site in sites:
-            check_site(tx, settings, site)
+    kind = _choose_format(form, target, app.as_json)
+    wanted = _read_filter(**chosen)
+    with app.store.read() as tx:
+        for site in wanted.sites:
+            check_site(tx, app.settings, site)
         before, after = None, None
         if cursor_file is None:
             rows = list_reviews(tx, wanted)
         else:
-            before = _begun(cursor_file)
+            before = _read_cursor(cursor_file)
             after = get_next_cursor(tx, wanted, before, str(cursor_file))
             rows = list_new_rows(tx, wanted, before, after)
-        shown = pseudonymised(rows, pseudonyms(settings))
+        exported = pseudonymised(rows, pseudonyms(app.settings))
         if target == "-":
-            out = sys.stdout.buffer
-            n = write_rows(shown, ReviewRow, kind, out)
-            out.flush()
+            n = write_rows(exported, ReviewRow, kind, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
         else:
             with whole_file(Path(target)) as out:
-                n = write_rows(shown, ReviewRow, kind, out)
+                n = write_rows(exported, ReviewRow, kind, out)
     if cursor_file is not None and after is not None:
         with whole_file(cursor_file) as out:
             out.write(after.text().encode())
-    if as_json and target != "-":
-        print_json({"file": target, "format": kind, "rows": n})
-    else:
-        say(_result_text(n, target, before is not None))
+    view = ExportView(target, kind, n, before is not None)
+    if target != "-":
+        return view
+    print_parts(messages, text(view))  # standard output has the rows
+    return None
 
 
-def _kind(form: str | None, target: str, as_json: bool) -> str:
-    """The format to write. Raises InputError where it is not known, or can't be."""
+@text.register
+def _(view: ExportView) -> Iterator[Part]:
+    rows = plural("{n:,} row", "{n:,} rows", view.rows)
+    if view.continues:
+        rows = plural("{n:,} new row", "{n:,} new rows", view.rows)
+    yield rows if view.file == "-" else translate("{rows} written to {file}", rows=rows, file=view.file)
+
+
+def _read_filter(
+    *,
+    products: tuple[str, ...],
+    sites_named: tuple[str, ...],
+    day_from: str | None,
+    day_to: str | None,
+    since: str | None,
+    voice: str | None,
+) -> ReviewFilter:
+    """Return the filter that options ask for. Raises InputError."""
+    return ReviewFilter(
+        products=products,
+        sites=sites_named,
+        since=_read_moment(since) if since else None,
+        day_from=_read_day("--day-from", day_from) if day_from else None,
+        day_to=_read_day("--day-to", day_to) if day_to else None,
+        voices=voices_of(voice.split(",")) if voice is not None else (),
+    )
+
+
+def _choose_format(form: str | None, target: str, as_json: bool) -> str:
+    """Return the format to write. Raises InputError if it is not known, or can't be written there."""
     if target == "-":
         kind = form or ("jsonl" if as_json else "csv")
         if as_json and kind not in ("json", "jsonl"):
@@ -161,13 +189,16 @@ def _kind(form: str | None, target: str, as_json: bool) -> str:
         kind = form or format_of(target)
         named = ENDINGS.get(Path(target).suffix.lower(), kind)
         if named != kind:
-            say(f"{target} holds {kind}, though its name says {named}.", "yellow")
+            warning = translate(
+                "{file} holds {kind}, though its name says {named}.", file=target, kind=kind, named=named
+            )
+            say(warning, "yellow")
     check_format(kind)
     return kind
 
 
-def _begun(cursor_file: Path) -> Cursor | None:
-    """The cursor in a file; None where there is no such file yet. Raises InputError."""
+def _read_cursor(cursor_file: Path) -> Cursor | None:
+    """Return the cursor in a file; `None` if there is no such file yet. Raises InputError."""
     try:
         return read_cursor(cursor_file.read_text("utf-8"), str(cursor_file))
     except FileNotFoundError:
@@ -176,12 +207,7 @@ def _begun(cursor_file: Path) -> Cursor | None:
         raise InputError("{path}: is no cursor of an export: it is no text", path=cursor_file) from None
 
 
-def _result_text(n: int, target: str, went_on: bool) -> str:
-    what = f"{n:,} {'new ' if went_on else ''}{'row' if n == 1 else 'rows'}"
-    return what if target == "-" else f"{what} written to {target}"
-
-
-def _moment(text: str) -> datetime:
+def _read_moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -191,7 +217,7 @@ def _moment(text: str) -> datetime:
     return read_local(moment)
 
 
-def _day(option: str, text: str) -> date:
+def _read_day(option: str, text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:

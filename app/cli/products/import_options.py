@@ -19,6 +19,7 @@ from app.importing.columns import ColumnChoice, parse_mapping, unused_note
 from app.importing.ignored_cells import IgnoredColumn
 from app.importing.sheets import FoundTable, TableChoice
 from app.run.setting_values import sqlite_file
+from app.views.fields import label
 from app.views.words import describe, translate
 from splitter.errors import Message
 from tasks.store.content.numbered_imports import ImportKind
@@ -149,11 +150,11 @@ def store_or_none(settings: Settings, *, dry_run: bool) -> Iterator[Store | None
 def say_columns(origin: str, found: FoundTable | None, columns: Mapping[str, str]) -> None:
     """Print the table of a file that is read, and its columns."""
     where = f"{describe(found.where)}: " if found is not None else ""
-    fields = ", ".join(
-        translate("{field} from {column}", field=translate(field), column=column)
+    read = ", ".join(
+        translate("{field} from {column}", field=label(field), column=column)
         for field, column in columns.items()
     )
-    say(f"{origin}: {where}{fields}", "dim")
+    say(f"{origin}: {where}{read}", "dim")
 
 
 def note_file(

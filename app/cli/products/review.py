@@ -26,6 +26,7 @@ from app.importing.review_checks import ProductNames, RefusedReview, ReviewCheck
 from app.importing.review_columns import FIELDS, FieldColumns, field_columns
 from app.importing.review_files import ReviewFile, open_review_file
 from app.importing.review_import import Imported, Saving, Trying, import_reviews
+from app.views.fields import label
 from app.views.words import translate
 from splitter.errors import InputError
 from tasks.store.content import products
@@ -200,14 +201,14 @@ def _progress(lines: int) -> None:
 def _say_refused(done: Imported) -> None:
     """Print the first refused lines with their reasons, and how many there are of each field."""
     for one in done.refused[:_MOST_LINES]:
-        field = f"{one.field}: " if one.field else ""
+        field = f"{label(one.field)}: " if one.field else ""
         say(
             translate("refused: line {line}: {field}{why}", line=one.line, field=field, why=one.why),
             "red",
         )
     refused = done.refused_by.total()
     if refused > _MOST_LINES:
-        counts = ", ".join(f"{name} {n:,}" for name, n in done.refused_by.most_common())
+        counts = ", ".join(f"{label(name)} {n:,}" for name, n in done.refused_by.most_common())
         more = translate(
             "... {n:,} refused in all, by field: {counts}; --json lists the first {listed:,}",
             n=refused,
