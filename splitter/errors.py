@@ -13,7 +13,7 @@ any language (`describe` of `app.views.words`); `str` gives it in English.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Self
 
@@ -59,6 +59,17 @@ def join_messages(messages: Iterable[object], between: str = "\n") -> Message:
     """Return messages as one. Reasons may be among them."""
     parameters = {f"message{n}": message for n, message in enumerate(messages, 1)}
     return Message(between.join(f"{{{name}}}" for name in parameters), **parameters)
+
+
+_NAMED = 30
+
+
+def list_names(names: Sequence[str], most: int = _NAMED) -> Message | str:
+    """Return names for a message; empty if there are none."""
+    shown = ", ".join(names[:most])
+    if len(names) <= most:
+        return shown
+    return Message("{names} and {n} more", names=shown, n=len(names) - most)
 
 
 def system_reason(error: OSError) -> Message:

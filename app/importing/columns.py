@@ -13,9 +13,8 @@ import yaml
 
 from app.files.visible_text import visible
 from app.files.xlsx_reader import COLUMNS
-from splitter.errors import InputError, Message
+from splitter.errors import InputError, Message, list_names
 
-_NAMED = 30
 _REMARK = re.compile(r"[(\[【〔<][^()\[\]【】〔〕<>]*+[)\]】〕>]$")
 _MARKS = re.compile(r"[\s_\-*:：·•、。!?？“”\"'《》「」#]+")
 _TWO_SCRIPTS = re.compile(r"([^\x00-\x7f]{1,20}) ([A-Za-z _.-]{1,30})")
@@ -195,11 +194,3 @@ def _plain_parts(name: str) -> list[str]:
     if two is not None and any({plain_name(two[1]), plain_name(two[2])} <= known for known in _synonyms()):
         parts += two.groups()
     return [plain_name(name), *map(plain_name, parts)]
-
-
-def list_names(columns: Sequence[str], most: int = _NAMED) -> Message | str:
-    """Return names for a message; empty if there are none."""
-    shown = ", ".join(columns[:most])
-    if len(columns) <= most:
-        return shown
-    return Message("{names} and {n} more", names=shown, n=len(columns) - most)

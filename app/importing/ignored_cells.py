@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from app.files.harmless import one_line
-from app.importing.columns import list_names
-from splitter.errors import Message
+from splitter.errors import Message, list_names
 
 _EXAMPLES = 3
 _ROWS_NAMED = 10

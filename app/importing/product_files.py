@@ -10,17 +10,10 @@ from typing import BinaryIO, TextIO
 from app.files.table_files import BadRow
 from app.files.text_files import opened_text, read_lines
 from app.files.xlsx_reader import MOST_UNPACKED
-from app.importing.columns import (
-    ColumnChoice,
-    FieldPlaces,
-    column_words,
-    find_fields,
-    list_names,
-    unused_columns,
-)
+from app.importing.columns import ColumnChoice, FieldPlaces, column_words, find_fields, unused_columns
 from app.importing.name_lists import LOOKED_AT, are_numbered, read_names, refuse_other_text
 from app.importing.sheets import FoundTable, TableChoice, WantedTable, find_table, is_foot
-from splitter.errors import InputError, Message
+from splitter.errors import InputError, Message, list_names
 from tasks.reading.file_encoding import encoding_of
 
 FIELDS = ("name", "keywords", "aliases", "priority", "pages", "recrawl", "category", "sites")

@@ -17,9 +17,8 @@ from app.importing.columns import (
     column_words,
     find_column,
     find_fields,
-    list_names,
 )
-from splitter.errors import InputError
+from splitter.errors import InputError, list_names
 
 FIELDS = ("product", "body", "date", "author", "title", "rating", "url", "site", "variant")
 NEEDED = ("body", "product")

@@ -12,8 +12,8 @@ from typing import BinaryIO
 from app.files.table_files import BadRow, Table, TableRow, open_tables
 from app.files.visible_text import visible
 from app.files.xlsx_reader import MOST_UNPACKED
-from app.importing.columns import FieldPlaces, list_names, unused_note
-from splitter.errors import InputError, Message
+from app.importing.columns import FieldPlaces, unused_note
+from splitter.errors import InputError, Message, list_names
 
 _LOOKED_AT = 30
 """Number of rows at the beginning of a table among which its header is."""

@@ -14,7 +14,6 @@ from app.cli.output import messages, say
 from app.cli.program import as_called
 from app.cli.render import Part, print_parts, table, text
 from app.files.harmless import shown
-from app.importing.columns import list_names
 from app.run.crawl_plan import as_virtual_task, crawl_plan
 from app.run.nodes import clients
 from app.run.preflight import LONGEST_S, Preflight, preflight
@@ -22,7 +21,7 @@ from app.run.setting_values import sqlite_file
 from app.views.crawl_plan import CrawlPlan
 from app.views.durations import seconds
 from app.views.words import describe, plural, translate
-from splitter.errors import InputError, Message, join_messages
+from splitter.errors import InputError, Message, join_messages, list_names
 from tasks.store.content.products import NewProduct
 from tasks.store.queue import nodes, tasks
 from tasks.store.queue.nodes import Node

@@ -39,7 +39,6 @@ from app.cli.products.import_options import (
 from app.cli.products.product_changes import edit, remove
 from app.cli.products.product_views import ProductsView, get_products_view
 from app.cli.render import Part, draw_trend, table, text
-from app.importing.columns import list_names
 from app.importing.product_files import FIELDS, open_product_file
 from app.importing.product_rows import ProductRows
 from app.insight.periods import USUAL, PeriodChoice
@@ -47,7 +46,7 @@ from app.views.doubts import describe_doubt
 from app.views.fields import extend_row
 from app.views.words import translate
 from splitter.catalog.names import Category
-from splitter.errors import InputError
+from splitter.errors import InputError, list_names
 from splitter.lexicon import is_brand
 from tasks.store.content.numbered_imports import ImportKind
 

@@ -15,10 +15,9 @@ from app.cli.options import group_option, in_groups, keyword_list
 from app.cli.output import say
 from app.cli.render import LinesView, Part, table, text
 from app.files.text_files import opened_text, read_lines, rereadable
-from app.importing.columns import list_names
 from app.views.words import plural, translate
 from splitter.catalog.names import Category
-from splitter.errors import InputError, ProductNameError
+from splitter.errors import InputError, ProductNameError, list_names
 from splitter.explain import WordChoice, explain
 from splitter.keywords import ProductQuery, product_query
 from splitter.split import SearchScope, SearchUrl, urls_of
