@@ -27,6 +27,7 @@ _LOCK_S = 2.0
 _LONGEST_LINE = 110
 _PLAIN = re.compile(r"[\u4e00-\u9fff][\u4e00-\u9fffA-Za-z0-9]*(?:\.\.[\u4e00-\u9fffA-Za-z0-9]+)?")
 """Terms that YAML reads as text without quotes."""
+_ID = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _FILE_MODE = 0o644
 
 
@@ -36,6 +37,13 @@ class NewTheme:
 
     zh: str
     en: str
+
+    @classmethod
+    def read(cls, zh: str | None, en: str | None) -> NewTheme:
+        """Return names as a person gives them. Raises InputError if one is missing."""
+        if not (zh and zh.strip() and en and en.strip()):
+            raise InputError("a new theme needs its names in Chinese and in English")
+        return cls(zh.strip(), en.strip())
 
 
 def adopt_term(
@@ -91,6 +99,10 @@ def add_term(text: str, category: str, theme: str, term: str, new: NewTheme | No
     problem = find_problem(term)
     if problem is not None:
         raise InputError("{problem}", problem=problem)
+    if new is not None and not _ID.fullmatch(theme):
+        raise InputError(
+            "{theme!r}: write an id of small letters, digits and _, such as pet_hair", theme=theme[:60]
+        )
     before = parse_themes(text, "themes.yaml").model_dump(by_alias=True, mode="json")
     if new is None and theme not in before[category]:
         raise InputError(

@@ -263,7 +263,7 @@ def test_a_phrase_is_listed_and_adopted_and_then_covered(shell, tmp_path):
     [
         (("adopt", NEW), "--new-theme ID"),
         (("adopt", NEW, "--theme", "a", "--new-theme", "b"), "--new-theme ID"),
-        (("adopt", NEW, "--new-theme", "b"), "--zh and --en"),
+        (("adopt", NEW, "--new-theme", "b"), "names in Chinese"),
         (("adopt", NEW, "--theme", "nothing"), "there is no theme"),
         (("adopt", NEW, "--theme", "防晒", "--category", "goods"), "there is no theme"),
         (("adopt", NEW, "--theme", "油耗", "--category", "goods"), "goods has no theme"),

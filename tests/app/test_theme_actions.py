@@ -94,6 +94,8 @@ def test_every_theme_of_the_project_can_get_a_term(theme):
         (FLOW, "leak", "漏", NewTheme("漏", "Leak"), "already"),
         (FLOW, "leak", "a..b..c", None, "two parts"),
         (FLOW, "Big", "漏水", NewTheme("大", "Big"), "small letters"),
+        (FLOW, "", "漏水", NewTheme("大", "Big"), "small letters"),
+        (FLOW, "a: 1\n  b", "漏水", NewTheme("大", "Big"), "small letters"),
         ("goods: &a\n  leak:\n    zh: 漏\n    en: Leak\ncar: *a\n", "leak", "漏水", None, "by hand"),
     ],
 )

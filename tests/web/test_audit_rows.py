@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import click
 import pytest
 from click.testing import CliRunner
-from dashboard import Served
+from dashboard import Serve
 from patience import PATIENCE_S
 from sample_store import OTHER, PRODUCT
 from sqlalchemy import update
@@ -88,6 +88,12 @@ PAGES = (
     ("POST", "/products/edit", {"product": 2, "to_priority": "6"}, ["edit product"]),
     ("POST", "/products/{product}/remove", {"product": 2, "sure": "yes"}, ["remove product"]),
     ("POST", "/reviews/{number}/correct", {"number": 1, "voice": "news"}, ["correct review"]),
+    (
+        "POST",
+        "/products/{product}/phrases",
+        {"product": 1, "phrase": "黑渣渣", "theme": "foreign_matter"},
+        ["add term"],
+    ),
     ("POST", "/nodes", {"node": "node1", "action": "drain"}, ["drain"]),
     ("POST", "/failed", {"action": "retry", "subtask": "3"}, ["retry"]),
     ("POST", "/failed/{subtask}/edit", {"subtask": 4, "quota": "7"}, ["edit"]),
@@ -202,7 +208,11 @@ def test_every_command_that_changes_something_says_so(
     store.close()
 
 
-def test_every_page_and_call_that_changes_something_says_so(served: Served) -> None:
+def test_every_page_and_call_that_changes_something_says_so(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the themes file is made here
+    served = serve()
     actions = _Actions(served.store)
     preview = served.post("/products/preview", data={"names": "蒙牛早餐奶"}).text
     draft = re.search(r'name="draft" value="([^"]+)"', preview)

@@ -6,6 +6,7 @@ import html
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from dashboard import Serve, Served
@@ -38,6 +39,7 @@ PAGES = (
     "/products/1",
     "/products/1?days=all",
     "/products/1/crawl",
+    "/products/1/phrases",
     "/schedules",
     "/nodes",
     "/sites",
@@ -515,3 +517,25 @@ def test_filters_change_the_charts_of_reviews_and_never_remove_them(sample: Serv
     assert 0 < counted["?voice=complaint"] < counted[""]
     assert 0 < counted["?site=shop.example"] < counted[""]
     assert "only the newest 50,000 reviews are searched" in texts["?q=牛奶"]
+
+
+def test_a_phrase_is_adopted_on_its_page(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    served = serve()
+    english = {"Accept-Language": "en"}
+    refused = served.post(
+        "/products/1/phrases",
+        data={"phrase": "拉丝状", "new_theme": "Stringy", "zh": "拉丝", "en": "x"},
+        headers=english,
+    )
+    assert "write an id of small letters" in refused.text
+    assert 'value="拉丝状"' in refused.text
+    assert not (tmp_path / "themes.yaml").exists()
+    given = {"phrase": "拉丝状", "new_theme": "stringy", "zh": "拉丝", "en": "Stringy <milk>"}
+    adopted = served.post("/products/1/phrases", data=given, headers=english)
+    assert "Stringy &lt;milk&gt; has the term 拉丝状 now" in adopted.text
+    assert "stringy" in (tmp_path / "themes.yaml").read_text("utf-8")
+    again = served.post("/products/1/phrases", data={"phrase": "拉丝状", "theme": "stringy"}, headers=english)
+    assert "already" in again.text

@@ -145,11 +145,7 @@ def adopt(
 
     if (theme is None) == (new_theme is None):
         raise InputError("give --theme NAME, or --new-theme ID with --zh and --en")
-    new = None
-    if new_theme is not None:
-        if not (zh and en):
-            raise InputError("--new-theme needs its names: --zh and --en")
-        new = theme_actions.NewTheme(zh, en)
+    new = theme_actions.NewTheme.read(zh, en) if new_theme is not None else None
     path = app.settings.themes_file
     app.settings.use_themes()
     adopted = new_theme or find_theme(theme or "")
