@@ -99,3 +99,45 @@ def test_a_language_is_found_in_the_name_of_a_locale() -> None:
     }
     with pytest.raises(InputError, match="'fr' is not a language"):
         parse_language("fr")
+
+
+_ONE_WORD = {
+    "站点": "网站",
+    "商品(?!名称)": "产品",
+    "品类": "类别",
+    "控制台|仪表[盘板]": "面板",
+    "(?<!bearer )令牌(?!不)": "口令",
+    "您": "你",
+    "召回": "回收",
+    "抓取|爬取|爬虫": "采集",
+    "页面(?<!没有此页面)": "网页",
+    "缺省": "默认",
+    "登陆": "登录",
+    "帐[号户]": "账号",
+    "[「」]": "“”",
+    "操作未成功": "what is wrong",
+    "会问哪些|谁在说|转载自|试读|拿走结果|已数清": "将采集哪些, 评论类型, 内容相同, 测试规则, 导出结果, 已逐条确认",
+    r"从[^，。；]{1,20}至": "从……到……",
+}
+"""Words that no Chinese text has, and what it says instead: a term has one word (docs/glossary.md)."""
+_HALF_WIDTH = re.compile(
+    r"[\u4e00-\u9fff”）][,;:?!](?![\w/])|\([\u4e00-\u9fff]|[\u4e00-\u9fff]\)|[\u4e00-\u9fff]\.(?:\s|$)"
+)
+_EXAMPLE = re.compile(r"^ *(?:reviewloop|docker|curl|-)", re.MULTILINE)
+
+
+def _list_chinese() -> list[str]:
+    strings = (
+        [one.string] if isinstance(one.string, str) else one.string for one in read_catalog("zh") if one.id
+    )
+    return [text for texts in strings for text in texts]
+
+
+@pytest.mark.parametrize("word", _ONE_WORD)
+def test_a_term_has_one_chinese_word(word) -> None:
+    assert [text for text in _list_chinese() if re.search(word, text)] == [], _ONE_WORD[word]
+
+
+def test_chinese_has_full_width_punctuation_and_no_double_spaces() -> None:
+    texts = [text for text in _list_chinese() if not _EXAMPLE.search(text)]
+    assert [text for text in texts if _HALF_WIDTH.search(text) or "  " in text.strip()] == []

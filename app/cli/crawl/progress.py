@@ -173,7 +173,7 @@ class Progress:
 
 def _picture(now: Snapshot, fast: Speed, catalog: Catalog) -> Group:
     stored = translate(
-        "{pages:,} pages ({pages_per_s:.1f}/s)  {reviews:,} reviews ({reviews_per_s:.1f}/s)",
+        "{pages:,} pages ({pages_per_s:.1f}/s), {reviews:,} reviews ({reviews_per_s:.1f}/s)",
         pages=now.added.pages,
         pages_per_s=fast.pages_per_s,
         reviews=now.added.reviews,

@@ -156,7 +156,7 @@ def list_sample_parts(rows: Sequence[ReviewRow]) -> Iterator[Part]:
         yield Text.assemble((f"   {shown(row.product)}", "cyan"), f"  {shown(title)}")
         yield f"     {shown(short(row.body, 90))}"
         origin = translate(
-            "{url}  {author}, {date}, by {node}",
+            "{url} {author}, {date}, by {node}",
             url=shown(row.url),
             author=shown(row.author or translate("anonymous")),
             date=shown(written_text(row) or translate("no date")),

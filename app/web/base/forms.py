@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fastapi import Request
 from starlette.datastructures import FormData
@@ -11,27 +11,16 @@ from starlette.responses import Response
 
 from app.views.words import translate
 from app.web.base.context import Page
+from splitter.wrong_values import explain_found_value
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 _PAGES: dict[Callable[..., Any], Callable[..., Response]] = {}
 """The function that shows the page with a form, by the function that takes the form."""
 
-_WRONG = {
-    "missing": "{field} is missing.",
-    "int_parsing": "{field}: {given} is no whole number.",
-    "int_from_float": "{field}: {given} is no whole number.",
-    "greater_than_equal": "{field}: {given} is too small; the least is {ge}.",
-    "less_than_equal": "{field}: {given} is too large; the most is {le}.",
-    "string_too_long": "{field}: at most {max_length} characters.",
-    "date_parsing": "{field}: {given} is no day; write it as 2026-03-01.",
-    "date_from_datetime_parsing": "{field}: {given} is no day; write it as 2026-03-01.",
-    "date_from_datetime_inexact": "{field}: {given} is no day; write it as 2026-03-01.",
-    "bool_parsing": "{field}: there is no {given}; choose one of 1, 0.",
-    "literal_error": "{field}: there is no {given}; choose one of {expected}.",
-    "enum": "{field}: there is no {given}; choose one of {expected}.",
-}
-"""Messages by pydantic's type of error."""
 _FIELDS = {
     "name": "Name",
     "names": "Names, one per line",
@@ -101,12 +90,10 @@ def describe_errors(errors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _describe(field: str, error: Mapping[str, Any]) -> str:
-    label = translate(_FIELDS.get(field, field))
-    values = dict(error.get("ctx", {}))
-    if "expected" in values:
-        values["expected"] = str(values["expected"]).replace(" or ", ", ").replace("'", "")
-    given = str(error.get("input", ""))[:_LONGEST]
-    phrase = _WRONG.get(error["type"])
-    if phrase is None:
-        return f"{label}: {error['msg']}"
-    return translate(phrase, **values | {"field": label, "given": given})
+    label, given = translate(_FIELDS.get(field, field)), error.get("input")
+    if error["type"] == "missing":
+        return translate("{field} is missing.", field=label)
+    if isinstance(given, str):
+        given = given[:_LONGEST]
+    problem = explain_found_value(cast("ErrorDetails", {**error, "input": given}))
+    return translate("{field}: {problem}.", field=label, problem=problem)
