@@ -24,7 +24,19 @@ SHARES = frozenset({"completion", "coverage", "share"})
 """Shares in [0, 1] whose names don't end in `_share`."""
 CODES = frozenset(
     {
-        *("cause", "does", "end", "group", "http", "kind", "outcome", "reason", "robots", "state"),
+        *(
+            "category",
+            "cause",
+            "does",
+            "end",
+            "group",
+            "http",
+            "kind",
+            "outcome",
+            "reason",
+            "robots",
+            "state",
+        ),
         *("transition", "verdict", "voice"),
     }
 )

@@ -11,6 +11,8 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
+from splitter.errors import Message
+
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
 from tasks.fetching.browser import Browser
@@ -277,9 +279,12 @@ class Fetcher:
         """The Crawl-delay of the robots.txt that allows the URL. Raises NotAsked where it does not."""
         rules = await self._rules(url)
         if not rules.state.answered:
-            raise NotAsked(ErrorClass.CONNECT, f"the host's robots.txt is not answered: {rules.state.value}")
+            raise NotAsked(
+                ErrorClass.CONNECT,
+                Message("the host does not answer for robots.txt: {state}", state=rules.state),
+            )
         if not rules.allows(url, ROBOTS_TOKEN):
-            raise NotAsked(ErrorClass.ROBOTS, f"robots.txt of its host refuses {url}")
+            raise NotAsked(ErrorClass.ROBOTS, Message("robots.txt of its host refuses {url}", url=url))
         return rules.crawl_delay_s(ROBOTS_TOKEN)
 
     def _unless_redirected_to(self, blocked: tuple[str, ...]) -> BeforeRequest:
@@ -290,7 +295,7 @@ class Fetcher:
             error = check_blocked("", url, blocked) if requested else None
             requested = True
             if error is not None:
-                raise RefusedRedirect(error, f"is redirected to {url[:200]}")
+                raise RefusedRedirect(error, Message("is redirected to {url}", url=url[:200]))
             return await self._before_page(url)
 
         return before
