@@ -25,7 +25,6 @@ from app.web.base.access import Access, Role, Tokens, token_hash
 from app.web.base.context import Context
 from app.web.pages.matrix import read_matrix
 from app.web.pages.overview import read_overview, read_trends
-from app.web.pages.reviews import read_counts
 from splitter.errors import InputError, ReviewloopError
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.sql.database import Store
@@ -204,7 +203,7 @@ def warm_up(context: Context) -> None:
 
     def make() -> None:
         try:
-            for read in (read_overview, read_trends, read_matrix, read_counts):
+            for read in (read_overview, read_trends, read_matrix):
                 read(context)
         except Exception:
             _log.warning("the dashboard could not read the store ahead of its first visitor", exc_info=True)

@@ -14,13 +14,13 @@ def test_a_review_is_corrected_on_its_page_and_the_lists_say_so(served):
     assert answer.status_code == 200
     page = served.get("reviews/1").text
     assert "a press text" in page
-    assert "corrected by a person" in served.get("reviews").text
+    assert "corrected by a person" in served.get("reviews?days=all").text
     assert "news" in served.get("api/reviews?voice=news").text
     form_of(served, hidden="1")
-    assert "/reviews/1#" not in served.get("reviews").text
-    assert "/reviews/1#" in served.get("reviews?corrected=1").text
+    assert "/reviews/1#" not in served.get("reviews?days=all").text
+    assert "/reviews/1#" in served.get("reviews?days=all&corrected=1").text
     form_of(served, action="undo")
-    assert "/reviews/1#" not in served.get("reviews?corrected=1").text
+    assert "/reviews/1#" not in served.get("reviews?days=all&corrected=1").text
 
 
 @pytest.mark.parametrize(

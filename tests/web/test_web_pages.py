@@ -281,16 +281,19 @@ def test_a_filter_by_day_lists_the_reviews_of_that_day(served: Served) -> None:
 
 
 def test_reviews_are_searched_and_filtered(sample: Served) -> None:
-    assert _numbers(sample.get("/reviews").text) == [8, 7, 6, 5, 4, 3, 2, 1]
-    assert _numbers(sample.get("/reviews?q=第3次").text) == [3]
-    assert _numbers(sample.get("/reviews?q=第3次 变质").text) == [3]
-    assert _numbers(sample.get("/reviews?q=第3次 没有这个").text) == []
-    assert _numbers(sample.get("/reviews?q=ONERROR").text) == [1]
-    assert _numbers(sample.get("/reviews?q=%25").text) == []  # a wildcard is a character as any other
+    assert _numbers(sample.get("/reviews?days=all").text) == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert _numbers(sample.get("/reviews?days=all&q=第3次").text) == [3]
+    assert _numbers(sample.get("/reviews?days=all&q=第3次 变质").text) == [3]
+    assert _numbers(sample.get("/reviews?days=all&q=第3次 没有这个").text) == []
+    assert _numbers(sample.get("/reviews?days=all&q=ONERROR").text) == [1]
+    wildcard = sample.get("/reviews?days=all&q=%25").text
+    assert _numbers(wildcard) == []  # it is a character as any other
     assert _numbers(sample.get("/reviews?from=2026-03-06&to=2026-03-07").text) == [6, 5]
-    assert _numbers(sample.get(f"/reviews?site={SITE}&product=2").text) == []
-    assert _numbers(sample.get("/reviews?voice=praise").text) == [5]
-    assert "<mark>变质</mark>" in sample.get("/reviews?q=变质").text
+    assert _numbers(sample.get(f"/reviews?days=all&site={SITE}&product=2").text) == []
+    assert _numbers(sample.get("/reviews?days=all&voice=praise").text) == [5]
+    assert "<mark>变质</mark>" in sample.get("/reviews?days=all&q=变质").text
+    assert _numbers(sample.get("/reviews").text) == []  # they are older than the usual period
+    assert 'href="?days=all"' in sample.get("/reviews").text
 
 
 def test_a_review_tells_where_it_came_from_and_what_it_repeats(sample: Served) -> None:
@@ -448,7 +451,7 @@ def test_a_product_is_removed_by_who_is_sure_and_added_again(served: Served) -> 
     assert "no longer collected, or added by an import" in said
     assert "/products/1/remove" not in said
     assert "not collected" in served.get("/products").text
-    assert _numbers(served.get("/reviews?product=1").text) == [7, 6, 5, 4, 3, 2, 1]  # they stay
+    assert _numbers(served.get("/reviews?days=all&product=1").text) == [7, 6, 5, 4, 3, 2, 1]  # they stay
     assert [one["action"] for one in served.get("/api/audit").json()] == ["remove product"]
     preview = served.post("/products/preview", data={"names": PRODUCT}).text
     draft = re.search(r'name="draft" value="([^"]+)"', preview)
@@ -506,17 +509,24 @@ def test_the_language_is_chosen_by_query_cookie_and_browser(sample: Served) -> N
 
 def test_filters_change_the_charts_of_reviews_and_never_remove_them(sample: Served) -> None:
     texts = {
-        path: sample.get(f"/reviews{path}").text
-        for path in ("", "?voice=complaint", "?site=shop.example", "?q=牛奶", "?days=7", "?q=nowhere")
+        asked: sample.get(f"/reviews?days={asked}").text
+        for asked in (
+            "all",
+            "all&voice=complaint",
+            "all&site=shop.example",
+            "all&q=牛奶",
+            "7",
+            "all&q=nowhere",
+        )
     }
     counted = {path: int(re.findall(r"(\d+) reviews match", text)[0]) for path, text in texts.items()}
     for text in texts.values():
         assert text.count("<figure>") == 3
-    assert counted["?q=nowhere"] == 0
-    assert counted[""] > 1
-    assert 0 < counted["?voice=complaint"] < counted[""]
-    assert 0 < counted["?site=shop.example"] < counted[""]
-    assert "only the newest 50,000 reviews are searched" in texts["?q=牛奶"]
+    assert counted["all&q=nowhere"] == 0
+    assert counted["all"] > 1
+    assert 0 < counted["all&voice=complaint"] < counted["all"]
+    assert 0 < counted["all&site=shop.example"] < counted["all"]
+    assert "only the newest 50,000 reviews are searched" in texts["all&q=牛奶"]
 
 
 def test_a_phrase_is_adopted_on_its_page(

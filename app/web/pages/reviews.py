@@ -17,9 +17,9 @@ from app.actions.review_corrections import CorrectableView, view_correctable
 from app.reports import charts
 from app.views.moments import local_time
 from app.views.words import translate
-from app.web.base.context import Context, Here, Notice, Page
+from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
-from app.web.base.query import MOST_ID, AnyPeriod, check_site, find_product
+from app.web.base.query import MOST_ID, RecentPeriod, check_site, find_product
 from splitter.errors import InputError
 from splitter.keywords import product_query
 from tasks.domain.voices import Voice
@@ -27,7 +27,7 @@ from tasks.store.content.corrections import Correction
 from tasks.store.queries.products import get_name, list_names
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.queries.review_counts import ReviewCounts, count_reviews
-from tasks.store.queries.reviews import ALL, LOOKED_AT, ReviewFilter, search
+from tasks.store.queries.reviews import LOOKED_AT, ReviewFilter, search
 from tasks.store.queries.themes import Period
 
 router = APIRouter()
@@ -40,11 +40,6 @@ _DAYS = 93
 _MOST_WORDS = 8
 _NOON = time(12)
 """A day is drawn here, so that no zone moves it."""
-
-
-def read_counts(context: Context, wanted: ReviewFilter = ALL) -> ReviewCounts:
-    """Return the counts of reviews that fit a filter."""
-    return context.read(("review counts", wanted), lambda tx: count_reviews(tx, wanted))
 
 
 def search_filter(
@@ -92,8 +87,8 @@ class ReviewQuery(BaseModel):
 
 
 @router.get("/reviews")
-def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: AnyPeriod) -> Response:
-    """A page of a search; without one, the newest reviews."""
+def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: RecentPeriod) -> Response:
+    """A page of a search; without one, the newest reviews of the usual period."""
     context = page.context
     q, site, split = sent.q, sent.site, sent.split
     words = words_of(q, split=split)
@@ -104,7 +99,7 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: AnyPeriod
         check_site(tx, context.catalog, site)
         found = search(tx, wanted, before=sent.before or None, most=_ROWS)
         chosen = [(number, get_name(tx, number))] if number else []
-    counted = read_counts(context, wanted)
+    counted = context.read(("review counts", wanted), lambda tx: count_reviews(tx, wanted))
     names = context.read("product names", lambda tx: list_names(tx, _NAMES))
     return page.html(
         "reviews.html",
@@ -119,9 +114,9 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: AnyPeriod
         split=split,
         may_split=bool(q) and not split and words_of(q, split=True) != words if not found.rows else False,
         names=[*(one for one in chosen if one not in names), *names],
-        sites=sorted(read_counts(context).by_site),
+        sites=sorted(counted.by_site.keys() | context.catalog.sites.keys()),
         corrected=sent.corrected,
-        searched=wanted != ReviewFilter(listed=True),
+        searched=wanted != search_filter((), "", None, days, None),
         counted=counted,
         is_partial=bool(words),
         looked_at=LOOKED_AT,
