@@ -30,7 +30,7 @@ BENCHES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "proximity": ("papers.proximity", "network coordinates (2010 paper)"),
         "reading": ("bench.quality.reading", "how right saved pages of every kind are read"),
         "relevance": ("bench.quality.relevance", "which pages are reviews of the product"),
-        "report": ("bench.report", "sentences of reports, counted again from the reviews alone"),
+        "report": ("bench.quality.report", "sentences of reports, counted again from the reviews alone"),
         "reposts": (
             "bench.quality.reposts",
             "reviews of different buyers, and true reposts, that are linked",
@@ -57,7 +57,7 @@ LOWER_IS_BETTER: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "insight": ("*",),
         "politeness": ("*max_over_limit_10s",),
         "proximity": ("*_relative_error_median", "*_stretch_median"),
-        "report": ("bench.report", "sentences of reports, counted again from the reviews alone"),
+        "report": ("bench.quality.report", "sentences of reports, counted again from the reviews alone"),
         "reposts": ("buyers_linked",),
         "scale": ("cost_*",),
         "states": ("*",),

@@ -139,7 +139,11 @@ class Reason(StrEnum):
     DRAWN = "drawn", "can take it; one of these nodes is drawn"
     TAKES_TURNS = "takes_turns", "nodes take turns"
     SLOTS_TAKEN = "slots_taken", "{taken} of {slots} slots taken"
-    SHARE_LEFT = "share_left", "{targets} targets of its share are left"
+    SHARE_LEFT = "share_left", "{targets} targets of its share are left, by the mean of attempts"
+    SHARE_LEFT_TRAINED = (
+        "share_left_trained",
+        "{targets} targets of its share are left, by the trained network",
+    )
     SHARE_USED = "share_used", "its share is used up"
     NOT_KNOWN_HERE = "not_known_here", "not known here yet"
     PACE = "pace", "completion rate {completion:.3g}, {efficiency_s:.3g} s per page"

@@ -185,7 +185,7 @@ def _check(catalog: Catalog, page: SavedPage, now: datetime) -> PageCheck:
         found=read.found,
         found_should=sample.found,
         verdict="does not fit" if wrong else "fits",
-        why="; ".join(part for part in (wrong, read.why if wrong else "") if part),
+        why="; ".join(str(part) for part in (wrong, read.why if wrong else "") if part),
     )
 
 

@@ -34,11 +34,20 @@ from tasks.domain.reasons import Reason, because
 from tasks.domain.recurrence import Recurrence
 from tasks.domain.states import State, Transition
 from tasks.domain.themes import Theme
-from tasks.domain.voices import VoiceJudgement
+from tasks.domain.voices import Voice, VoiceJudgement
 from tasks.jobs import recalling, sweeps
 from tasks.jobs.repost_linking import link_reposts
 from tasks.scheduling.alerting import Alert
-from tasks.store.content import imported_products, imports, numbered_imports, pages, products
+from tasks.store.content import (
+    archived_themes,
+    correcting,
+    imported_products,
+    imports,
+    numbered_imports,
+    pages,
+    products,
+)
+from tasks.store.content.corrections import Correction, list_linked, store_excluded_words
 from tasks.store.content.imports import ImportedReview, review_key
 from tasks.store.content.imports import page_of as page_of_import
 from tasks.store.content.numbered_imports import ImportKind
@@ -50,7 +59,7 @@ from tasks.store.queue.nodes import Node
 from tasks.store.queue.result_pages import FoundHit, ResultPageToStore
 from tasks.store.queue.schedules import ScheduleKind
 from tasks.store.sql.database import Store
-from tasks.store.sql.tables import UtcDateTime, events, metadata
+from tasks.store.sql.tables import UtcDateTime, events, metadata, reviews
 from tasks.store.sql.transaction import Transaction, ask_driver
 from tasks.store.verify.verify import verify
 
@@ -168,6 +177,7 @@ class Story:
         self.known_and_refused()
         self.of_hosts_and_nodes()
         self.imported()
+        self.corrected()
         self.world.pass_s(100)
         self.world.begin(self.world.waiting("正在采集"))
         self.world.waiting("等待")
@@ -328,6 +338,19 @@ class Story:
         world.do(numbered_imports.begin_undo, undone)
         assert world.do(numbered_imports.end_undo, undone)
         world.do(products.edit, "另一", ProductEdit(priority=1))
+
+    def corrected(self) -> None:
+        """Reviews that a person corrected and hid, words that must not occur, and a theme that was archived."""
+        world = self.world
+        (product_id, *_) = world.look(products.ids, ["光明高钙牛奶"]).values()
+        given = Correction(voice=Voice.QUESTION, themes=("packaging",), not_products=(product_id,))
+        for number, one in (
+            (2, given),
+            (max(row.id for row in world.rows(reviews)), Correction(hidden=True)),
+        ):
+            world.do(correcting.save, world.look(list_linked, number), one, "a person", "it asks")
+        world.do(store_excluded_words, product_id, ["奶粉", "罐"])
+        world.do(archived_themes.archive, product_id, "packaging")
 
 
 @contextmanager

@@ -62,7 +62,9 @@ def decided(world):
     for name in SECONDS_PER_PAGE:
         world.node(name, slots=40)
     assignments = world.sweep(sweeps.preview).assignments
-    return Counter(one.node for one in assignments), {one.node: one.candidates[0].why for one in assignments}
+    return Counter(one.node for one in assignments), {
+        one.node: str(one.candidates[0].because) for one in assignments
+    }
 
 
 @pytest.mark.slow

@@ -58,8 +58,9 @@ def test_the_path_from_a_closed_attempt_to_the_next_grant_grows_no_longer(world)
         world.close(lease)
         assert turn(world)
     path.modules.discard("tasks.store.sql.postgres")  # SQLite has no such module: the limit holds for both
-    assert len(path.modules) <= 49, sorted(path.modules)
-    assert len(path.records) <= 28, sorted(path.records)
+    # `tasks.domain.reasons` and its `Explanation` are among them: a decision says why as data, no longer as a sentence.
+    assert len(path.modules) <= 50, sorted(path.modules)
+    assert len(path.records) <= 29, sorted(path.records)
 
 
 def test_a_turn_that_finds_nothing_only_looks(world):

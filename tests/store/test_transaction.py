@@ -208,8 +208,8 @@ def test_rows_are_inserted_with_values_that_all_share(tx):
 
 
 def test_a_batch_may_hold_bytes_nulls_times_and_truth_values(tx):
-    columns = ("rule", "subject", "text", "level", "firing", "told_at")
-    given = [("r1", "a", "t", None, True, START), ("r2", "b", "", 0.5, False, None)]
+    columns = ("rule", "subject", "because", "level", "firing", "told_at")
+    given = [("r1", "a", {"t": 1}, None, True, START), ("r2", "b", {}, 0.5, False, None)]
     tx.insert("alerts", columns, given, shared={"since": START})
     rows = tx.rows("SELECT rule, level, firing, told_at IS NULL FROM alerts")
     assert [tuple(row) for row in rows] == [("r1", None, True, False), ("r2", 0.5, False, True)]

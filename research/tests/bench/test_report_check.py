@@ -9,8 +9,8 @@ import sqlite3
 
 import pytest
 
-from research.bench.report import load_checker, write_reports
-from research.tools.report_check import Claim, count_rows, read_claims
+from research.bench.quality.report import load_checker, write_reports
+from research.bench.quality.report_check import Claim, count_rows, read_claims
 
 PRODUCTS, REPORTS = 12, 6
 

@@ -50,15 +50,17 @@ class Balance(Baseline):
             if left[chosen] > 0 or not any(sharers):
                 had = left.copy()
                 left[chosen] -= group.pages
-                yield context.give(group, chosen, partial(_why, had), had.__getitem__)
+                yield context.give(group, chosen, partial(self._explain, had), had.__getitem__)
+
+    def _explain(self, left: Counter[str], name: str) -> Explanation:
+        if left[name] <= 0:
+            return because(Reason.SHARE_USED)
+        is_trained = name in self._settings.run_times
+        return because(Reason.SHARE_LEFT_TRAINED if is_trained else Reason.SHARE_LEFT, targets=left[name])
 
     def why_held_back(self, ready: ReadyQueue, group: Group) -> Explanation | None:
         """Return whose shares are used up."""
         return because(Reason.SHARES_USED, nodes=join_names(ready.able(group)))
-
-
-def _why(left: Counter[str], name: str) -> Explanation:
-    return because(Reason.SHARE_LEFT, targets=left[name]) if left[name] > 0 else because(Reason.SHARE_USED)
 
 
 def _divided(context: DecisionContext, run_times: Mapping[str, Curve]) -> dict[str, Counter[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
@@ -63,9 +64,7 @@ def count_reviews(tx: Transaction, wanted: ReviewFilter) -> ReviewCounts:
         asked.append("r.correction_id IS NOT NULL")
     texts = "JOIN reviews r ON r.id = d.review_id" if wanted.words or wanted.corrected else ""
     counts = ReviewCounts()
-    for day, site, voice, n in tx.records(
-        _Counted, _COUNTS.format(texts=texts, asked=" AND ".join(asked)), **values
-    ):
+    for day, site, voice, n in tx.records(_Counted, _write_count(texts, asked), **values):
         counts.by_site[site] += n
         counts.by_voice[voice or NOT_JUDGED] += n
         written = day_of_number(day)
@@ -81,9 +80,12 @@ _COUNTED_BY = {
     "sites": "d.site IN :sites",
     "voices": "d.voice IN :voices",
 }
-# Without `products`, SQLite would read the days of all years.
-_COUNTS = """
-    SELECT d.day, d.site, d.voice, count(*) AS n
-    FROM products p JOIN review_days d ON d.product_id = p.id {texts}
-    WHERE {asked} GROUP BY d.day, d.site, d.voice
-"""
+
+
+def _write_count(texts: str, asked: Sequence[str]) -> str:
+    """Return the statement. Without `products`, SQLite would read the days of all years."""
+    return f"""
+        SELECT d.day, d.site, d.voice, count(*) AS n
+        FROM products p JOIN review_days d ON d.product_id = p.id {texts}
+        WHERE {" AND ".join(asked)} GROUP BY d.day, d.site, d.voice
+    """

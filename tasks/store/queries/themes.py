@@ -176,18 +176,22 @@ def count_theme_months(
         "site": site,
         "theme": theme,
     }
-    month = _SQLITE_MONTH if tx.is_sqlite else _MONTH
-    return tx.records(ThemeMonth, _THEME_MONTHS.format(month=month), **given)
+    return tx.records(ThemeMonth, _THEME_MONTHS[tx.is_sqlite], **given)
 
 
-_SQLITE_MONTH = "strftime('%Y-%m', day * 86400, 'unixepoch')"
-_MONTH = "to_char(DATE '1970-01-01' + day, 'YYYY-MM')"
-_THEME_MONTHS = f"""
-    SELECT theme, {{month}} AS month, count(*) AS n FROM review_themes
+_MONTH = {
+    True: "strftime('%Y-%m', day * 86400, 'unixepoch')",
+    False: "to_char(DATE '1970-01-01' + day, 'YYYY-MM')",
+}
+_THEME_MONTHS = {
+    is_sqlite: f"""
+    SELECT theme, {month} AS month, count(*) AS n FROM review_themes
     WHERE {_IN_PERIOD} AND {_IS_COMPLAINT} AND day <> {NO_DAY}
         AND (:site = '' OR site = :site) AND (:theme = '' OR theme = :theme)
-    GROUP BY theme, {{month}}
-"""
+    GROUP BY theme, {month}
+    """
+    for is_sqlite, month in _MONTH.items()
+}
 
 
 def list_products_with_themes(tx: Transaction) -> list[int]:
@@ -388,15 +392,13 @@ def count_delays(tx: Transaction, product_ids: Collection[int], first: int) -> l
     """
     if not product_ids:
         return []
-    seen, begun = (
-        (_SQLITE_DAY if tx.is_sqlite else _DAY).format(name) for name in ("r.collected_at", "b.at")
-    )
-    return tx.records(SeenReviews, _DELAYS.format(seen=seen, begun=begun), products=product_ids, first=first)
+    return tx.records(SeenReviews, _DELAYS[tx.is_sqlite], products=product_ids, first=first)
 
 
-_SQLITE_DAY = "CAST(julianday({}) - 2440587.5 AS integer)"
-_DAY = "(CAST({} AT TIME ZONE 'UTC' AS date) - DATE '1970-01-01')"
-_DELAYS = """
+def _write_delays(day: str) -> str:
+    """Return the statement, given the number of the day of a time as the database writes it."""
+    seen, begun = day.format("r.collected_at"), day.format("b.at")
+    return f"""
     WITH begun AS (
         SELECT l.product_id, g.site, min(l.linked_at) AS at FROM page_products l JOIN pages g ON g.id = l.page_id
         WHERE l.product_id IN :products GROUP BY l.product_id, g.site
@@ -406,7 +408,13 @@ _DELAYS = """
     JOIN reviews r ON r.id = d.review_id
     WHERE d.product_id IN :products AND d.day >= :first AND d.day > {begun}
     GROUP BY d.product_id, d.site, d.day, {seen} - d.day
-"""
+    """
+
+
+_DELAYS = {
+    True: _write_delays("CAST(julianday({}) - 2440587.5 AS integer)"),
+    False: _write_delays("(CAST({} AT TIME ZONE 'UTC' AS date) - DATE '1970-01-01')"),
+}
 
 
 class ArchivedTheme(NamedTuple):

@@ -157,6 +157,29 @@ FROM correction_texts t JOIN reviews r ON r.copy_key = t.copy_key
 WHEN r.refused IS NULL AND r.id <= :compared AND r.correction_id IS NULL
 THEN 'links: review {review_id} has the text of correction {correction_id}, and no correction'
 
+SELECT t.id, t.correction_id
+FROM correction_texts t LEFT JOIN corrections c ON c.id = t.correction_id
+WHEN c.id IS NULL THEN 'lost: text {id} is of correction {correction_id}, which is gone'
+
+SELECT r.id, r.correction_id
+FROM reviews r LEFT JOIN corrections c ON c.id = r.correction_id
+WHEN r.correction_id IS NOT NULL AND c.id IS NULL
+THEN 'lost: review {id} is corrected by correction {correction_id}, which is gone'
+
+SELECT n.correction_id, n.product_id
+FROM correction_products n LEFT JOIN corrections c ON c.id = n.correction_id
+LEFT JOIN products o ON o.id = n.product_id
+WHEN c.id IS NULL OR o.id IS NULL
+THEN 'lost: correction {correction_id} names product {product_id}: one of them is gone'
+
+SELECT w.product_id, w.word
+FROM excluded_words w LEFT JOIN products o ON o.id = w.product_id
+WHEN o.id IS NULL THEN 'lost: {word} must not occur for product {product_id}, which is gone'
+
+SELECT a.product_id, a.theme
+FROM archived_themes a LEFT JOIN products o ON o.id = a.product_id
+WHEN o.id IS NULL THEN 'lost: {theme} is archived for product {product_id}, which is gone'
+
 SELECT l.*, p.fetched_at, p.reviews
 FROM page_products l LEFT JOIN pages p ON p.id = l.page_id LEFT JOIN products o ON o.id = l.product_id
 WHEN p.id IS NULL OR o.id IS NULL THEN 'lost: page {page_id} is linked to product {product_id}: one of them is gone'

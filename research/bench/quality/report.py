@@ -1,4 +1,4 @@
-"""Whether each sentence of a report is right: all are counted again from the reviews alone (`research.tools.report_check`).
+"""Whether each sentence of a report is right: all are counted again from the reviews alone (`research.bench.quality.report_check`).
 
 The reviews are drawn: products of every kind that a report tells apart, such as new ones, sparse ones and ones with a
 rise, and reviews that are copies, undated, not read, or seen late. The reports are of random products, periods and
@@ -19,7 +19,7 @@ from app.insight.themes import judge_rises
 from app.reports.report import report
 from app.run.version import MIGRATIONS
 from app.views.words import in_language
-from research.tools.report_check import Checker, count_rows, load_reviews, read_claims
+from research.bench.quality.report_check import Checker, count_rows, load_reviews, read_claims
 from splitter.catalog.load import builtin
 from splitter.catalog.model import Catalog
 from splitter.catalog.names import Group, Kind

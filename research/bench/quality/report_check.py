@@ -24,7 +24,7 @@ _MONDAY = date(1969, 12, 29)
 _WEEKS = 260
 _PRAISING = {"shop", "microblog", "forum"}
 _SERIOUS = ("safety", "foreign_matter")
-_THEMES = Path(__file__).parents[2] / "tasks" / "reading" / "judge" / "themes.yaml"
+_THEMES = Path(__file__).parents[3] / "tasks" / "reading" / "judge" / "themes.yaml"
 _CLAIM = re.compile(r'<span class="claim" data-claim="(.*?)"><a href="(.*?)">(.*?)</a></span>', re.DOTALL)
 _FIGURES = re.compile(
     r'<tr class="figures"><th[^>]*>.*?</th><td class="number">(.*?)</td><td class="number">(.*?)</td>'
