@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pseudo_catalog import all_in_brackets, list_words_outside, read_page
 from test_command_line import commands
 
 from app.cli.main import cli
+from app.lab.pages import WORDING
 
 ALL = {" ".join(path): command for path, command in commands(cli)}
 _CODE = (
@@ -44,7 +47,8 @@ def test_every_word_of_a_report_is_from_a_catalog(command, crawled, reviewloop, 
     with all_in_brackets():
         assert reviewloop(*command, "-o", file, "--db", crawled.url).exit_code == 0
     reviewloop(*command, "--help")
-    data = r"https?://\S+|[\w.-]+\.(?:com|cn|org|net)\b|\bnode\d\b|Asia/Shanghai|reviewloop|Re(?=[:：])|momo"
+    data = r"https?://\S+|[\w.-]+\.(?:com|cn|org|net)\b|\bnode\d\b|Asia/Shanghai|reviewloop|Re(?=[:：])"
+    data = "|".join([data, *map(re.escape, WORDING["nicknames"])])
     assert list_words_outside(read_page(file.read_text("utf-8")), data) == set()
 
 
