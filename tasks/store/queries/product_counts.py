@@ -73,7 +73,7 @@ _SOME = "AND d.product_id IN :numbers"
 
 
 def _count(condition: str) -> str:
-    return f"sum(CASE WHEN {condition} THEN 1 ELSE 0 END)"
+    return f"count(*) FILTER (WHERE {condition})"
 
 
 def _select_counts(condition: str) -> str:
@@ -82,18 +82,21 @@ def _select_counts(condition: str) -> str:
     both = "reviews > 0 AND reviews_before > 0"
     publishes = "(site IN :with_praise OR (product_id, site) IN (SELECT product_id, site FROM judged))"
     return f"""
-    WITH judged AS (
-        SELECT d.product_id, d.site FROM review_days d
-        WHERE d.site NOT IN :with_praise AND d.site NOT IN :without AND ({complaint} OR {praise}) {condition}
-        GROUP BY d.product_id, d.site
-        HAVING count(*) >= :least_buyers AND {_count(praise)} >= :least_praise * count(*)
-    ), by_site AS (
-        SELECT d.product_id, d.site, {_count(inside)} AS reviews, {_count(earlier)} AS reviews_before,
+    WITH by_site AS (
+        SELECT p.id AS product_id, d.site, {_count(inside)} AS reviews, {_count(earlier)} AS reviews_before,
             {_count(f"{complaint} AND {inside}")} AS complaints,
             {_count(f"{complaint} AND {earlier}")} AS complaints_before, {_count(f"{praise} AND {inside}")} AS praise
         FROM products p JOIN review_days d ON d.product_id = p.id
         WHERE d.day >= :first_before AND d.day <= :last AND d.voice <> '{LEFT_OUT}' {condition}
+        GROUP BY p.id, d.site
+    ), unknown AS (
+        SELECT product_id, site FROM by_site WHERE site NOT IN :with_praise AND site NOT IN :without
+    ), judged AS (
+        SELECT d.product_id, d.site
+        FROM unknown CROSS JOIN review_days d WHERE d.product_id = unknown.product_id AND d.site = unknown.site
+            AND ({complaint} OR {praise})
         GROUP BY d.product_id, d.site
+        HAVING count(*) >= :least_buyers AND {_count(praise)} >= :least_praise * count(*)
     )
     SELECT product_id, sum(reviews) AS reviews, sum(complaints) AS complaints,
         sum(complaints_before) AS complaints_before,
