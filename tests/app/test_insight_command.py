@@ -135,6 +135,20 @@ def test_stored_cutoffs_decide_for_a_product(database):
     assert "rising" in states
 
 
+def test_weeks_since_the_stored_cutoffs_have_the_last_one(database):
+    with closing(Store.open(database)) as store, store.begin() as tx:
+        store_value(tx, themes.RISES, tx.now, {"last_week": 100, "cutoffs": [0.1, 0.2, 0.3]})
+        found = {week: themes.load_cutoffs(tx, week) for week in (99, 100, 101, 102, 110)}
+        tx.run("DELETE FROM stored_values WHERE name = :name", name=themes.RISES)
+    assert found == {
+        99: (),
+        100: [0.1, 0.2, 0.3],
+        101: [0.2, 0.3, 0.3],
+        102: [0.3, 0.3, 0.3],
+        110: [0.3, 0.3, 0.3],
+    }
+
+
 def test_postgresql_answers_alike(tx, postgres_store):
     fill(postgres_store)
     with postgres_store.read() as other:

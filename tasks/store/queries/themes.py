@@ -223,12 +223,16 @@ def load_rises(tx: Transaction) -> Sequence[Mapping[str, Any]]:
 
 
 def load_cutoffs(tx: Transaction, week: int) -> Sequence[float]:
-    """Return the p values up to which themes rose in the weeks up to this one; empty if they are not known yet."""
+    """Return the p values up to which themes rose in the weeks up to this one; empty if they are not known.
+
+    Weeks that ended since they were stored have the last one's, until the sweep `rises` has judged them.
+    """
     stored = load_value(tx, RISES)
-    if stored is None or stored.data["last_week"] != week:
+    if stored is None or stored.data["last_week"] > week:
         return ()
     cutoffs: Sequence[float] = stored.data["cutoffs"]
-    return cutoffs
+    newer = min(week - stored.data["last_week"], len(cutoffs))
+    return [*cutoffs[newer:], *cutoffs[-1:] * newer]
 
 
 AROUND = 24
