@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from functools import reduce
-from operator import add, attrgetter
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from app.actions.product_choice import UNKNOWN, ProductChoice, find_brand, list_chosen
@@ -62,11 +61,14 @@ class Figures:
         """Return complaints among buyers' reviews at sites that publish praise; `None` if there are none."""
         return self.count.shared / self.count.buyers if self.count.buyers else None
 
-    def __add__(self, other: Figures) -> Figures:
-        """Return the figures of both together, under the first number."""
-        sums = map(add, self.count[1:], other.count[1:])
-        count = ProductCount(self.count.product_id, *sums)
-        return Figures(count, self.has_before, tuple(map(add, self.trend, other.trend)))
+
+def sum_figures(figures: Sequence[Figures]) -> Figures:
+    """Return the figures of several products together, under the first number."""
+    first = figures[0]
+    sums = map(sum, zip(*(one.count[1:] for one in figures), strict=True))
+    trends = [one.trend for one in figures if one.trend is not _NO_TREND]
+    trend = tuple(map(sum, zip(*trends, strict=True))) or _NO_TREND
+    return Figures(ProductCount(first.count.product_id, *sums), first.has_before, trend)
 
 
 def load_figures(
@@ -235,8 +237,11 @@ class _Reader:
         found = load_figures(self.tx, numbers, self.period, self.groups)
         trends = load_trends(self.tx, numbers, self.today)
         has_before = find_period_before(self.period) is not None
-        figures = [found.get(one.id) or make_empty(one.id, has_before=has_before) for one in products]
-        return [replace(one, trend=trends.get(one.count.product_id, one.trend)) for one in figures]
+        empty = make_empty(0, has_before=has_before)
+        return [
+            Figures(found.get(one.id, empty).count, has_before, trends.get(one.id, _NO_TREND))
+            for one in products
+        ]
 
     def read_products(self, shown: Sequence[ProductSettings]) -> list[ListedProduct]:
         numbers = [one.id for one in shown]
@@ -252,7 +257,7 @@ class _Reader:
         for one, of in zip(products, self.load(products, None), strict=True):
             found[_name_group(one, by)].append(of)
         return [
-            ProductGroup(name=name, products=len(figures), **_fields(reduce(add, figures)))
+            ProductGroup(name=name, products=len(figures), **_fields(sum_figures(figures)))
             for name, figures in found.items()
         ]
 
