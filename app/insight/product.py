@@ -156,7 +156,7 @@ def read_product(
     number, name = product
     counts = load_counts(tx, [number], choice, today)
     before = _load_before(tx, number, counts)
-    with_praise = find_sites_with_praise(counts.every.reviews, groups)
+    with_praise = frozenset(site for _, site in find_sites_with_praise(counts.every.reviews, groups))
     found, found_before = _list_complaints(counts), _list_complaints(before) if before else []
     sites = {one.site for one in counts.reviews if one.n}
     sites_before = {one.site for one in before.reviews if one.n} if before else set()

@@ -13,7 +13,7 @@ Groups = Mapping[str, Group | None]
 """The kind of each site of the catalog."""
 _WITH_PRAISE = (Group.SHOP, Group.MICROBLOG, Group.FORUM)
 LEAST_BUYERS = 50
-"""Buyers' reviews of a site without a group from which its praise is judged."""
+"""Buyers' reviews of a product at a site without a group from which the praise there is judged."""
 LEAST_PRAISE = 0.2
 
 
@@ -29,19 +29,19 @@ def make_praise_rule(groups: Groups) -> PraiseRule:
     )
 
 
-def find_sites_with_praise(reviews: Iterable[ReviewWeek], groups: Groups) -> frozenset[str]:
-    """Return the sites that publish praise: by their group, or by what is stored of a site without a group."""
-    complaints: Counter[str] = Counter()
-    praise: Counter[str] = Counter()
+def find_sites_with_praise(reviews: Iterable[ReviewWeek], groups: Groups) -> frozenset[tuple[int, str]]:
+    """Return products and sites that publish praise about them: by group, or else by the reviews themselves."""
+    complaints: Counter[tuple[int, str]] = Counter()
+    praise: Counter[tuple[int, str]] = Counter()
     for one in reviews:
-        complaints[one.site] += one.complaints
-        praise[one.site] += one.praise
+        complaints[one.product_id, one.site] += one.complaints
+        praise[one.product_id, one.site] += one.praise
 
-    def publishes(site: str) -> bool:
-        group = groups.get(site)
+    def publishes(key: tuple[int, str]) -> bool:
+        group = groups.get(key[1])
         if group is not None:
             return group in _WITH_PRAISE
-        buyers = complaints[site] + praise[site]
-        return buyers >= LEAST_BUYERS and praise[site] >= LEAST_PRAISE * buyers
+        buyers = complaints[key] + praise[key]
+        return buyers >= LEAST_BUYERS and praise[key] >= LEAST_PRAISE * buyers
 
     return frozenset(filter(publishes, complaints))

@@ -56,7 +56,7 @@ def view_themes(
     with_praise = find_sites_with_praise(counts.every.reviews, groups)
     buyers: Counter[int] = Counter()
     for one in counts.reviews:
-        if one.site in with_praise:
+        if (one.product_id, one.site) in with_praise:
             buyers[one.product_id] += one.complaints + one.praise
     weekly = make_weekly(tx, counts.every, today, groups)
     archived = {
@@ -68,7 +68,7 @@ def view_themes(
     chosen = _by_theme(counts.themes)
     rows = []
     for key, weeks in _by_theme(choose_themes(counts.every.themes, choice)).items():
-        in_share = sum(one.n for one in chosen[key] if one.site in with_praise)
+        in_share = sum(one.n for one in chosen[key] if (key[0], one.site) in with_praise)
         share = in_share / buyers[key[0]] if buyers[key[0]] else None
         row = _row(products[key[0]], weeks, chosen[key], states.get(key, _UNSEEN), last_week)
         rows.append(replace(row, share=share, quotes=quotes[key]))
@@ -83,7 +83,9 @@ def view_themes(
             name: weekly.incomplete_days.get(number) for number, name in products.items() if number in shown
         },
         unread=sum(one.n for one in theme_queries.count_unread(tx, sorted(products), choice.period)),
-        sites_without_share=sorted({one.site for one in counts.themes} - with_praise),
+        sites_without_share=sorted(
+            {one.site for one in counts.themes if (one.product_id, one.site) not in with_praise}
+        ),
         counted=theme_queries.get_counted_share(tx),
     )
 

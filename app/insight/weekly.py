@@ -64,18 +64,20 @@ def make_weekly(tx: Transaction, counts: AllCounts, today: date, groups: Groups)
     for one in counts.themes:
         if 0 <= one.week + place < WEEKS:
             complaints[one.product_id, one.theme][one.site][one.week + place] = one.n
-    with_praise = find_sites_with_praise(counts.reviews, groups)
-    for of in counts.reviews:
-        if 0 <= of.week + place < WEEKS:
-            totals[of.product_id][of.site][of.week + place] = of.n
-            if of.complaints and of.site in with_praise:
-                complaints[of.product_id, ALL_THEMES][of.site][of.week + place] = of.complaints
+    reviews = [of for of in counts.reviews if 0 <= of.week + place < WEEKS]
+    with_praise = find_sites_with_praise(reviews, groups)
+    for of in reviews:
+        totals[of.product_id][of.site][of.week + place] = of.n
+        if of.complaints and (of.product_id, of.site) in with_praise:
+            complaints[of.product_id, ALL_THEMES][of.site][of.week + place] = of.complaints
     keys = sorted(complaints)
     series = make_empty_series(len(keys))
     incomplete_days = _estimate_each(counts.seen, today)
     for row, key in enumerate(keys):
         of_product = totals[key[0]]
-        sites = with_praise & of_product.keys() if key[1] == ALL_THEMES else complaints[key].keys()
+        sites = set(complaints[key])
+        if key[1] == ALL_THEMES:
+            sites = {site for site in of_product if (key[0], site) in with_praise}
         series.counts[row] = sum(complaints[key].values())
         series.others[row] = sum(of_product[site] for site in sites) - series.counts[row]
         series.has_reviews[row] = sum(of_product.values()) > 0

@@ -291,9 +291,12 @@ def test_wrong_input_is_named(database, reviewloop, options, told):
 def test_a_site_publishes_praise_by_its_group_or_by_its_reviews(group, complaints, praise, publishes):
     weeks = [
         ReviewWeek(1, "a.cn", 2900, 99 + complaints, complaints, 0),
-        ReviewWeek(2, "a.cn", 2901, praise, 0, praise),
+        ReviewWeek(1, "a.cn", 2901, praise, 0, praise),
+        ReviewWeek(2, "a.cn", 2901, 1, 1, 0),
     ]
-    assert (find_sites_with_praise(weeks, {"a.cn": group}) == {"a.cn"}) is publishes
+    found = find_sites_with_praise(weeks, {"a.cn": group})
+    assert ((1, "a.cn") in found) is publishes
+    assert ((2, "a.cn") in found) is (group is Group.SHOP)  # another product's praise is no help
 
 
 @pytest.mark.parametrize(
