@@ -33,7 +33,7 @@ from tasks.store.queries import themes
 from tasks.store.queries.themes import Period
 from tasks.store.queue.upkeep import store_value
 from tasks.store.sql import schema
-from tasks.store.sql.database import Store
+from tasks.store.sql.database import Store, lift_limits
 from tasks.store.sql.transaction import Transaction
 
 _NOW = datetime.now(UTC)
@@ -158,7 +158,7 @@ def _fill(store: Store, reviews: int) -> None:
     chosen = rng.choices(range(1, products + 1), weights, k=reviews)
     page_id = 0
     for at in range(0, reviews, _AT_ONCE):
-        with store.begin() as tx:
+        with store.begin() as tx, lift_limits(tx):
             for product_id, n in _pages(sorted(chosen[at : at + _AT_ONCE])):
                 page_id += 1
                 _insert_page(tx, rng, page_id, product_id, n)
