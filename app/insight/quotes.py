@@ -12,7 +12,7 @@ from tasks.store.queries.themes import AROUND
 _LONG_ENOUGH = 7
 """Characters of a clause that says by itself what is wrong."""
 _ENDS = "，,；;。！？!?、~ \n"
-_LAST_OF_SENTENCE = re.compile(r"[^。！？!?\n]*$")
+_SENTENCE_ENDS = re.compile(r"[。！？!?\n]")
 _FIRST_CLAUSE = re.compile(f"[{_ENDS}]*([^{_ENDS}]*)")
 
 
@@ -24,8 +24,7 @@ def widen_quote(before: str, clause: str, after: str) -> str:
     """
     if len(clause.strip(_ENDS)) >= _LONG_ENOUGH:
         return clause.strip(_ENDS)
-    sentence = _LAST_OF_SENTENCE.search(before)
-    head = sentence[0] if sentence else ""
+    head = _SENTENCE_ENDS.split(before)[-1]
     if len(head) == AROUND:  # its beginning may be cut off
         head = re.sub(f"^[^{_ENDS}]*", "", head)
     if head.strip(_ENDS):

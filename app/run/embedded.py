@@ -21,9 +21,10 @@ from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
 from app.run.setting_values import sqlite_file
 from splitter.catalog.model import Catalog
-from tasks.domain.errors import StoreUnwritable
+from tasks.domain.errors import StoreUnavailable, StoreUnwritable
 from tasks.domain.reasons import Reason, because
 from tasks.fetching.permits import LocalPermits
+from tasks.jobs.repost_linking import link_reposts
 from tasks.jobs.schedule import SWEEPS, Sweep, interval_s
 from tasks.jobs.ticks import tick
 from tasks.jobs.turn_pace import TurnPace
@@ -42,6 +43,7 @@ log = logging.getLogger("reviewloop.embedded")
 
 _STOP_S = 10.0
 """Longest time for giving everything back: the database may be locked."""
+_LAST_REPOSTS_S = 1.0
 _LOOK_EVERY_S = 1.0
 """Longest time between two turns: other processes may have changed something, or a host grants more."""
 
@@ -133,6 +135,7 @@ class EmbeddedRunner:
                         helper.cancel()
                     await asyncio.gather(*helpers, return_exceptions=True)
                     await self._stop_nodes()
+                    await self._link_last_reposts()
         finally:
             self._writer.close()
         if self._unwritable:
@@ -152,6 +155,17 @@ class EmbeddedRunner:
         except TimeoutError:
             log.warning("not all was given back within %.0f s: the next run takes it back", _STOP_S)
             await asyncio.gather(*(node.abandon() for node in self._nodes.values()))
+
+    async def _link_last_reposts(self) -> None:
+        """Compare the reviews that the sweep has not come to, for at most `_LAST_REPOSTS_S` of CPU."""
+        if self._unwritable:
+            return
+        try:
+            await asyncio.to_thread(
+                link_reposts, self._store, self._writer.call, time.thread_time, _LAST_REPOSTS_S
+            )
+        except StoreUnavailable:
+            log.warning("the last reviews are compared by the next run: the database does not answer")
 
     def _end_unwritable(self, why: str) -> bool:
         """End the run. The writer's thread calls it."""

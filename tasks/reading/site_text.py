@@ -106,9 +106,11 @@ _REFERENCES = re.compile(
 _GLUED = re.compile(r"[（(\[【]?(?:返回\S{1,8}首页|责任编辑[:：]\S{2,12})\s*[>»)）\]】]*$")
 _CAPTION = re.compile(
     r"(?:图为|图[一二三四五六七八九十\d]{0,2}\s?[:：]|资料图|题图|配图|视频截图).*|.{0,80}(?:[\s）)。]\S{0,8}(?:摄|摄影|供图)|图源|资料图片)[)）。]?"
-    r"|.{0,120}\b(?:photo(?:graph)?|image|picture|credit)s?(?: by|\s?[:/]).{2,60}",
-    re.IGNORECASE,
 )
+_PHOTO_CREDIT = re.compile(
+    r"\b(?:photo(?:graph)?|image|picture|credit)s?(?: by|\s?[:/]).{2,60}$", re.IGNORECASE
+)
+_LONGEST_BEFORE_CREDIT = 120
 _CONTROL_WORD = re.compile(
     r"播放|暂停|倍速|音量|静音|全屏|字号|字体|正常|[大中小](?=\W|$)|分享|收藏|打印|微信|微博|朋友圈|扫一扫|本页|朗读|收听|听全文|关闭|展开|收起|举报|复制链接"
     r"|登[录陆]|注册|账号|请先|已有|后?查看|更多|精彩|内容|作者|来源|记者|发布|时间"
@@ -185,7 +187,7 @@ def says_nothing(text: str, known: Iterable[str]) -> bool:
         return False
     if _OWN_WORDS.search(text) is None and len(set(_SHOP.findall(text))) >= _SHOP_WORDS:
         return True
-    lines = [line for line in text.split("\n") if not _is(_CAPTION, line)]
+    lines = [line for line in text.split("\n") if not _is_caption(line)]
     rest = DATE.sub(" ", "\n".join(lines))
     for one in filter(None, known):
         rest = rest.replace(one, " ")
@@ -216,6 +218,13 @@ def _end(lines: list[str]) -> int:
 
 def _is(pattern: re.Pattern[str], line: str) -> bool:
     return len(line) <= _LONGEST_LINE and pattern.fullmatch(line.strip()) is not None
+
+
+def _is_caption(line: str) -> bool:
+    if _is(_CAPTION, line):
+        return True
+    credit = _PHOTO_CREDIT.search(line.strip()) if len(line) <= _LONGEST_LINE else None
+    return credit is not None and credit.start() <= _LONGEST_BEFORE_CREDIT
 
 
 def _is_below(line: str) -> bool:

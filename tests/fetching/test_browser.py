@@ -435,15 +435,15 @@ def test_a_chromium_that_dies_again_and_again_is_started_ever_more_seldom():
 
 def test_what_is_missing_is_said_with_what_mends_it(monkeypatch, tmp_path):
     monkeypatch.setattr(chromium, "find_spec", lambda _name: None)
-    assert missing() == ("Playwright is not installed", "pip install 'reviewloop[browser]'")
+    assert tuple(map(str, missing())) == ("Playwright is not installed", "pip install 'reviewloop[browser]'")
     monkeypatch.setattr(chromium, "find_spec", lambda _name: object())
-    assert missing("/no/such/chromium")[0] == "REVIEWLOOP_CHROMIUM=/no/such/chromium is no program"
+    assert missing("/no/such/chromium")[0] == "REVIEWLOOP_CHROMIUM names no program"
     monkeypatch.setenv("PATH", str(tmp_path))
     assert missing()[0] == "there is no Chromium on PATH"
     program = tmp_path / "google-chrome"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)
-    assert missing() == ("", "")
+    assert missing() == ("", None)
     assert find_chromium() == program
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 from click.testing import CliRunner
@@ -178,14 +179,19 @@ def test_the_command_serves_until_a_signal_and_ends_cleanly(number, get, tmp_pat
         "--log",
         log,
     ]
-    with subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        ExitStack() as stack,
+    ):
+        stack.callback(process.kill)  # a failure does not wait for it
         document = json.loads(process.stdout.readline())
-        assert document == {"host": "127.0.0.1", "port": document["port"], "profile": "demo", "seed": 3}
+        shown = {"host": "127.0.0.1", "profile": "demo", "seed": 3, "sites": 35}
+        assert document == {**shown, "port": document["port"]}
         connection = http.client.HTTPConnection("127.0.0.1", document["port"], timeout=PATIENCE_S)
         connection.request("GET", "/robots.txt", headers={"Host": "cgcr.com.cn"})
         assert b"Disallow: /\n" in connection.getresponse().read()

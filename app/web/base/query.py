@@ -60,9 +60,13 @@ def _list_filters(dependant: Dependant) -> list[str]:
     return names
 
 
+_DAYS = r"^(|all|[1-9][0-9]{0,3}|[12][0-9]{4}|3[0-5][0-9]{3}|36[0-4][0-9]{2}|36500)$"
+"""What `read_period` takes, for readers of the API's description; its own error says it in words."""
+
+
 def _make_reader(usual: str) -> Callable[..., PeriodChoice]:
     def read(
-        days: Annotated[str, Query(max_length=20)] = "",
+        days: Annotated[str, Query(max_length=20, json_schema_extra={"pattern": _DAYS})] = "",
         first: Annotated[date | Literal[""], Query(alias="from")] = "",
         last: Annotated[date | Literal[""], Query(alias="to")] = "",
     ) -> PeriodChoice:
