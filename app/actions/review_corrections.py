@@ -9,7 +9,6 @@ from typing import Any
 from app.views.theme_names import list_theme_names
 from app.views.words import translate
 from splitter.errors import InputError
-from tasks.domain.errors import TaskError
 from tasks.store.content import correcting
 from tasks.store.content.corrections import (
     Correction,
@@ -116,14 +115,13 @@ def correct(
         copies: number of linked reviews that the person was told of.
 
     Raises:
-        InputError: there is no such review, theme or product of it, or other copies are there now.
-        TaskError: nothing would change.
+        InputError: there is no such review, theme or product of it, other copies are there now, or nothing changes.
     """
     with store.begin() as tx:
         view = view_correctable(tx, number)
         _check(view, wanted, copies)
         if wanted == view.correction:
-            raise TaskError("nothing would change: review {number} is so already", number=number)
+            raise InputError("nothing would change: review {number} is so already", number=number)
         correcting.save(tx, list_linked(tx, number), wanted, who, because)
         before, after = _list_decisions(view.correction), _list_decisions(wanted)
         detail = {name: value for name, value in after.items() if value != before[name]} | {"copies": copies}

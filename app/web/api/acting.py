@@ -244,10 +244,14 @@ def take_back_correction(
 
 
 def _correct(page: Here, review: int, correction: Correction, because: str, copies: int) -> CorrectableView:
-    there = read_correctable(page, review).copies
-    if there != copies:
+    now = read_correctable(page, review)
+    if now.copies != copies:
         raise HTTPException(
-            409, translate("It has {n} linked copies; send copies={n} to correct them as well.", n=there)
+            409, translate("It has {n} linked copies; send copies={n} to correct them as well.", n=now.copies)
+        )
+    if now.correction == correction:
+        raise HTTPException(
+            409, translate("nothing would change: review {number} is so already", number=review)
         )
     done = review_corrections.correct(
         page.context.store, review, correction, page.who, because, copies=copies
