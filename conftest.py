@@ -82,7 +82,10 @@ def _is_slow(item: pytest.Item) -> bool:
 
 
 class CpuLimit:
-    """Fails each test that uses more than `MAX_CPU_S`. The setup of shared fixtures is not counted."""
+    """Fails each test that uses more than `MAX_CPU_S`, or the seconds of its marker `cpu`.
+
+    The setup of shared fixtures is not counted.
+    """
 
     def __init__(self) -> None:
         self._shared_s = 0.0
@@ -106,7 +109,9 @@ class CpuLimit:
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
         used_s = _cpu_s() - self._began_s - self._shared_s
         yield
-        if used_s > MAX_CPU_S and used_s > (most_s := MAX_CPU_S * _slowness()):
+        marker = item.get_closest_marker("cpu")
+        limit_s = marker.args[0] if marker else MAX_CPU_S
+        if used_s > limit_s and used_s > (most_s := limit_s * _slowness()):
             pytest.fail(
                 f"{item.nodeid} used {used_s:.1f} s of CPU; a fast test may use {most_s:.1f} s here and now",
                 pytrace=False,

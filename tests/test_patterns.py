@@ -17,6 +17,7 @@ OWN_REPORTS = "research/bench/quality/report_check.py"
 """Its patterns read reports that the bench has just written."""
 
 
+@pytest.mark.cpu(8.0)  # what bounds its searches is time itself, on a busy machine more of it
 @pytest.mark.parametrize(
     "found",
     [one for one in FOUND if not one.place.startswith(OWN_REPORTS)],
