@@ -111,7 +111,7 @@ class ProductSort(StrEnum):
 
 
 class ProductGrouping(StrEnum):
-    """What products are grouped by."""
+    """The ways to group products."""
 
     BRAND = "brand"
     CATEGORY = "category"
@@ -122,7 +122,7 @@ class ListOrder:
     """The order of the list.
 
     Attributes:
-        is_reversed: the other way round; what has no value stays last.
+        is_reversed: sort in the other direction; products without a value stay last.
         by: rows are sums of products; `None`: rows are products.
         skip, most: rows before the first one that is shown, and the number of rows.
     """
@@ -263,7 +263,7 @@ class _Reader:
 
 
 _FEW = 500
-"""Number of products up to which figures are read one product after the other."""
+"""Up to this number of products, figures are read one product after the other."""
 
 
 def _fields(figures: Figures) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from tasks.store.sql.database import Store
 from tasks.store.sql.transaction import Transaction
 
 NO_THEME = "none"
-"""In the place of themes: the review complains about nothing."""
+"""Stands for themes: the review complains about nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class CorrectableView:
 
     @property
     def correction(self) -> Correction:
-        """Return what a person decided; without any decision if nobody did."""
+        """Return the decisions of a person; empty if there are none."""
         return Correction() if self.stored is None else self.stored.correction
 
     def find_themes(self, given: Iterable[str]) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def correct(
     Args:
         wanted: all that a person decided; without any decision, the correction is taken back.
         because: why; may be empty.
-        copies: number of linked reviews that the person was told of.
+        copies: number of linked reviews that the person was shown.
 
     Raises:
         InputError: there is no such review, theme or product of it, other copies are there now, or nothing changes.

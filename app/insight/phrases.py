@@ -25,7 +25,7 @@ SHORTEST, LONGEST = 2, 6
 LEAST_PEOPLE = 3
 LEAST_PAGES = 2
 LEAST_FACTOR = 2.0
-"""A phrase is at least so many times as frequent as before."""
+"""Least ratio of a phrase's frequency to its frequency before."""
 SAME_PEOPLE = 0.5
 """Share of the people of the rarer one of two phrases from which both count as one phrase."""
 _NO_EDGE = (

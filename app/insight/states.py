@@ -95,7 +95,7 @@ class Evidence:
         return np.where(can_rise, p, 1.0)
 
     def add_week(self, sums: Counts, week: int) -> Counts:
-        """Return the sums with another week; those of products that are not watched begin anew."""
+        """Return the sums with another week; those of products that are not watched restart."""
         ratios = np.stack([ratio[:, week] for ratio in self.ratios])
         return np.where(self.is_watched[:, week], np.logaddexp(0.0, sums) + ratios, -np.inf)
 
