@@ -21,7 +21,7 @@ from app.run.process import Until, run_coroutine
 from app.run.setting_fields import Settings
 from app.run.setting_values import sqlite_file
 from splitter.catalog.model import Catalog
-from tasks.domain.errors import StoreUnavailable, StoreUnwritable
+from tasks.domain.errors import StoreFailed, StoreUnwritable
 from tasks.domain.reasons import Reason, because
 from tasks.fetching.permits import LocalPermits
 from tasks.jobs.repost_linking import link_reposts
@@ -161,11 +161,12 @@ class EmbeddedRunner:
         if self._unwritable:
             return
         try:
-            await asyncio.to_thread(
-                link_reposts, self._store, self._writer.call, time.thread_time, _LAST_REPOSTS_S
-            )
-        except StoreUnavailable:
-            log.warning("the last reviews are compared by the next run: the database does not answer")
+            async with asyncio.timeout(_STOP_S):
+                await asyncio.to_thread(
+                    link_reposts, self._store, self._writer.call, time.thread_time, _LAST_REPOSTS_S
+                )
+        except (TimeoutError, StoreFailed) as error:
+            log.warning("the last reviews are compared by the next run: %s", error or "no answer in time")
 
     def _end_unwritable(self, why: str) -> bool:
         """End the run. The writer's thread calls it."""
