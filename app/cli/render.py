@@ -10,7 +10,7 @@ from functools import singledispatch
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -107,10 +107,21 @@ def _print_fact(out: Console, fact: Fact) -> None:
     if not out.is_terminal or line.cell_len <= out.width or WHOLE.search(line.plain):
         out.print(line)
         return
+    out.print(_lay_out_fact(fact, what), soft_wrap=False)
+
+
+def lay_out(part: Part) -> RenderableType:
+    """Return a part as it stands on a live display."""
+    if isinstance(part, Fact):
+        return _lay_out_fact(part, part.text if isinstance(part.text, Text) else Text(as_called(part.text)))
+    return Text(as_called(part)) if isinstance(part, str) else part
+
+
+def _lay_out_fact(fact: Fact, what: Text) -> Table:
     both = Table.grid()
     both.add_column(width=fact.width)
     both.add_row(Text(fact.name, style=fact.style), what)
-    out.print(both, soft_wrap=False)
+    return both
 
 
 def table(

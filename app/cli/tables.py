@@ -9,12 +9,11 @@ from rich.text import Text
 
 from app.cli.render import Part, table
 from app.views.fields import STYLE_OF, format_counts
-from app.views.host_waits import HostWaitView
+from app.views.host_waits import WAIT_FIELDS, HostWaitView
 from app.views.nodes import NODE_FIELDS, NodeView, list_problems
 from app.views.words import translate
 from tasks.store.queries.products import Coverage
 
-_WAIT_FIELDS = "host cause until subtasks engines"
 _LEAST_NODE_FIELDS = "attempts_per_s kinds paused free permit_address waiting expected_wait_s"
 
 
@@ -45,7 +44,7 @@ def coverage_text(of: Coverage | None) -> str | None:
 
 def tabulate_waits(rows: Sequence[HostWaitView], now: datetime) -> Part:
     """Return the table of the hosts that subtasks wait for."""
-    return table(rows, _WAIT_FIELDS, title=translate("Hosts that subtasks wait for"), now=now)
+    return table(rows, WAIT_FIELDS, title=translate("Hosts that subtasks wait for"), now=now)
 
 
 def list_node_parts(rows: Sequence[NodeView], now: datetime) -> Iterator[Part]:

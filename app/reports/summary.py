@@ -39,18 +39,29 @@ class StoredRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunView(StatusView):
+class ProgressView(StatusView):
+    """The state of the system while a run goes on.
+
+    Attributes:
+        seconds: since the run began.
+        added: pages and reviews stored by this run; all else is over the whole store.
+    """
+
+    seconds: float
+    added: StoredRows
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView(ProgressView):
     """The store at the end of a run.
 
     Attributes:
         left: number of subtasks that are not settled, at the sites that the run crawled.
         reviews_stored: number of reviews, as `reviews`.
-        added: pages and reviews stored by this run; all else is over the whole store.
         manual: number of subtasks that wait for a person.
         reviews_by_product: of products that have reviews, most first.
         waits_for_a_person: those subtasks, by cause.
         statistics: of this run's attempts.
-        seconds: the run took.
         settings: that the figures depend on.
         samples: reviews that this run stored, each of another product.
     """
@@ -58,12 +69,10 @@ class RunView(StatusView):
     left: int
     pairs: Sequence[PairRow]
     reviews_stored: int
-    added: StoredRows
     manual: int
     reviews_by_product: Mapping[str, int]
     waits_for_a_person: Sequence[ManualRow]
     statistics: AttemptSums
-    seconds: float
     settings: Mapping[str, Any]
     samples: Sequence[ReviewRow]
 

@@ -51,7 +51,7 @@ class Situation(StrEnum):
 
     EMPTY = "empty", "Nothing is planned.", "reviewloop product add NAME"
     PLANNED = "planned", "Planned, and nothing runs.", "reviewloop run --until-done"
-    UNASKED = "unasked", "None of the {sites} sites of the products can be asked.", "reviewloop sites check"
+    UNASKED = "unasked", "No site of the products can be asked ({sites} in all).", "reviewloop sites check"
     STARTING = "starting", "Starting: the first subtask has not begun.", "reviewloop status"
     RUNNING = "running", "Running: about {left_s} left.", "reviewloop web"
     UNTIMED = (
@@ -64,18 +64,18 @@ class Situation(StrEnum):
         "All that is left waits; the next request may be sent in {next_s}.",
         "reviewloop status",
     )
-    JUDGING = "judging", "Everything is crawled; {pages} pages are being judged.", "reviewloop status"
+    JUDGING = "judging", "Everything is crawled; pages still to be judged: {pages}.", "reviewloop status"
     UNSCHEDULED = (
         "unscheduled",
         "Nodes run, and no scheduler has looked for {silent_s}: its database or Redis may be away.",
         "reviewloop doctor",
     )
     DATABASE_AWAY = "database_away", "The database does not answer.", "reviewloop doctor"
-    PEOPLE = "people", "Only people can continue: {manual} subtasks wait for them.", "reviewloop failed list"
-    DONE = "done", "All {settled} subtasks are done.", "reviewloop export reviews -o reviews.xlsx"
+    PEOPLE = "people", "Only a person can continue; subtasks that wait: {manual}.", "reviewloop failed list"
+    DONE = "done", "All done; subtasks: {settled}.", "reviewloop export reviews -o reviews.xlsx"
     DONE_BUT_FAILURES = (
         "done_but_failures",
-        "Done, but {manual} of {settled} subtasks wait for people.",
+        "Done, except for subtasks that wait for a person: {manual} of {settled}.",
         "reviewloop failed list",
     )
 
@@ -127,11 +127,6 @@ class LoopState:
     waits: Sequence[HostQueue]
     unplanned: Sequence[UnplannedSite]
     nodes: Sequence[NodeRow]
-
-    @property
-    def open(self) -> int:
-        """Number of subtasks that are not settled."""
-        return count_open(self.queues)
 
 
 def read_state(tx: Transaction, hosts_of: snapshot.HostsOf, silent_after: timedelta) -> LoopState:

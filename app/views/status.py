@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.views.fields import extend_row
 from app.views.host_waits import HostWaitView, view_waits
-from app.views.loop_state import Situation, SystemState, read_state
+from app.views.loop_state import Situation, SystemState, describe_state, read_state
 from app.views.nodes import NodeView, get_nodes_view
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.content import links
@@ -75,6 +75,11 @@ def view_state(system: SystemState) -> StateView:
         next_command=system.situation.command,
         left_s=system.left_s,
     )
+
+
+def describe_view(view: StateView) -> str:
+    """Return the sentence of a state in the current language."""
+    return describe_state(SystemState(view.state, view.parameters))
 
 
 def get_status_view(tx: Transaction, catalog: Catalog, rule: BufferRule) -> StatusView:

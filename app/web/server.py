@@ -24,7 +24,7 @@ from app.web.application import make_application
 from app.web.base.access import Access, Role, Tokens, token_hash
 from app.web.base.context import Context
 from app.web.pages.matrix import read_matrix
-from app.web.pages.overview import read_overview, read_trends
+from app.web.pages.overview import read_status, read_trends
 from splitter.errors import InputError, ReviewloopError
 from tasks.fetching.hosts import HostCatalog
 from tasks.store.sql.database import Store
@@ -162,7 +162,7 @@ def make_server(
     catalog = settings.catalog()
     settings.use_themes()
     access = Access(tokens)
-    context = Context(settings, store, catalog, HostCatalog(catalog), settings.node_silent_after(), access)
+    context = Context(settings, store, catalog, HostCatalog(catalog), access)
     if ahead:
         warm_up(context)
     # The other files of the process are the database's, uploads' and a crawl's.
@@ -203,7 +203,7 @@ def warm_up(context: Context) -> None:
 
     def make() -> None:
         try:
-            for read in (read_overview, read_trends, read_matrix):
+            for read in (read_status, read_trends, read_matrix):
                 read(context)
         except Exception:
             _log.warning("the dashboard could not read the store ahead of its first visitor", exc_info=True)

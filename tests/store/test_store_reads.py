@@ -179,7 +179,7 @@ def test_only_people_can_go_on(world):
             SystemState(Situation.RESTING, {"next_s": 0.0}),
             "All that is left waits; the next request may be sent in 1 s.",
         ),
-        (SystemState(Situation.DONE, {"settled": 1000}), "All 1,000 subtasks are done."),
+        (SystemState(Situation.DONE, {"settled": 1000}), "All done; subtasks: 1,000."),
     ],
 )
 def test_lengths_and_counts_are_written_out(one, sentence):

@@ -17,7 +17,7 @@ from app.importing.product_files import open_product_file
 from app.importing.product_rows import ProductRows
 from app.run.setting_fields import Settings
 from app.sites.rule_preview import read_by_rules
-from app.views.host_waits import wait_text
+from app.views.host_waits import describe_wait, view_waits
 from app.views.words import describe, in_language
 from splitter.catalog.model import Bounds
 from splitter.catalog.rules import PageRules, ResultRules
@@ -65,7 +65,7 @@ def _made() -> Iterator[object]:
         for until in (now, now + timedelta(seconds=30), now + timedelta(hours=1)):
             for n in (1, 2):
                 queue = HostQueue(host="www.baidu.com", cause=cause, until=until, subtasks=n, left=9)
-                yield wait_text(queue, catalog, now)
+                yield describe_wait(view_waits([queue], catalog)[0], now)
 
 
 def _refused() -> Iterator[Message]:

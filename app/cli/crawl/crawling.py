@@ -62,14 +62,13 @@ def watch(
     """
     settings = app.settings
     begin, began_s = mark(store), monotonic()
-    catalog = settings.catalog()
-    progress = Progress(store, begin, catalog, until_done=until_done)
+    progress = Progress(store, begin, settings, until_done=until_done)
     with progress.live():
         crawl(progress.update)
     took_s = monotonic() - began_s
     try:
         with store.read() as tx:
-            status = get_status_view(tx, catalog, settings.buffer())
+            status = get_status_view(tx, settings.catalog(), settings.buffer())
             options = _list_settings(settings, nodes)
             only = settings.only_sites
             return get_run_view(tx, begin, status, seconds=took_s, settings=options, only_sites=only)

@@ -1,75 +1,38 @@
-"""Live progress on standard error: queues, nodes, rates, time left; plain lines where there is no terminal."""
+"""Live progress on standard error: what `status` shows; plain lines if there is no terminal."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import replace
 
 from rich.console import Group
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from app.cli.output import messages
+from app.cli.render import Fact, Part, lay_out, text
 from app.cli.tables import queue_line
 from app.files.harmless import shown
-from app.views.fields import STYLE_OF
-from app.views.host_waits import wait_text
-from app.views.loop_state import LoopState, describe_state, read_state
+from app.reports.summary import ProgressView, StoredRows
+from app.run.setting_fields import Settings
+from app.views.durations import seconds
+from app.views.fields import extend_row
+from app.views.host_waits import describe_wait
+from app.views.loop_state import Situation
+from app.views.status import StatusView, describe_view, get_status_view
 from app.views.words import translate
-from splitter.catalog.model import Catalog
-from tasks.domain.states import State, count_open
-from tasks.fetching.hosts import HostCatalog
+from tasks.domain.host_wait import UNREACHABLE
 from tasks.store.queries import queues as queue_queries
 from tasks.store.queries.queues import Stored
-from tasks.store.queue.nodes import NodeRow
 from tasks.store.sql.database import Store
 
-_WINDOW_S = 15.0
 _LINE_EVERY_S = 5.0
 _READ_EVERY_S = 2.5
-"""Without a terminal the store is read that often: a line comes more seldom still."""
-# Reading the store may take at most this share of the time: a large one is read less often.
 _MOST_READING = 0.05
+"""Maximum share of the time that is spent on reading the store: a large one is read less often."""
 _NODES_SHOWN = 16
 _WAITS_SHOWN = 5
-_SILENT_AFTER = timedelta(seconds=15)
-_BAR = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The store at a moment of a run.
-
-    Attributes:
-        at_s: seconds since the run began.
-        added: stored by this run.
-    """
-
-    at_s: float
-    added: Stored
-    state: LoopState
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """Pages and reviews stored per second, over the last seconds of a run."""
-
-    pages_per_s: float
-    reviews_per_s: float
-
-
-def speed(first: Snapshot, last: Snapshot) -> Speed:
-    """The speed between two snapshots."""
-    passed_s = max(0.001, last.at_s - first.at_s)
-    return Speed(
-        (last.added.pages - first.added.pages) / passed_s,
-        (last.added.reviews - first.added.reviews) / passed_s,
-    )
 
 
 class Progress:
@@ -77,29 +40,27 @@ class Progress:
 
     Args:
         begin: mark of the store at the beginning of the run.
-        catalog: names the hosts that are waited for.
-        until_done: the run goes on while work waits for hosts, which is said once.
+        until_done: the run goes on while work waits for hosts; it says so once.
     """
 
     def __init__(
         self,
         store: Store,
         begin: Stored,
-        catalog: Catalog,
+        settings: Settings,
         clock: Callable[[], float] = time.monotonic,
         *,
         until_done: bool = False,
     ) -> None:
         self._store = store
-        self._catalog = catalog
-        self._hosts = HostCatalog(catalog)
+        self._catalog = settings.catalog()
+        self._rule = settings.buffer()
         self._says_waiting = until_done
         self._mark = begin
         self._clock = clock
         self._began_s = clock()
         self._next_at_s = 0.0
         self._line_at_s = 0.0
-        self._snapshots: deque[Snapshot] = deque()
         self._live: Live | None = None
 
     @contextmanager
@@ -120,111 +81,73 @@ class Progress:
         begin_s = self._clock()
         if begin_s < self._next_at_s:
             return
-        now = self._read(begin_s - self._began_s)
-        self._snapshots.append(now)
-        begin_window_s = now.at_s - _WINDOW_S
-        while self._snapshots[0].at_s < begin_window_s:
-            self._snapshots.popleft()
-        self._show(now, speed(self._snapshots[0], now))
-        self._say_waiting(now.state)
+        view = self._read(begin_s - self._began_s)
+        if self._live is not None:
+            self._live.update(Group(*map(lay_out, text(view))))
+        elif not messages.is_terminal and view.seconds >= self._line_at_s:
+            self._line_at_s = view.seconds + _LINE_EVERY_S
+            for line in list_lines(view):
+                messages.print(line)
+        self._say_waiting(view)
         end_s = self._clock()
-        least_s = 0.0 if self._live is not None else _READ_EVERY_S
-        self._next_at_s = max(begin_s + least_s, end_s + (end_s - begin_s) / _MOST_READING)
+        self._next_at_s = max(begin_s + _READ_EVERY_S, end_s + (end_s - begin_s) / _MOST_READING)
 
-    def _read(self, at_s: float) -> Snapshot:
+    def _read(self, at_s: float) -> ProgressView:
         with self._store.read() as tx:
             self._mark = queue_queries.count_stored_since(tx, self._mark)
-            return Snapshot(at_s, self._mark, read_state(tx, self._hosts.of_site, _SILENT_AFTER))
+            status = get_status_view(tx, self._catalog, self._rule)
+        added = StoredRows(self._mark.pages, self._mark.reviews)
+        return extend_row(ProgressView, status, seconds=at_s, added=added)
 
-    def _say_waiting(self, state: LoopState) -> None:
-        """Say once, plainly, that all that is left waits for hosts that don't answer, and how it ends."""
-        if not self._says_waiting or not state.waits or state.open > sum(one.subtasks for one in state.waits):
-            return
-        if not all(one.unreachable for one in state.waits):
+    def _say_waiting(self, view: StatusView) -> None:
+        """Say once that all that is left waits for hosts that don't answer, and how it ends."""
+        waits = view.waits_for_hosts
+        is_waiting = (
+            view.state is Situation.RESTING and waits and all(one.cause == UNREACHABLE for one in waits)
+        )
+        if not self._says_waiting or not is_waiting:
             return
         self._says_waiting = False
-        for one in state.waits:
-            messages.print(shown(wait_text(one, self._catalog, state.now)))
-        messages.print(
-            translate("All that is left waits for these hosts, and goes on as soon as they answer.")
-        )
+        for line in _list_waits(view):
+            messages.print(line)
+        messages.print(translate("These hosts do not answer. The run goes on as soon as they do."))
         messages.print(translate("Ctrl-C ends the run without loss: the next run goes on from here."))
 
-    def _show(self, now: Snapshot, fast: Speed) -> None:
-        if self._live is not None:
-            self._live.update(_picture(now, fast, self._catalog))
-        elif not messages.is_terminal and now.at_s >= self._line_at_s:
-            self._line_at_s = now.at_s + _LINE_EVERY_S
-            queues = queue_line(now.state.queues, all_of_them=False).plain or translate("no subtasks yet")
-            messages.print(
-                translate(
-                    "{at_s:5.0f} s | {queues} | {pages:,} pages, {reviews:,} reviews | {per_s:.1f} pages/s | {state}",
-                    at_s=now.at_s,
-                    queues=queues,
-                    pages=now.added.pages,
-                    reviews=now.added.reviews,
-                    per_s=fast.pages_per_s,
-                    state=describe_state(now.state.system),
-                )
-            )
-            for line in wait_lines(now.state, self._catalog):
-                messages.print(f"        | {line}")
 
-
-def _picture(now: Snapshot, fast: Speed, catalog: Catalog) -> Group:
+@text.register
+def _(view: ProgressView) -> Iterator[Part]:
+    """Yield what `status` shows, as far as there is room for it, and what this run has stored."""
     stored = translate(
-        "{pages:,} pages ({pages_per_s:.1f}/s), {reviews:,} reviews ({reviews_per_s:.1f}/s)",
-        pages=now.added.pages,
-        pages_per_s=fast.pages_per_s,
-        reviews=now.added.reviews,
-        reviews_per_s=fast.reviews_per_s,
+        "{length}; {pages:,} pages and {reviews:,} reviews stored",
+        length=seconds(view.seconds),
+        pages=view.added.pages,
+        reviews=view.added.reviews,
     )
-    head = Text.assemble(
-        (translate("{n} s", n=f"{now.at_s:.0f}"), "bold"),
-        f"  {stored}  ",
-        (describe_state(now.state.system), "dim"),
+    yield Fact(translate("This run"), stored)
+    fewer = replace(
+        view, waits_for_hosts=view.waits_for_hosts[:_WAITS_SHOWN], nodes=view.nodes[:_NODES_SHOWN]
     )
-    waits = [
-        Text(text, style="yellow", no_wrap=True, overflow="ellipsis")
-        for text in wait_lines(now.state, catalog)
-    ]
-    return Group(_bar(now.state.queues), queue_line(now.state.queues), head, *waits, _nodes(now.state.nodes))
+    yield from text.dispatch(StatusView)(fewer)
 
 
-def wait_lines(state: LoopState, catalog: Catalog) -> list[str]:
-    """A line for each host that most subtasks wait for."""
-    lines = [shown(wait_text(one, catalog, state.now)) for one in state.waits[:_WAITS_SHOWN]]
-    more = len(state.waits) - _WAITS_SHOWN
-    return [*lines, translate("... and {n} more", n=more)] if more > 0 else lines
+def list_lines(view: ProgressView) -> Iterator[str]:
+    """Yield the state as one line, and a line for each host that most subtasks wait for."""
+    yield translate(
+        "{at_s:5.0f} s | {queues} | {pages:,} pages, {reviews:,} reviews | {per_s:.1f} pages/s | {state}",
+        at_s=view.seconds,
+        queues=queue_line(view.queues, all_of_them=False).plain or translate("no subtasks yet"),
+        pages=view.added.pages,
+        reviews=view.added.reviews,
+        per_s=view.pages_per_s,
+        state=describe_view(view),
+    )
+    for line in _list_waits(view):
+        yield f"        | {line}"
 
 
-def _bar(queues: Mapping[str, int]) -> Text:
-    """All subtasks as one bar, the settled ones first."""
-    total = sum(queues.values())
-    bar = Text()
-    if not total:
-        return Text(translate("no subtasks yet"), style="dim")
-    order = sorted(queues, key=lambda name: not State(name).settled)
-    cut = 0.0
-    for name in order:
-        begin, cut = round(cut), cut + queues[name] / total * _BAR
-        bar.append("━" * (round(cut) - begin), style=STYLE_OF[name])
-    settled = translate("{n:,} of {total:,} settled", n=total - count_open(queues), total=total)
-    bar.append(f"  {settled}")
-    return bar
-
-
-def _nodes(rows: Sequence[NodeRow]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    for row in rows[:_NODES_SHOWN]:
-        slots = row.slots
-        busy = min(row.running, slots)
-        grid.add_row(
-            row.name,
-            Text.assemble(("●" * busy, "green"), ("○" * (slots - busy), "dim")),
-            translate("{running} running, {held} held", running=row.running, held=row.waiting),
-            Text(translate("drained") if row.drained else "", style="yellow"),
-        )
-    if len(rows) > _NODES_SHOWN:
-        grid.add_row(translate("... and {n} more", n=len(rows) - _NODES_SHOWN))
-    return grid
+def _list_waits(view: StatusView) -> Iterator[str]:
+    for one in view.waits_for_hosts[:_WAITS_SHOWN]:
+        yield shown(describe_wait(one, view.now))
+    more = len(view.waits_for_hosts) - _WAITS_SHOWN
+    if more > 0:
+        yield translate("... and {n} more", n=more)

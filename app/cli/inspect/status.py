@@ -13,8 +13,8 @@ from app.files.harmless import shown
 from app.run.open_store import is_busy
 from app.views.fields import format_counts, format_moment
 from app.views.host_waits import unplanned_texts
-from app.views.loop_state import Situation, SystemState, describe_state
-from app.views.status import StateView, StatusView, get_status_view, view_state
+from app.views.loop_state import Situation, SystemState
+from app.views.status import StateView, StatusView, describe_view, get_status_view, view_state
 from app.views.words import plural, translate
 from tasks.domain.errors import StoreUnavailable, WrongRevision
 
@@ -46,10 +46,9 @@ def status(app: App) -> StateView:
 
 @text.register
 def _(view: StateView) -> Iterator[Part]:
-    sentence = describe_state(SystemState(view.state, view.parameters))
     yield Fact(
         translate("State"),
-        translate("{sentence} Next: {command}", sentence=sentence, command=view.next_command),
+        translate("{sentence} Next: {command}", sentence=describe_view(view), command=view.next_command),
     )
 
 
@@ -72,6 +71,13 @@ def _(view: StatusView) -> Iterator[Part]:
             reposts=view.reposts,
         ),
     )
+    if view.pages_per_s:
+        speed = translate(
+            "{pages:.1f} pages and {reviews:.1f} reviews per second in the last 2 minutes",
+            pages=view.pages_per_s,
+            reviews=view.reviews_per_s,
+        )
+        yield Fact(translate("Speed"), speed)
     if view.compared < 1:
         share = translate(
             "{n} % of the reviews with earlier ones, for reposts", n=math.floor(view.compared * 100)

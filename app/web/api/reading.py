@@ -14,7 +14,7 @@ from app.actions.schedule_actions import ScheduleView, view_schedule
 from app.views.moments import local_time
 from app.views.nodes import NodesView
 from app.views.pairs import PairsView, get_pairs_view
-from app.views.status import StatusView, get_status_view
+from app.views.status import StatusView
 from app.web.base.context import Here
 from app.web.base.query import (
     MOST_ID,
@@ -28,6 +28,7 @@ from app.web.base.query import (
     not_found,
 )
 from app.web.pages.nodes import read_nodes
+from app.web.pages.overview import read_status
 from app.web.pages.products import ListQuery, read_list
 from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
@@ -78,9 +79,7 @@ Id = Annotated[int, Path(ge=1, le=MOST_ID)]
 @router.get("/status", responses=PROBLEMS)
 def status(page: Here) -> StatusView:
     """The state of the loop."""
-    context = page.context
-    rule = context.settings.buffer()
-    return context.read("status", lambda tx: get_status_view(tx, context.catalog, rule))
+    return read_status(page.context)
 
 
 @router.get("/pairs", responses=PROBLEMS)

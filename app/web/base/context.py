@@ -6,7 +6,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
@@ -60,7 +60,6 @@ class Context:
     store: Store
     catalog: Catalog
     hosts: HostCatalog
-    silent_after: timedelta
     access: Access
     cached: Cached = field(default_factory=Cached)
     held: Held = field(default_factory=Held)
