@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.views.theme_names import list_theme_names
+from app.views.theme_names import find_theme, list_theme_names
 from app.views.words import translate
 from splitter.errors import InputError
 from tasks.store.content import correcting
@@ -52,24 +52,14 @@ class CorrectableView:
 
     def find_themes(self, given: Iterable[str]) -> tuple[str, ...]:
         """Return the ids of themes that are given by id or by name; `NO_THEME` stands for none. Raises InputError."""
-        names = [one.strip() for one in given if one.strip()]
-        if [name.lower() for name in names] == [NO_THEME]:
+        names = [one for one in given if one.strip()]
+        if [name.strip().lower() for name in names] == [NO_THEME]:
             return ()
         if not self.known_themes:
             raise InputError(
                 "the products of this review have no themes; those of goods, cars and restaurants have"
             )
-        by_name = {name.casefold(): theme for theme, name in self.known_themes.items()}
-        by_name |= {theme: theme for theme in self.known_themes}
-        for name in names:
-            if name.casefold() not in by_name:
-                problem = InputError(
-                    "there is no theme {name!r} for this review; the themes are {known}",
-                    name=name,
-                    known=", ".join(self.known_themes),
-                )
-                raise problem.suggest(name, by_name) or problem
-        return tuple(dict.fromkeys(by_name[name.casefold()] for name in names))
+        return tuple(dict.fromkeys(find_theme(name, self.known_themes) for name in names))
 
     def describe(self, correction: Correction) -> str:
         """Return a correction in one line for people."""

@@ -118,18 +118,10 @@ def describe_archived(rows: Sequence[ThemeRow]) -> Finding:
 
 def list_limits(view: ComplaintsView) -> Iterator[Finding]:
     """Yield what the figures of a product do not cover."""
-    is_open = view.since is None and view.until is None
-    if view.undated and is_open:
+    if view.undated:
         text = plural(
-            "{n} review has no date: it counts in totals and shares, and in no trend or state.",
-            "{n} reviews have no date: they count in totals and shares, and in no trend or state.",
-            view.undated,
-        )
-        yield Finding("undated", text, {"reviews": view.undated})
-    elif view.undated:
-        text = plural(
-            "{n} review has no date: it is in no period.",
-            "{n} reviews have no date: they are in no period.",
+            "{n} review has no date: it counts in totals and shares of all days, and in no period, trend or state.",
+            "{n} reviews have no date: they count in totals and shares of all days, and in no period, trend or state.",
             view.undated,
         )
         yield Finding("undated", text, {"reviews": view.undated})
@@ -159,8 +151,10 @@ def list_limits(view: ComplaintsView) -> Iterator[Finding]:
     if view.themes.sites_without_share:
         names = list(view.themes.sites_without_share)
         text = plural(
-            "{n} site publishes no praise, and takes no part in shares: {sites}.",
-            "{n} sites publish no praise, and take no part in shares: {sites}.",
+            "{n} site publishes no praise: it takes no part in shares, and a general rise there can't be distinguished "
+            "from more coverage: {sites}.",
+            "{n} sites publish no praise: they take no part in shares, and a general rise there can't be distinguished "
+            "from more coverage: {sites}.",
             len(names),
             sites=join_names(names),
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any
 
 from app.insight.product import ComplaintsView
-from app.insight.rows import ThemeRow, ThemeState
+from app.insight.rows import Rise, ThemeState
 from app.views.theme_names import name_theme
 from app.views.words import plural, translate
+from tasks.domain.themes import ALL_THEMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,9 @@ def list_findings(view: ComplaintsView) -> list[Finding]:
     if view.is_sparse:
         return findings
     themes = view.shown_themes
-    findings += [describe_rise(row) for row in themes if row.state is ThemeState.RISING]
+    if not view.theme:
+        findings += [describe_rise(row.theme, row) for row in view.themes.rises_of_all]
+    findings += [describe_rise(row.theme, row.rise) for row in themes if row.rise is not None]
     is_rising = any(row.state is ThemeState.RISING for row in view.themes.themes)
     if themes and not is_rising:
         if all(row.state is ThemeState.WATCHING for row in themes):
@@ -47,20 +49,47 @@ def list_findings(view: ComplaintsView) -> list[Finding]:
     return findings
 
 
-def describe_rise(row: ThemeRow) -> Finding:
-    """Return the sentence about a theme that rises."""
-    theme = name_theme(row.theme)
-    values = {"theme": row.theme, "since": _day_text(row.state_since), "weeks": row.state_weeks}
-    if row.state_since is None:
-        return Finding("rising", translate("“{theme}” rises.", theme=theme), values)
+def describe_rise(theme: str, rise: Rise) -> Finding:
+    """Return the sentence about a theme that rises, or about all complaints together."""
+    values = {
+        "since": rise.since.isoformat(),
+        "weeks": rise.weeks,
+        "count": rise.count,
+        "expected": rise.baseline,
+        "usual_weeks": rise.usual_weeks,
+    }
+    shown = {"day": rise.since, "count": rise.count, "expected": rise.baseline}
+    if theme == ALL_THEMES:
+        text = plural(
+            "Complaints in all have been rising since the week of {day}, for {n} week: {count:,} in the last 4 weeks "
+            "at the sites that publish praise as well, {expected:,.1f} expected.",
+            "Complaints in all have been rising since the week of {day}, for {n} weeks: {count:,} in the last 4 weeks "
+            "at the sites that publish praise as well, {expected:,.1f} expected.",
+            rise.weeks,
+            **shown,
+        )
+        return Finding("all_rising", text + _describe_end(rise), values)
     text = plural(
-        "“{theme}” has been rising since the week of {day}, for {n} week.",
-        "“{theme}” has been rising since the week of {day}, for {n} weeks.",
-        row.state_weeks,
-        theme=theme,
-        day=row.state_since,
+        "“{theme}” has been rising since the week of {day}, for {n} week: {count:,} complaints in the last 4 weeks, "
+        "{expected:,.1f} expected.",
+        "“{theme}” has been rising since the week of {day}, for {n} weeks: {count:,} complaints in the last 4 weeks, "
+        "{expected:,.1f} expected.",
+        rise.weeks,
+        theme=name_theme(theme),
+        **shown,
     )
-    return Finding("rising", text, values)
+    return Finding("rising", text + _describe_end(rise), {"theme": theme, **values})
+
+
+def _describe_end(rise: Rise) -> str:
+    """Return the sentence about a rise that ends; empty if it goes on."""
+    if not rise.usual_weeks:
+        return ""
+    return plural(
+        " The number has been usual again for {n} week; after 4 such weeks the rise has ended.",
+        " The number has been usual again for {n} weeks; after 4 such weeks the rise has ended.",
+        rise.usual_weeks,
+    )
 
 
 def _describe_calm(theme: str) -> str:
@@ -68,10 +97,6 @@ def _describe_calm(theme: str) -> str:
     if theme:
         return translate("“{theme}” does not rise.", theme=name_theme(theme))
     return translate("No theme rises.")
-
-
-def _day_text(day: date | None) -> str | None:
-    return None if day is None else day.isoformat()
 
 
 def _describe_complaints(view: ComplaintsView) -> Finding:

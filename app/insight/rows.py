@@ -43,6 +43,31 @@ MEANINGS: Mapping[ThemeState, str] = {
 """What the states of themes mean, for people."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rise:
+    """How the complaints of a product about a theme rise, or all of them together.
+
+    Attributes:
+        since: the first day of the week when they began to rise.
+        weeks: number of weeks at whose ends they have been rising.
+        count, baseline: complaints of the last 4 complete weeks, and those that were expected in them.
+        newest: complaints of the last complete week.
+        p_value: the smallest one of these weeks: later ones grow again when the rise ends.
+        surest: the first day of the week that has it.
+        usual_weeks: number of the last weeks, without a break, whose 4 weeks had a usual number of complaints. The rise
+            ends after 4 of them.
+    """
+
+    since: date
+    weeks: int
+    count: int
+    baseline: float
+    newest: int
+    p_value: float
+    surest: date
+    usual_weeks: int
+
+
 @dataclass(frozen=True, slots=True)
 class QuoteRow:
     """A clause that shows a complaint, and where it is from; `day` is `None` if its date could not be read."""
@@ -67,6 +92,7 @@ class ThemeRow:
         state_since: the first day of the week at whose end it was first in this state; `None` if that is longer ago
             than its weeks are judged.
         state_weeks: number of weeks at whose ends it has been in this state, without a break.
+        rise: `None` if it does not rise.
         archived: a person archived the theme, and it did not begin to rise since.
         trend: complaints in each of the last `TREND_WEEKS` whole weeks.
         quotes: the newest ones of the period.
@@ -82,6 +108,7 @@ class ThemeRow:
     state: ThemeState
     state_since: date | None
     state_weeks: int
+    rise: Rise | None
     archived: bool
     trend: Sequence[int]
     quotes: Sequence[QuoteRow]
@@ -97,7 +124,9 @@ class ThemesView:
         incomplete_days: for each product the number of its newest days, today included, whose reviews are not all seen
             yet; `None` if that can't be estimated. They take no part in states.
         unread: number of reviews in the period that were not read for themes (`tasks.reading.judge.reviews`).
-        sites_without_share: sites of these complaints that take no part in shares, as they publish no praise.
+        sites_without_share: sites of these complaints that publish no praise, and take no part in shares and
+            `rises_of_all`.
+        rises_of_all: of the products whose complaints in all rise.
         counted: share of the reviews of before an upgrade that are counted, 0 to 1.
     """
 
@@ -108,6 +137,7 @@ class ThemesView:
     incomplete_days: Mapping[str, int | None]
     unread: int
     sites_without_share: Sequence[str]
+    rises_of_all: Sequence[RiseRow]
     counted: float
 
 
@@ -151,28 +181,23 @@ class NewPhrasesView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RiseRow:
-    """A theme that rises.
+class RiseRow(Rise):
+    """A theme of a product that rises.
 
     Attributes:
-        theme: `tasks.domain.themes.ALL_THEMES` for all complaints of the product together.
-        since: the first day of the week in which it began to rise.
-        count, baseline: complaints of the last 4 whole weeks, and those that were expected in them.
-        p_value: of the last whole week.
+        theme: `tasks.domain.themes.ALL_THEMES` for all complaints of the product together, at the sites that publish
+            praise as well.
+        quotes: of the last 4 weeks.
     """
 
     product: str
     theme: str
-    since: date
-    count: int
-    baseline: float
-    p_value: float
     quotes: Sequence[QuoteRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RisesView:
-    """The themes that rise, the surest first, at the end of the last whole week.
+    """The themes that rise at the end of the last whole week, the surest first, then those that are usual again.
 
     Attributes:
         until: the last day of that week.

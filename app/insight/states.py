@@ -82,6 +82,11 @@ class Evidence:
     is_watched: Flags
     four_weeks: Counts
 
+    @property
+    def is_usual(self) -> Flags:
+        """Return True for weeks whose last 4 have a usual number of complaints."""
+        return self.four_weeks <= 5 * self.baseline.weekly + 1
+
     def p_values_of(self, sums: Counts, week: int) -> Counts:
         """Return the p values of a week, 1 for series that can't rise in it.
 
@@ -180,7 +185,7 @@ def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
         cutoffs: for each week the p value up to which series rise (`CutoffSearch`).
     """
     evidence = gather_evidence(series)
-    is_usual = evidence.four_weeks <= 5 * evidence.baseline.weekly + 1
+    is_usual = evidence.is_usual
     silent_weeks = _weeks_since(series.counts > 0)
     quiet_after = _weeks_until_quiet(evidence.baseline)
     is_quiet = (silent_weeks >= quiet_after) & np.isfinite(silent_weeks)

@@ -11,7 +11,7 @@ from typing import Any
 
 from app.insight.counts import Choice, ChosenCounts, choose_themes, load_counts
 from app.insight.quotes import list_different, widen_quote
-from app.insight.rows import TREND_WEEKS, QuoteRow, RiseRow, RisesView, ThemeRow, ThemeState, ThemesView
+from app.insight.rows import TREND_WEEKS, QuoteRow, Rise, RiseRow, RisesView, ThemeRow, ThemeState, ThemesView
 from app.insight.sites import find_sites_with_praise
 from app.insight.states import judge_weeks
 from app.insight.weekly import (
@@ -20,16 +20,21 @@ from app.insight.weekly import (
     Rises,
     Weekly,
     find_cutoffs,
+    find_rise,
     find_rises,
     last_whole_week,
     make_weekly,
 )
+from app.views.fields import extend_row
 from app.views.moments import local_time
+from tasks.domain.themes import ALL_THEMES
 from tasks.store.queries import themes as theme_queries
 from tasks.store.queries.themes import NO_WEEK, Period, ThemeWeek, day_of_number, monday_of, week_of
 from tasks.store.sql.transaction import Transaction
 
 QUOTES = 3
+_LONGEST_QUOTE = 60
+"""Characters of a complaint without a theme that are quoted."""
 _LOOKED_AT = 12
 """Newest complaints among which `QUOTES` that differ are chosen."""
 
@@ -74,6 +79,9 @@ def view_themes(
         rows.append(replace(row, share=share, quotes=quotes[key]))
     shown = {one.product_id for one in counts.every.themes}
     rows.sort(key=_order)
+    complained = {(one.product_id, one.site) for one in counts.themes}
+    complained |= {(one.product_id, one.site) for one in counts.reviews if one.complaints}
+    rises = {key: of.rise for key, of in states.items() if key[1] == ALL_THEMES and of.rise is not None}
     return ThemesView(
         since=choice.period.since,
         until=choice.period.until,
@@ -83,9 +91,8 @@ def view_themes(
             name: weekly.incomplete_days.get(number) for number, name in products.items() if number in shown
         },
         unread=sum(one.n for one in theme_queries.count_unread(tx, sorted(products), choice.period)),
-        sites_without_share=sorted(
-            {one.site for one in counts.themes if (one.product_id, one.site) not in with_praise}
-        ),
+        sites_without_share=sorted({site for _, site in complained - with_praise}),
+        rises_of_all=_list_rise_rows(tx, rises, products, today, groups),
         counted=theme_queries.get_counted_share(tx),
     )
 
@@ -130,6 +137,7 @@ class _JudgedTheme:
     state: ThemeState = ThemeState.WATCHING
     since: date | None = None
     weeks: int = 0
+    rise: Rise | None = None
     archived: bool = False
 
 
@@ -154,7 +162,8 @@ def _judge(
         if is_archived:
             week = week_of(local_time(archived[key]).date()) - (weekly.last_week - WEEKS + 1)
             is_archived = not judged.has_risen_since(row, week)
-        found[key] = _JudgedTheme(judged.state_of(row), since, weeks, is_archived)
+        rise = find_rise(weekly, judged, row)
+        found[key] = _JudgedTheme(judged.state_of(row), since, weeks, rise, is_archived)
     return found
 
 
@@ -185,6 +194,7 @@ def _row(
         state=judged.state,
         state_since=judged.since,
         state_weeks=judged.weeks,
+        rise=judged.rise,
         archived=judged.archived,
         trend=[by_week[week] for week in range(last_week - TREND_WEEKS + 1, last_week + 1)],
         quotes=(),
@@ -193,9 +203,8 @@ def _row(
 
 def list_rises(tx: Transaction, today: date, groups: Groups) -> RisesView:
     """Return the themes that rise among those of all products."""
-    return _view_rises(
-        tx, find_rises(tx, today, groups, theme_queries.load_cutoffs(tx, last_whole_week(today)))
-    )
+    cutoffs = theme_queries.load_cutoffs(tx, last_whole_week(today))
+    return _view_rises(tx, find_rises(tx, today, groups, cutoffs), today, groups)
 
 
 def judge_rises(tx: Transaction, today: date, groups: Groups) -> dict[str, Any]:
@@ -205,27 +214,70 @@ def judge_rises(tx: Transaction, today: date, groups: Groups) -> dict[str, Any]:
         asdict(row)
         | {
             "since": row.since.isoformat(),
+            "surest": row.surest.isoformat(),
             "quotes": [{"text": one.text, "url": one.url} for one in row.quotes],
         }
-        for row in _view_rises(tx, found).rises
+        for row in _view_rises(tx, found, today, groups).rises
     ]
     return {"last_week": found.last_week, "cutoffs": list(found.cutoffs), "rises": rises}
 
 
-def _view_rises(tx: Transaction, found: Rises) -> RisesView:
-    names = theme_queries.get_product_names(tx, {rise.product_id for rise in found.rises})
-    until = monday_of(found.last_week + 1) - timedelta(days=1)
-    quotes = _list_quotes(tx, sorted(names), Period(until - timedelta(weeks=4), until))
-    rows = [
-        RiseRow(
-            product=names[rise.product_id],
-            theme=rise.theme,
-            since=monday_of(rise.week),
-            count=rise.count,
-            baseline=round(rise.baseline, 2),
-            p_value=rise.p_value,
-            quotes=quotes[rise.product_id, rise.theme],
-        )
-        for rise in found.rises
-    ]
-    return RisesView(until=until, rises=rows, counted=theme_queries.get_counted_share(tx))
+def _view_rises(tx: Transaction, found: Rises, today: date, groups: Groups) -> RisesView:
+    names = theme_queries.get_product_names(tx, {number for number, _ in found.rises})
+    return RisesView(
+        until=monday_of(found.last_week + 1) - timedelta(days=1),
+        rises=_list_rise_rows(tx, found.rises, names, today, groups),
+        counted=theme_queries.get_counted_share(tx),
+    )
+
+
+def _list_rise_rows(
+    tx: Transaction,
+    rises: Mapping[tuple[int, str], Rise],
+    names: Mapping[int, str],
+    today: date,
+    groups: Groups,
+) -> list[RiseRow]:
+    """Return rises with quotes of the last 4 weeks."""
+    monday = monday_of(last_whole_week(today) + 1)
+    period = Period(monday - timedelta(weeks=4), monday - timedelta(days=1))
+    quotes = _list_quotes(tx, sorted({number for number, _ in rises}), period)
+    rows = []
+    for (number, theme), rise in rises.items():
+        found = quotes[number, theme]
+        if theme == ALL_THEMES:
+            found = _quote_all(tx, number, quotes, period, groups)
+        rows.append(extend_row(RiseRow, rise, product=names[number], theme=theme, quotes=found))
+    return rows
+
+
+def _quote_all(
+    tx: Transaction,
+    number: int,
+    quotes: Mapping[tuple[int, str], Sequence[QuoteRow]],
+    period: Period,
+    groups: Groups,
+) -> list[QuoteRow]:
+    """Return the newest quotes of all complaints of a product at the sites that publish praise.
+
+    Args:
+        quotes: of its themes. If no complaint has a theme, the beginnings of complaints are quoted.
+    """
+    reviews = theme_queries.count_review_weeks(tx, [number], Period())
+    with_praise = find_sites_with_praise(reviews, groups)
+    found = {
+        one.review: one
+        for key, of_theme in quotes.items()
+        for one in of_theme
+        if key[0] == number and (number, one.site) in with_praise
+    }
+    if not found:
+        found = {
+            one.review: QuoteRow(
+                one.text[:_LONGEST_QUOTE], day_of_number(one.day), one.site, one.url, one.review
+            )
+            for one in theme_queries.list_complaints(tx, number, period, _LOOKED_AT)
+            if (number, one.site) in with_praise
+        }
+    newest = sorted(found.values(), key=lambda one: (one.day or date.min, one.review), reverse=True)
+    return list(islice(list_different(newest), QUOTES))

@@ -13,7 +13,7 @@ from app.insight.counts import AllCounts, load_all
 from app.insight.delays import estimate_incomplete_days
 from app.insight.periods import last_whole_week as last_whole_week
 from app.insight.rises import Counts
-from app.insight.rows import ThemeState
+from app.insight.rows import Rise, ThemeState
 from app.insight.sites import Groups as Groups
 from app.insight.sites import find_sites_with_praise
 from app.insight.states import NEW_COMPLAINTS, NEW_WEEKS, CutoffSearch, Judgement, ThemeSeries, judge_weeks
@@ -129,34 +129,17 @@ def _empty_sites() -> dict[str, Counts]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rise:
-    """A theme that rises.
-
-    Attributes:
-        week: number of the week in which the rise began.
-        count, baseline: complaints of the last 4 complete weeks, and those that were expected in them.
-        p_value: of the last complete week.
-    """
-
-    product_id: int
-    theme: str
-    week: int
-    count: int
-    baseline: float
-    p_value: float
-
-
-@dataclass(frozen=True, slots=True)
 class Rises:
     """The rises of all products at the end of a week.
 
     Attributes:
         cutoffs: for each of the last `WEEKS`, the p value up to which themes rose.
+        rises: by product and theme, the surest first, then those that are usual again.
     """
 
     last_week: int
     cutoffs: Sequence[float]
-    rises: Sequence[Rise]
+    rises: Mapping[tuple[int, str], Rise]
 
 
 def find_rises(tx: Transaction, today: date, groups: Groups, cutoffs: Sequence[float] = ()) -> Rises:
@@ -171,10 +154,13 @@ def find_rises(tx: Transaction, today: date, groups: Groups, cutoffs: Sequence[f
         may_rise = search.add(weekly.series)
         candidates.append(weekly.select(np.flatnonzero(may_rise).tolist()))
     cutoffs = cutoffs or search.list_cutoffs() or [0.0] * WEEKS
-    rises = [
-        rise for weekly in candidates for rise in list_rises(weekly, judge_weeks(weekly.series, cutoffs))
-    ]
-    return Rises(last_whole_week(today), cutoffs, sorted(rises, key=lambda rise: rise.p_value))
+    rises = {
+        key: rise
+        for weekly in candidates
+        for key, rise in list_rises(weekly, judge_weeks(weekly.series, cutoffs))
+    }
+    surest = sorted(rises.items(), key=lambda one: (one[1].usual_weeks > 0, one[1].p_value))
+    return Rises(last_whole_week(today), cutoffs, dict(surest))
 
 
 def find_cutoffs(tx: Transaction, today: date, groups: Groups) -> Sequence[float]:
@@ -184,23 +170,36 @@ def find_cutoffs(tx: Transaction, today: date, groups: Groups) -> Sequence[float
 
 
 def _load_parts(tx: Transaction, today: date, groups: Groups) -> Iterator[Weekly]:
-    numbers = theme_queries.list_products_with_themes(tx)
+    numbers = theme_queries.list_products_with_reviews(tx)
     for at in range(0, len(numbers), _PRODUCTS_AT_ONCE):
         yield load_weekly(tx, numbers[at : at + _PRODUCTS_AT_ONCE], today, groups)
 
 
-def list_rises(weekly: Weekly, judged: Judgement) -> Iterator[Rise]:
-    """Yield the series that rise in the last week."""
-    for row, (product_id, theme) in enumerate(weekly.keys):
-        if judged.state_of(row) is not ThemeState.RISING:
-            continue
-        last = int(weekly.series.last[row])
-        weeks = slice(last - 3, last + 1)
-        yield Rise(
-            product_id=product_id,
-            theme=theme,
-            week=weekly.last_week - judged.count_weeks_in_state(row) + 1,
-            count=int(weekly.series.counts[row, weeks].sum()),
-            baseline=float(judged.evidence.baseline.mean[row, weeks].sum()),
-            p_value=float(judged.p[row, -1]),
-        )
+def list_rises(weekly: Weekly, judged: Judgement) -> Iterator[tuple[tuple[int, str], Rise]]:
+    """Yield the series that rise in the last week, each with its product and theme."""
+    for row, key in enumerate(weekly.keys):
+        rise = find_rise(weekly, judged, row)
+        if rise is not None:
+            yield key, rise
+
+
+def find_rise(weekly: Weekly, judged: Judgement, row: int) -> Rise | None:
+    """Return how a series rises; `None` if it does not."""
+    if judged.state_of(row) is not ThemeState.RISING:
+        return None
+    weeks = judged.count_weeks_in_state(row)
+    begin, last = WEEKS - weeks, int(weekly.series.last[row])
+    surest = begin + int(np.argmin(judged.p[row, begin:]))
+    is_usual = judged.evidence.is_usual[row, begin : last + 1]
+    lately = slice(last - 3, last + 1)
+    first_week = weekly.last_week - WEEKS + 1
+    return Rise(
+        since=monday_of(first_week + begin),
+        weeks=weeks,
+        count=int(weekly.series.counts[row, lately].sum()),
+        baseline=float(judged.evidence.baseline.mean[row, lately].sum()),
+        newest=int(weekly.series.counts[row, last]),
+        p_value=float(judged.p[row, surest]),
+        surest=monday_of(first_week + surest),
+        usual_weeks=int(np.argmin(np.append(is_usual[::-1], False))),
+    )

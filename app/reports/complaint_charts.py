@@ -56,16 +56,8 @@ def draw_sites(view: ComplaintsView) -> HeatMaps:
     across = sorted(totals, key=lambda site: (-totals[site], site))
     left_out = across[ACROSS:]
     maps = _draw(view.by_site, [across[:ACROSS]], translate("Complaints by theme and site"))
-    if not left_out:
-        return HeatMaps(maps, ())
-    complaints = sum(totals[site] for site in left_out)
-    text = plural(
-        "The heat map of sites leaves out {n} site with {complaints:,} such complaints.",
-        "The heat map of sites leaves out {n} sites with {complaints:,} such complaints together.",
-        len(left_out),
-        complaints=complaints,
-    )
-    return HeatMaps(maps, [Finding("chart_sites", text, {"sites": len(left_out), "complaints": complaints})])
+    words = plural("{n} site", "{n} sites", len(left_out))
+    return HeatMaps(maps, _describe_left_out("sites", words, left_out, totals))
 
 
 def draw_months(view: ComplaintsView) -> HeatMaps:
@@ -76,18 +68,23 @@ def draw_months(view: ComplaintsView) -> HeatMaps:
     months = months[-_MOST_MONTHS:]
     years = [months[at : at + ACROSS] for at in range(0, len(months), ACROSS)]
     maps = _draw(view.by_month, years, translate("Complaints by theme and month"))
-    if not left_out:
-        return HeatMaps(maps, ())
-    complaints = sum(totals[month] for month in left_out)
-    text = plural(
-        "The heat map of months leaves out {n} earlier month with {complaints:,} such complaints.",
-        "The heat map of months leaves out {n} earlier months with {complaints:,} such complaints together.",
-        len(left_out),
+    words = plural("{n} earlier month", "{n} earlier months", len(left_out))
+    return HeatMaps(maps, _describe_left_out("months", words, left_out, totals))
+
+
+def _describe_left_out(
+    kind: str, words: str, columns: Sequence[str], totals: Mapping[str, int]
+) -> Sequence[Finding]:
+    """Return the sentence about columns that a heat map has no room for, if there are any."""
+    if not columns:
+        return ()
+    complaints = sum(totals[column] for column in columns)
+    text = translate(
+        "The heat map leaves out {columns} with {complaints:,} such complaints.",
+        columns=words,
         complaints=complaints,
     )
-    return HeatMaps(
-        maps, [Finding("chart_months", text, {"months": len(left_out), "complaints": complaints})]
-    )
+    return [Finding(f"chart_{kind}", text, {kind: len(columns), "complaints": complaints})]
 
 
 def _sum_columns(counts: Mapping[tuple[str, str], int]) -> Counter[str]:

@@ -124,7 +124,7 @@ def _judge_rises(store: Store, writer: Writer, catalog: Catalog) -> None:
         today = local_time(tx.now).date()
         stored = load_value(tx, themes.RISES)
         is_done = stored is not None and local_time(stored.at).date() == today
-        if is_done or not themes.list_products_with_themes(tx):
+        if is_done or not themes.list_products_with_reviews(tx):
             return
     from app.insight.themes import judge_rises  # it brings numpy
 

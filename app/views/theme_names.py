@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from app.views.words import language, translate
@@ -16,15 +17,24 @@ def name_theme(theme: str) -> str:
     return _list_names().get(theme, {}).get(language(), theme)
 
 
-def find_theme(text: str) -> str:
-    """Return the id of a theme that is given by its id or a name. Raises InputError if there is none."""
-    names = _list_names()
-    if text in names:
-        return text
-    ids = {name: theme for theme, of_theme in names.items() for name in of_theme.values()}
-    if text not in ids:
-        raise InputError.unknown("there is no theme {name!r}", text, [*names, *ids], "docs/themes.md")
-    return ids[text]
+def find_theme(text: str, known: Mapping[str, str] | None = None) -> str:
+    """Return the id of a theme that is given by its id or a name, in capital or small letters.
+
+    Args:
+        known: names of the themes that it may be, by id; `None`: all themes, by their names in all languages.
+
+    Raises:
+        InputError: there is no such theme.
+    """
+    if known is None:
+        of_each = {theme: tuple(names.values()) for theme, names in _list_names().items()}
+    else:
+        of_each = {theme: (name,) for theme, name in known.items()}
+    ids = {name.casefold(): theme for theme, names in of_each.items() for name in names}
+    ids |= {theme: theme for theme in of_each}
+    if text.strip().casefold() not in ids:
+        raise InputError.unknown("there is no theme {name!r}", text, ids, "docs/themes.md")
+    return ids[text.strip().casefold()]
 
 
 def list_theme_names(category: str | None) -> dict[str, str]:

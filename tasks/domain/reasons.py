@@ -193,6 +193,11 @@ class Reason(StrEnum):
         "{product}: {theme} rises since {since}: {complaints} complaints in 4 weeks, {expected:.1f} expected:{quotes} "
         "reviewloop insight rising",
     )
+    COMPLAINTS_RISE = (
+        "complaints_rise",
+        "{product}: complaints in all rise since {since}: {complaints} in 4 weeks at the sites that publish praise as "
+        "well, {expected:.1f} expected:{quotes} reviewloop insight rising",
+    )
 
     OTHER = "other", "{text}"
 

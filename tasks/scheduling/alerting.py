@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime, timedelta
 from typing import Annotated
 
-from tasks.domain.reasons import Explanation, Reason, because, from_document
+from tasks.domain.reasons import Explanation, Reason, Value, because, from_document
+from tasks.domain.themes import ALL_THEMES
 
 FEWEST_HITS = 20
 """Hits offered lately below which a completion rate says nothing."""
@@ -112,7 +113,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class RisingTheme:
-    """A theme of a product that rises.
+    """A theme of a product that rises, or all its complaints together (`tasks.domain.themes.ALL_THEMES`).
 
     Attributes:
         since: first day of the week in which it began to rise.
@@ -187,22 +188,23 @@ def alerts_on(
             if one.times >= rules.refusing
         ]
     if rules.rising is not None:
-        found += [_rising(one) for one in facts.rises if one.count >= rules.rising]
+        rising = [(_rising(one), one.count) for one in facts.rises]
+        found += [alert for alert, count in rising if count >= rules.rising or alert.key in before]
     return found
 
 
 def _rising(one: RisingTheme) -> Alert:
     """Return the alert of a rise. Its text changes with every week, and it is told once."""
     quotes = "".join(f" “{text}” {url}" for text, url in one.quotes)
-    why = because(
-        Reason.THEME_RISES,
-        product=one.product,
-        theme=one.theme,
-        since=one.since.isoformat(),
-        complaints=one.count,
-        expected=one.baseline,
-        quotes=quotes,
-    )
+    figures: dict[str, Value] = {
+        "since": one.since.isoformat(),
+        "complaints": one.count,
+        "expected": one.baseline,
+    }
+    if one.theme == ALL_THEMES:
+        why = because(Reason.COMPLAINTS_RISE, product=one.product, quotes=quotes, **figures)
+    else:
+        why = because(Reason.THEME_RISES, product=one.product, theme=one.theme, quotes=quotes, **figures)
     return Alert("rising", f"{one.product}: {one.theme}"[:255], why)
 
 

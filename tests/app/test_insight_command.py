@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import json
+import shutil
 from contextlib import closing
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from types import SimpleNamespace
 
@@ -23,19 +25,24 @@ from app.actions.product_list import (
 )
 from app.insight import themes as insight_themes
 from app.insight.counts import Choice
+from app.insight.details import list_limits
+from app.insight.findings import list_findings
 from app.insight.periods import read_period
 from app.insight.product import read_product
 from app.insight.quotes import widen_quote
 from app.insight.sites import find_sites_with_praise
 from app.insight.themes import list_rises, list_themes
 from app.insight.weekly import WEEKS, find_rises
+from app.reports.report import report
 from app.run import sweep_wiring
 from app.run.version import MIGRATIONS
 from app.views.moments import local_time
 from splitter.catalog.load import builtin
 from splitter.catalog.names import Group
+from tasks.domain.reasons import Reason, because
 from tasks.jobs.alerting import find_facts
-from tasks.scheduling.alerting import AlertRules, alerts_on
+from tasks.scheduling.alerting import AlertFacts, AlertRules, OpenAlert, RisingTheme, alerts_on
+from tasks.store.content import counted_reviews
 from tasks.store.queries import themes
 from tasks.store.queries.themes import Period, ReviewWeek, monday_of, week_of
 from tasks.store.queue.upkeep import load_value, store_value
@@ -43,6 +50,7 @@ from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 
 CATALOG = builtin("paper-2014")
+NOW = datetime(2026, 11, 28, 4, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +124,82 @@ def test_the_contamination_rises_and_nothing_else(tx):
     states = {row.theme: row.state for row in list_themes(tx, {2: SPOILT}, Period(), TODAY, GROUPS).themes}
     assert states.pop("foreign_matter") == "rising"
     assert set(states.values()) == {"ongoing"}
+
+
+@pytest.mark.parametrize("weeks", [0, 1, 2, 3])
+def test_a_rise_that_ends_has_the_p_value_of_its_surest_week(tx, weeks):
+    (began,) = list_rises(tx, TODAY, GROUPS).rises
+    (rise,) = list_rises(tx, TODAY + timedelta(weeks=weeks), GROUPS).rises
+    assert (rise.since, rise.weeks) == (began.since, began.weeks + weeks)
+    assert rise.since <= rise.surest < rise.since + timedelta(weeks=rise.weeks)
+    assert rise.p_value <= began.p_value < 1e-4
+    shop = "SELECT day FROM reviews WHERE themes LIKE '%foreign_matter%' AND day IS NOT NULL"
+    days = [date.fromisoformat(day) for (day,) in tx.rows(shop)]
+    last = week_of(TODAY) - 1 + weeks
+    assert rise.newest == sum(week_of(day) == last for day in days)
+    assert rise.count == sum(last - 3 <= week_of(day) <= last for day in days)
+    assert rise.usual_weeks == sum(
+        sum(week - 3 <= week_of(day) <= week for day in days) <= 1 for week in range(last - 3, last + 1)
+    )
+
+
+@pytest.fixture(scope="module")
+def general(tmp_path_factory, database):
+    """A store in which half of the praise about the first product becomes complaints in the last 6 weeks."""
+    file = tmp_path_factory.mktemp("general") / "r.db"
+    shutil.copy(database.removeprefix("sqlite:///"), file)
+    with closing(Store.open(f"sqlite:///{file}")) as store, store.begin() as tx:
+        product = "page_id IN (SELECT page_id FROM page_products WHERE product_id = 1)"
+        turned = f"{product} AND voice = 'praise' AND id % 2 = 0 AND day >= '{TODAY - timedelta(weeks=6)}'"
+        numbers = [number for (number,) in tx.rows(f"SELECT id FROM reviews WHERE {turned}")]
+        with counted_reviews.recount(tx, reviews=numbers):
+            tx.run(f"UPDATE reviews SET voice = 'complaint' WHERE {turned}")
+    return f"sqlite:///{file}"
+
+
+@pytest.mark.parametrize("are_read", [True, False])
+def test_all_complaints_rise_together_without_any_theme(general, are_read, reviewloop):
+    with closing(Store.open(general)) as store:
+        with store.begin() as tx:
+            if not are_read:  # such as reviews of apps
+                numbers = [number for (number,) in tx.rows("SELECT id FROM reviews")]
+                with counted_reviews.recount(tx, reviews=numbers):
+                    tx.run("UPDATE reviews SET themes = NULL")
+            found = {row.product: row for row in list_rises(tx, TODAY, GROUPS).rises if row.theme == "all"}
+            view = read_product(tx, (1, CLEAN), Choice(Period()), TODAY, GROUPS)
+            chosen = read_product(tx, (1, CLEAN), Choice(Period(), theme="service"), TODAY, GROUPS)
+            page = report(tx, CATALOG, (CLEAN,))
+        rise = found[CLEAN]
+        assert view.themes.rises_of_all == [rise]
+        assert rise.count > 2 * rise.baseline
+        assert {quote.site for quote in rise.quotes} == {"jd.com"}
+        assert {quote.text for quote in rise.quotes} == {TEXT[2:11] if are_read else TEXT}
+        (finding,) = [one for one in list_findings(view) if one.kind == "all_rising"]
+        assert list_findings(view)[1] == finding
+        assert f"since the week of {rise.since}, for {rise.weeks} weeks: {rise.count} in" in str(finding)
+        assert "all_rising" not in {one.kind for one in list_findings(chosen)}
+        assert any(
+            "can't be distinguished from more coverage: 12315.com" in str(one) for one in list_limits(view)
+        )
+        assert str(finding) in html.unescape(page)
+        assert f"<q>{rise.quotes[0].text}</q>" in page.split('class="product"')[0]
+        fact = RisingTheme(CLEAN, "all", rise.since, rise.count, rise.baseline, [("坏了", "http://a/1")])
+        (alert,) = alerts_on(AlertRules(rising=3), AlertFacts(looking_since=NOW, rises=[fact]), NOW, {})
+        assert "complaints in all rise since" in str(alert.because)
+        printed = reviewloop("insight", "rising", "--db", general).stdout
+        assert f"{CLEAN}: Complaints in all have been rising" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize("count", [9, 3, 2, 1, 0])
+def test_an_alert_stays_on_until_the_rise_has_ended(count):
+    rises = [RisingTheme(SPOILT, "safety", TODAY, count, 0.1, [])]
+    facts = AlertFacts(looking_since=NOW, rises=rises)
+    first = alerts_on(AlertRules(rising=3), facts, NOW, {})
+    assert len(first) == (count >= 3)
+    on = OpenAlert("rising", f"{SPOILT}: safety", because(Reason.OTHER, text=""), since=NOW)
+    assert len(alerts_on(AlertRules(rising=3), facts, NOW, {on.key: on})) == 1
+    ended = replace(facts, rises=())
+    assert alerts_on(AlertRules(rising=3), ended, NOW, {on.key: on}) == []
 
 
 def test_stored_cutoffs_decide_for_a_product(database):

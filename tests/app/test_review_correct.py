@@ -43,7 +43,7 @@ def exported(ask):
     [
         (["1", "--voice", "prais"], "did you mean 'praise'?"),
         (["1", "--theme", "packagng_damage"], "did you mean 'packaging_damage'"),
-        (["1", "--theme", "zzz"], "foreign_matter"),
+        (["1", "--theme", "zzz"], "docs/themes.md"),
         (["1", "--not-product", "光明奶"], "did you mean '光明牛奶'?"),
         (["99", "--hide"], "there is no review 99"),
         (["1"], "say what is wrong"),

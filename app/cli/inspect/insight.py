@@ -18,7 +18,7 @@ from app.cli.options import period_options
 from app.cli.render import Done, Part, draw_trend, table, text
 from app.files.harmless import shown
 from app.insight.periods import ALL, USUAL, PeriodChoice
-from app.insight.rows import NewPhrasesView, QuoteRow, RisesView, ThemesView
+from app.insight.rows import NewPhrasesView, QuoteRow, RiseRow, RisesView, ThemesView
 from app.views.moments import local_time
 from app.views.theme_names import find_theme, name_theme
 from app.views.words import plural, translate
@@ -72,10 +72,13 @@ def list_themes(app: App, names: tuple[str, ...], period: PeriodChoice) -> Theme
 
 @command(insight, "rising", sites=True)
 def list_rising(app: App) -> RisesView:
-    """List the themes that rise significantly.
+    """List the themes that rise significantly, and the products whose complaints in all rise.
 
     Each theme of each product is judged at the end of the last whole week. It rises if its complaints are more than
     its last three years and the week's other reviews let expect, corrected for the number of themes that are watched.
+    All complaints together are watched at the sites that publish praise as well: if a site has complaints only, a
+    general rise can't be distinguished from more coverage. A rise is listed until its numbers have been usual for 4
+    weeks; p is that of its surest week.
 
     \b
     Example:
@@ -184,13 +187,13 @@ def _groups(app: App) -> Groups:
 
 
 def _find_products(tx: Transaction, names: Sequence[str]) -> dict[int, str]:
-    """Return products by number: the named ones, or all with themes. Raises InputError."""
+    """Return products by number: the named ones, or all with reviews. Raises InputError."""
     from tasks.store.content import products
     from tasks.store.queries import themes
 
     if names:
         return {products.find(tx, name).id: name for name in names}
-    return themes.get_product_names(tx, themes.list_products_with_themes(tx))
+    return themes.get_product_names(tx, themes.list_products_with_reviews(tx))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +215,8 @@ def _(view: ThemesView) -> Iterator[Part]:
     """Yield the themes of each product as a table, with the newest quote of each."""
     if not view.themes:
         yield translate("No complaint about a theme in this period.")
+    for rise in view.rises_of_all:
+        yield from _describe_rise(rise)
     for product, rows in groupby(view.themes, attrgetter("product")):
         of_product = list(rows)
         found = [row for row in of_product if not row.archived]
@@ -312,19 +317,25 @@ def _(view: RisesView) -> Iterator[Part]:
     if not view.rises:
         yield translate("No theme rises; judged up to {day}.", day=view.until)
     for row in view.rises:
-        line = translate(
-            "{product}: {theme} rises since {day}: {count} complaints in 4 weeks, {baseline:.1f} expected (p {p:.2g})",
-            product=shown(row.product),
-            theme=name_theme(row.theme),
-            day=row.since,
-            count=row.count,
-            baseline=row.baseline,
-            p=row.p_value,
-        )
-        yield Text(line, style="bold")
-        for quote in row.quotes[:1]:
-            yield _quote_line(row.theme, quote)
+        yield from _describe_rise(row)
     yield from _uncounted(view.counted)
+
+
+def _describe_rise(row: RiseRow) -> Iterator[Part]:
+    """Yield the sentence about a rise, and its newest quote."""
+    from app.insight.findings import describe_rise  # it brings numpy
+
+    line = translate(
+        "{product}: {finding} Newest week: {newest}. Surest in the week of {day} (p {p:.2g}).",
+        product=shown(row.product),
+        finding=str(describe_rise(row.theme, row)),
+        newest=row.newest,
+        day=row.surest,
+        p=row.p_value,
+    )
+    yield Text(line, style="bold")
+    for quote in row.quotes[:1]:
+        yield _quote_line(row.theme, quote)
 
 
 def _quote_line(theme: str, quote: QuoteRow) -> Text:

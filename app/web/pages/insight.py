@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from app.actions.theme_archive import archive_theme
 from app.insight.counts import Choice
+from app.insight.details import list_limits
 from app.insight.findings import list_findings
 from app.insight.product import FEWEST_REVIEWS, read_product
 from app.insight.rows import MEANINGS
@@ -54,6 +55,7 @@ def show_product(
         is_read=category not in WITHOUT_THEMES,
         view=view,
         findings=list_findings(view),
+        limits=list(list_limits(view)),
         period=period,
         few=few,
         fewest=FEWEST_REVIEWS,

@@ -30,7 +30,7 @@ from tasks.store.queries.themes import RISES, Period
 from tasks.store.queue.upkeep import store_value
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
-from tasks.store.sql.transaction import Transaction
+from tasks.store.sql.transaction import Transaction, as_pattern
 
 _TODAY = date(2026, 11, 28)
 _NOW = datetime(2026, 11, 28, 4, tzinfo=UTC)
@@ -58,6 +58,8 @@ _THEMES = (
     *("wrong_missing", "misleading", "price", "delivery", "service"),
 )
 _VOICES, _SHARES = ("complaint", "praise", "question", "", "news"), (30, 50, 8, 4, 8)
+_SAMPLE = "试用装"
+"""A word in titles, which some products exclude."""
 _TEXT = "喝到一半发现有黑色颗粒，打电话给客服也没有人理会"
 _REVIEW_COLUMNS = (
     *("page_id", "key", "title", "body", "author", "date_text", "day", "url", "site", "text_hash"),
@@ -136,6 +138,12 @@ def write_reports(file: Path, products: int, reports: int) -> list[str]:
     return pages
 
 
+def write_report(file: Path) -> str:
+    """Write a report about all days of the products with most complaints."""
+    with closing(Store.open(f"sqlite:///{file}")) as store:
+        return _write(store, builtin("today"), (), Period(), "en")
+
+
 def load_checker(file: Path) -> Checker:
     """Load the reviews of a file to check reports with."""
     catalog = builtin("today")
@@ -178,9 +186,11 @@ def fill(store: Store, catalog: Catalog, rng: Random, products: int) -> list[str
             page = _insert_product(tx, rng, number, page)
             if number % 3 == 0:
                 _insert_crawl(tx, rng, number, rng.sample(catalog.sites_for(None, None), 20))
-        counted_reviews.add_pages(tx, range(1, page + 1))
+        excluded = [(number, _SAMPLE, as_pattern(_SAMPLE)) for number in range(2, products + 1, 4)]
+        tx.insert("excluded_words", ("product_id", "word", "pattern"), excluded)
         archived = [(number, rng.choice(_THEMES), _NOW) for number in range(5, products + 1, 5)]
         tx.insert("archived_themes", ("product_id", "theme", "archived_at"), archived)
+        counted_reviews.add_pages(tx, range(1, page + 1))
     return names
 
 
@@ -188,7 +198,7 @@ def _insert_product(tx: Transaction, rng: Random, product: int, page: int) -> in
     """Insert the reviews of a product, a page for each, and return the number of the last page."""
     kind = product % 6
     weeks = {1: 16, 2: 330, 3: 60}.get(kind, 156)
-    rate = 0.03 if product % 10 == 7 else rng.choice([2, 6, 10])
+    rate = {3: 10, 7: 0.03}.get(product % 10) or rng.choice([2, 6, 10])
     is_late = kind == 4
     sites = [*rng.sample(_SHOPS, rng.randint(1, len(_SHOPS))), *rng.sample(_COMPLAINTS, rng.randint(1, 6))]
     usual = rng.sample(_THEMES, 7)
@@ -202,6 +212,8 @@ def _insert_product(tx: Transaction, rng: Random, product: int, page: int) -> in
             if _is_special(rng, kind, weeks - week):
                 voice, theme = "complaint", special
             site = rng.choice(sites) if voice == "complaint" else sites[0]
+            if product % 10 == 3 and weeks - week <= 6 and rng.random() < 0.5:
+                voice, site = "complaint", sites[0]  # all complaints rise, about whatever it is
             seen = day + timedelta(days=min(int(rng.expovariate(1 / 6)), 40)) if is_late else _TODAY
             if seen <= _TODAY:
                 page += 1
@@ -237,7 +249,7 @@ def _make_review(
     return (
         page,
         "1",
-        "",
+        _SAMPLE if rng.random() < 0.05 else "",
         _TEXT,
         "",
         "",

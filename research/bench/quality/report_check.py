@@ -58,14 +58,29 @@ class Row:
 
 @dataclass(slots=True)
 class Judged:
-    """A theme of a product: its state at the end of each week, the last week last."""
+    """A theme of a product: its state at the end of each week, the last week last.
+
+    Attributes:
+        count, expected: complaints of the last 4 complete weeks, and those that were expected.
+        usual: number of the last complete weeks, without a break, whose last 4 have a usual number of complaints.
+        incomplete: number of newest weeks that were not judged.
+    """
 
     states: list[str]
+    count: int
+    expected: float
+    usual: int
+    incomplete: int
 
     @property
     def weeks(self) -> int:
         """Return for how many weeks it has had its last state."""
         return next((n for n, state in enumerate(reversed(self.states)) if state != self.states[-1]), _WEEKS)
+
+    @property
+    def usual_weeks(self) -> int:
+        """Return `usual`, of the weeks in its last state."""
+        return min(self.usual, self.weeks - self.incomplete)
 
 
 @dataclass
@@ -75,6 +90,7 @@ class Reviews:
     Attributes:
         groups: kind of each site of the catalog.
         sites: of the catalog, in order, that are for products of any category.
+        unfilled: reviews behind the first number, up to the second, are not counted yet; (0, 0) if all are.
     """
 
     rows: Sequence[Row]
@@ -86,6 +102,7 @@ class Reviews:
     groups: Mapping[str, str | None]
     sites: Sequence[str]
     today: date
+    unfilled: tuple[int, int]
     by_product: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
     left_out: list[Row] = field(default_factory=list)
 
@@ -165,7 +182,7 @@ class Reviews:
         total: dict[str, list[int]] = defaultdict(lambda: [0] * _WEEKS)
         counts: dict[str, list[int]] = defaultdict(lambda: [0] * _WEEKS)
         sites: dict[str, set[str]] = defaultdict(set)
-        praising = self.praising_sites(self.rows)
+        praising = self.praising_sites([row for row, _ in dated])
         for row, week in dated:
             total[row.site][week] += 1
             themes = list(row.themes)
@@ -274,7 +291,10 @@ class _Series:
             told = ((is_rising, "rising"), (is_new, "new"), (back > 0, "back"), (was_quiet, "quiet"))
             state = next((name for holds, name in told if holds), "ongoing")
             states.append(state if self.is_watched[week] else "watching")
-        return Judged(states + states[-1:] * (_WEEKS - len(states)))
+        lately = range(self.last - 3, self.last + 1)
+        expected = sum(self.mean[week] for week in lately)
+        incomplete = _WEEKS - len(states)
+        return Judged(states + states[-1:] * incomplete, self.four[self.last], expected, usual, incomplete)
 
 
 def _choose(rows: list[Row], since: date | None, until: date | None) -> list[Row]:
@@ -305,10 +325,26 @@ def _limit(small: Sequence[float], watched: int) -> float:
 def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], sites: Sequence[str]) -> Reviews:
     """Load what a report rests on from a SQLite file."""
     with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as db:
-        found: dict[tuple[int, int], Row] = {}
-        for review, product, site, day, at, voice, themes, same_as, page, text, hidden, other in db.execute(
-            _ROWS
-        ):
+        found: dict[tuple[int, int, bool], Row] = {}
+        excluded: dict[int, list[str]] = defaultdict(list)
+        for product, word in db.execute("SELECT product_id, word FROM excluded_words"):
+            excluded[product].append(word.lower())
+        for (
+            review,
+            product,
+            site,
+            day,
+            at,
+            voice,
+            themes,
+            same_as,
+            page,
+            title,
+            text,
+            hidden,
+            other,
+        ) in db.execute(_ROWS):
+            has_word = any(word in f"{title} {text}".lower() for word in excluded[product])
             marks = json.loads(themes or "null") or []
             is_buyers = voice in ("complaint", "praise")
             named = tuple(mark[0] for mark in marks if mark[1] == -1) if is_buyers else ()
@@ -323,9 +359,9 @@ def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], site
                 is_unread=themes == "[]",
                 page=page,
                 text=text,
-                is_left_out=bool(hidden) or other is not None,
+                is_left_out=bool(hidden) or other is not None or has_word,
             )
-            found.setdefault((product, same_as or review), row)
+            found.setdefault((product, same_as or review, row.is_left_out), row)
         linked = {(product, site): date.fromisoformat(at[:10]) for product, site, at in db.execute(_LINKED)}
         tasks = [
             {"product": product, "site": site, "found": n, "stored": stored}
@@ -336,12 +372,16 @@ def load_reviews(file: Path, today: date, groups: Mapping[str, str | None], site
             states[product, site].add(state)
         names = dict(db.execute("SELECT id, name FROM products"))
         archived = db.execute("SELECT product_id, theme FROM archived_themes").fetchall()
-    return Reviews(list(found.values()), linked, names, tasks, states, archived, groups, sites, today)
+        filling = db.execute("SELECT data FROM stored_values WHERE name = 'counted_reviews'").fetchone()
+    mark = json.loads(filling[0]) if filling else {"after": 0, "upto": 0}
+    rows = [row for row in found.values() if not mark["after"] < row.review <= mark["upto"]]
+    unfilled = mark["after"], mark["upto"]
+    return Reviews(rows, linked, names, tasks, states, archived, groups, sites, today, unfilled)
 
 
 _ROWS = """
     SELECT r.id, l.product_id, r.site, r.day, r.collected_at, coalesce(c.voice, r.voice), coalesce(c.themes, r.themes),
-        r.same_as, r.page_id, r.body, c.hidden, n.product_id
+        r.same_as, r.page_id, r.title, r.body, c.hidden, n.product_id
     FROM reviews r JOIN page_products l ON l.page_id = r.page_id LEFT JOIN corrections c ON c.id = r.correction_id
     LEFT JOIN correction_products n ON n.correction_id = c.id AND n.product_id = l.product_id
     WHERE l.verdict = 'review' AND r.refused IS NULL ORDER BY r.id
@@ -414,6 +454,7 @@ class Checker:
             "compared": _compare,
             "none_rises": lambda choice: _none(choice, "rising"),
             "too_few_weeks": _watch,
+            "all_rising": lambda choice: _describe_rise(choice, choice.reviews.judged[choice.product, "all"]),
             "serious": _count_serious,
             "most": _count_most,
             "share": _count_share,
@@ -421,6 +462,7 @@ class Checker:
             "silent": _find_silent,
             "archived": _count_archived,
             "left_out": _count_left_out_reviews,
+            "counted": _find_filled,
             "undated": _count_undated,
             "unread": _count_unread,
             "incomplete": _count_incomplete,
@@ -711,12 +753,19 @@ def _theme_share(choice: _Choice) -> str:
     return f"{sum(choice.theme in row.themes for row in rows) / buyers:.1%}" if buyers else "–"
 
 
-def _find_rise(choice: _Choice) -> Shown:
-    judged = choice.judged[choice.theme]
+def _describe_rise(choice: _Choice, judged: Judged) -> Shown:
     if judged.states[-1] != "rising":
         return {"state": judged.states[-1]}, []
     since = _MONDAY + timedelta(weeks=choice.reviews.last_week - judged.weeks + 1)
-    return {"since": since.isoformat(), "weeks": judged.weeks}, [str(judged.weeks)]
+    values = {
+        "since": since.isoformat(),
+        "weeks": judged.weeks,
+        "count": judged.count,
+        "expected": judged.expected,
+        "usual_weeks": judged.usual_weeks,
+    }
+    numbers = [str(judged.weeks), "4", _n(judged.count), f"{judged.expected:,.1f}"]
+    return values, numbers + ([str(judged.usual_weeks), "4"] if judged.usual_weeks else [])
 
 
 def _find_return(choice: _Choice) -> Shown:
@@ -736,7 +785,7 @@ def _find_new(choice: _Choice) -> Shown:
 
 _OF_THEME: Mapping[str, Callable[[_Choice], Shown]] = {
     "theme": _count_theme,
-    "rising": _find_rise,
+    "rising": lambda choice: _describe_rise(choice, choice.judged[choice.theme]),
     "back": _find_return,
     "new": _find_new,
 }
@@ -751,6 +800,11 @@ def _count_left_out_reviews(choice: _Choice) -> Shown:
     rows = [row for row in choice.reviews.left_out if row.product == choice.product]
     n = len(_choose(rows, choice.since, choice.until))
     return {"reviews": n}, [str(n)]
+
+
+def _find_filled(choice: _Choice) -> Shown:
+    after, upto = choice.reviews.unfilled
+    return {"share": after / upto}, [f"{after / upto:.0%}"]
 
 
 def _count_undated(choice: _Choice) -> Shown:
@@ -778,7 +832,7 @@ def _find_not_compared(choice: _Choice) -> Shown:
 
 
 def _find_without_share(choice: _Choice) -> Shown:
-    sites = {row.site for row in choice.rows if row.themes}
+    sites = {row.site for row in choice.rows if row.themes or _is_complaint(row)}
     return _name(sorted(sites - choice.reviews.praising_sites(choice.every)))
 
 

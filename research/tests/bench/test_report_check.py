@@ -5,12 +5,17 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from research.bench.quality.report import load_checker, write_reports
+from research.bench.quality.report import load_checker, write_report, write_reports
 from research.bench.quality.report_check import Claim, count_rows, read_claims
+from tasks.store.queue.upkeep import store_value
+from tasks.store.sql.database import Store
 
 PRODUCTS, REPORTS = 12, 6
 
@@ -66,6 +71,10 @@ def test_a_wrong_figure_is_found_whichever_it_is(reports, checker):
     assert {
         ("complaints", "complaints"),
         ("rising", "since"),
+        ("rising", "expected"),
+        ("all_rising", "count"),
+        ("all_rising", "weeks"),
+        ("left_out", "reviews"),
         ("share", "share"),
         ("not_asked", "sites"),
     } <= tried
@@ -84,6 +93,26 @@ def test_a_wrong_number_in_a_text_is_found(reports, checker):
                 assert checker.find_fault(changed), (text, claim)
                 tried += 1
     assert tried > 300
+
+
+def test_reviews_that_an_upgrade_left_to_be_counted_are_in_no_figure(reports, tmp_path):
+    file = Path(shutil.copy(reports[0], tmp_path / "half.db"))
+    with closing(Store.open(f"sqlite:///{file}")) as store, store.begin() as tx:
+        upto = tx.value("SELECT max(id) FROM reviews")
+        for table in ("review_days", "review_themes"):
+            tx.run(f"DELETE FROM {table} WHERE review_id > :after", after=upto // 2)
+        store_value(tx, "counted_reviews", tx.now, {"after": upto // 2, "upto": upto})
+    page = write_report(file)
+    checker = load_checker(file)
+    assert list(checker.list_faults(page)) == []
+    (claim, *_) = [one for one in read_claims(page) if one.values["kind"] == "counted"]
+    for values, text in (
+        ({**claim.values, "share": claim.values["share"] + 0.01}, claim.text),
+        (claim.values, claim.text.replace("50", "51")),
+    ):
+        assert checker.find_fault(Claim(values, claim.link, text, claim.language))
+    whole = load_checker(reports[0])
+    assert any(fault.startswith("complaints: ") for fault in whole.list_faults(page))
 
 
 def test_a_sentence_without_figures_is_found(reports, checker):

@@ -194,13 +194,13 @@ _THEME_MONTHS = {
 }
 
 
-def list_products_with_themes(tx: Transaction) -> list[int]:
-    """Return the numbers of the products with a complaint about a theme."""
-    return [number for (number,) in tx.rows(_WITH_THEMES)]
+def list_products_with_reviews(tx: Transaction) -> list[int]:
+    """Return the numbers of the products that have reviews."""
+    return [number for (number,) in tx.rows(_WITH_REVIEWS)]
 
 
-_WITH_THEMES = """
-    SELECT p.id FROM products p WHERE EXISTS (SELECT 1 FROM review_themes t WHERE t.product_id = p.id) ORDER BY p.id
+_WITH_REVIEWS = """
+    SELECT p.id FROM products p WHERE EXISTS (SELECT 1 FROM review_days d WHERE d.product_id = p.id) ORDER BY p.id
 """
 
 
