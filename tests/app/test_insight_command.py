@@ -14,15 +14,6 @@ from types import SimpleNamespace
 import pytest
 from insight_world import CLEAN, CONTAMINATED_WEEKS, GROUPS, SPOILT, TEXT, TODAY, fill
 
-from app.actions.product_choice import ProductChoice
-from app.actions.product_list import (
-    ListOrder,
-    ProductGrouping,
-    ProductSort,
-    load_figures,
-    load_trends,
-    read_product_list,
-)
 from app.insight import themes as insight_themes
 from app.insight.counts import Choice
 from app.insight.details import list_limits
@@ -33,6 +24,15 @@ from app.insight.quotes import widen_quote
 from app.insight.sites import find_sites_with_praise
 from app.insight.themes import list_rises, list_themes
 from app.insight.weekly import WEEKS, find_rises
+from app.reports.product_choice import ProductChoice
+from app.reports.product_list import (
+    ListOrder,
+    ProductGrouping,
+    ProductSort,
+    load_figures,
+    load_trends,
+    read_product_list,
+)
 from app.reports.report import report
 from app.run import sweep_wiring
 from app.run.version import MIGRATIONS

@@ -12,9 +12,6 @@ from rich.text import Text
 
 from app.actions import product_actions
 from app.actions.product_actions import Added, AddedProduct
-from app.actions.product_choice import FIELDS as CHOICE_FIELDS
-from app.actions.product_choice import parse_conditions
-from app.actions.product_list import FigureRow, ListOrder, ProductGrouping, ProductSort
 from app.actions.products import MOST_PAGES, named_products, period
 from app.cli.command import App, command
 from app.cli.options import (
@@ -42,6 +39,9 @@ from app.cli.render import Part, draw_trend, table, text
 from app.importing.product_files import FIELDS, open_product_file
 from app.importing.product_rows import ProductRows
 from app.insight.periods import USUAL, PeriodChoice
+from app.reports.product_choice import FIELDS as CHOICE_FIELDS
+from app.reports.product_choice import parse_conditions
+from app.reports.product_list import FigureRow, ListOrder, ProductGrouping, ProductSort
 from app.views.doubts import describe_doubt
 from app.views.fields import extend_row
 from app.views.words import translate

@@ -17,14 +17,14 @@ from app.actions.product_actions import (
     RemovedProduct,
     period_or_never,
 )
-from app.actions.product_choice import FIELDS as CHOICE_FIELDS
-from app.actions.product_choice import list_chosen, parse_conditions
 from app.actions.products import MOST_PAGES
 from app.actions.review_actions import judge_links
 from app.cli.command import App, command
 from app.cli.options import ReadBy, chosen_sites, group_option, keyword_list, site_option
 from app.cli.output import say
 from app.cli.render import Part, text
+from app.reports.product_choice import FIELDS as CHOICE_FIELDS
+from app.reports.product_choice import list_chosen, parse_conditions
 from app.views.words import describe, translate
 from splitter.catalog.names import Category
 from splitter.errors import InputError, Message

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from app.actions.product_choice import ProductChoice
-from app.actions.product_list import ListedProduct, ListOrder, ProductGroup, read_product_list
 from app.insight.periods import PeriodChoice
+from app.reports.product_choice import ProductChoice
+from app.reports.product_list import ListedProduct, ListOrder, ProductGroup, read_product_list
 from app.views.fields import extend_row
 from splitter.catalog.model import Catalog
 from tasks.store.queries import products

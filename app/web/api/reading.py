@@ -9,8 +9,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from app.actions.product_list import ProductList
 from app.actions.schedule_actions import ScheduleView, view_schedule
+from app.reports.product_list import ProductList
 from app.views.moments import local_time
 from app.views.nodes import NodesView
 from app.views.pairs import PairsView, get_pairs_view

@@ -12,11 +12,11 @@ from starlette.responses import Response
 
 from app.actions import product_actions
 from app.actions.product_actions import BulkEdit, period_or_never, period_text
-from app.actions.product_choice import ProductChoice, list_chosen
-from app.actions.product_list import ListOrder, ProductGrouping, ProductList, ProductSort, read_product_list
 from app.actions.products import MOST_PAGES, MOST_PRIORITY
 from app.insight.periods import PeriodChoice, read_period
 from app.reports import charts
+from app.reports.product_choice import ProductChoice, list_chosen
+from app.reports.product_list import ListOrder, ProductGrouping, ProductList, ProductSort, read_product_list
 from app.views.doubts import Doubt, describe_doubt
 from app.views.words import describe, plural, translate
 from app.web.base.context import Here, Notice, Page

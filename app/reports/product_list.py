@@ -10,10 +10,10 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from app.actions.product_choice import UNKNOWN, ProductChoice, find_brand, list_chosen
 from app.insight.periods import PeriodChoice, find_period_before, last_whole_week
 from app.insight.rows import TREND_WEEKS
 from app.insight.sites import Groups, make_praise_rule
+from app.reports.product_choice import UNKNOWN, ProductChoice, find_brand, list_chosen
 from app.views.fields import extend_row
 from app.views.moments import local_time
 from splitter.catalog.model import Catalog
