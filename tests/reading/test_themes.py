@@ -80,6 +80,67 @@ def test_terms_of_a_file(text, quotes):
     assert read(text) == [("leak", quote) for quote in quotes]
 
 
+DENIABLE = """
+goods:
+  fault:
+    zh: 毛病
+    en: Faults
+    terms: [漏, 异味, 破损, 虫子, 杂质, 划痕, 起球, 褪色, 就坏, 烂, 没电, 包装..破, 系统..慢]
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "没有任何一处破损",
+        "没有出现网上说的那种褪色",
+        "包装没有破",
+        "系统一点不慢",
+        "洗了很多次都没有起球、褪色",
+        "没有划痕、破损、异味",
+        "没有虫子没有杂质",
+        "破损倒是没有",
+        "异味什么的完全没有",
+        "虫子这些从来没见过",
+        "没电的情况没有出现过",
+        "如果漏了我会来追评",
+        "本来还担心路上会漏",
+        "不像别家的有异味",
+        "避免苹果之间破损",
+        "会不会漏",
+    ],
+)
+def test_a_clause_denies_a_term(text):
+    assert read(text, DENIABLE) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "没有一次不漏的",
+        "没有一个不烂",
+        "不漏才怪",
+        "不是没有异味",
+        "怎么能说没有异味",
+        "这不是虫子是什么",
+        "不是起球就是褪色",
+        "没过几天就坏了",
+        "没几天就漏",
+        "没想到会漏",
+        "从来没见过这么烂的",
+        "恐怕是漏了",
+        "漏了也没人管",
+        "异味散了一个月还没有散掉",
+        "差不多都漏了",
+        "无线有异味",
+        "不能发短信5、包装破",
+        "竟然没有、异味也重",
+    ],
+)
+def test_a_clause_that_only_looks_like_a_denial_has_its_term(text):
+    assert [name for name, _ in read(text, DENIABLE)] == ["fault"]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "key"),
     [

@@ -2,104 +2,37 @@
 
 Each term has an anchor, up to three characters of its longer part. The hashes of a text's runs say where an anchor can
 stand. The other part of a term must have its first characters near it, which is asked of all places at once by sets of
-characters that share 64 bits (Bloom, 1970). Only what is left is compared.
+characters that share 64 bits (Bloom, 1970). Then the keys of whole parts are compared (`_Keys`). If a clause denies a
+term (`tasks.reading.judge.denials`), that speaks against the theme there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.reading.judge import denials
 from tasks.reading.judge.runs import ORDERS, Codes, hash_runs, plain_codes, plain_text, text_of
 from tasks.reading.judge.theme_file import GAP, REACH, ThemeEntry
 
 BITS = 18
-_SCOPE = 4
-"""Characters before a term in which a negation denies it."""
-_NEGATIONS = frozenset("不没无零未别莫非")
-_NO_NEGATION = (
-    *(
-        "不但",
-        "不仅",
-        "不过",
-        "不止",
-        "不光",
-        "不只",
-        "不料",
-        "不小心",
-        "不得",
-        "不知",
-        "想到",
-        "没几",
-        "没多久",
-        "没用",
-    ),
-    *(
-        "不到",
-        "不久",
-        "不断",
-        "不时",
-        "不停",
-        "不一会",
-        "不管",
-        "不论",
-        "无论",
-        "无比",
-        "无语",
-        "非常",
-        "不能忍",
-        "不说",
-    ),
-    *(
-        "不如",
-        "不愧",
-        "别的",
-        "别人",
-        "特别",
-        "分别",
-        "区别",
-        "级别",
-        "个别",
-        "识别",
-        "是不是",
-        "会不会",
-        "有没有",
-    ),
-    *(
-        "不好",
-        "不行",
-        "没法",
-        "无法",
-        "不错",
-        "莫名",
-        "不满",
-        "不敢",
-        "不喜欢",
-        "不开心",
-        "不方便",
-        "不买",
-        "别买",
-    ),
-    *("不值", "不推荐"),
-)
-"""Phrases whose negation denies nothing behind them."""
-
 _WINDOW = REACH + 2
 """Characters that can hold the first two of a term's other part."""
-_SHARED_BITS = 63
-"""Bits of a set that characters share."""
-_NEGATION = 1 << _SHARED_BITS
-"""The bit of negations in a set."""
 _BEHIND = "  "
 _ORDER_STARTS = (np.arange(ORDERS, dtype=np.uint32) << np.uint32(BITS))[:, None]
+_GAPS = np.arange(REACH + 1)[:, None]
+_ROOT = 0x9E3779B97F4A7C15
+"""An odd number, whose powers weight the characters of a key."""
 
 Places = NDArray[np.intp]
-Sets = NDArray[np.uint64]
-"""Sets of characters, in bits."""
+Flags = NDArray[np.bool_]
+Bits = NDArray[np.uint64]
+"""Sets of characters, in bits, or keys of texts."""
 
 
 class _Term(NamedTuple):
@@ -122,33 +55,20 @@ class _Term(NamedTuple):
         """Return where the characters begin that can start the other part, from the place of the anchor."""
         return -REACH - len(self.other) if self.is_other_first else len(self.anchor)
 
-    def find(self, plain: str, place: int, begin: int, end: int) -> int:
-        """Return where the term begins, if its anchor is at a place; -1 if the other part is not near.
 
-        Args:
-            begin, end: of the clause.
-        """
-        if not self.other:
-            return place
-        reach = REACH + len(self.other)
-        if self.is_other_first:
-            return plain.rfind(self.other, max(begin, place - reach), place)
-        behind = place + len(self.anchor)
-        return place if plain.find(self.other, behind, min(behind + reach, end)) >= 0 else -1
-
-
-class _Candidates(NamedTuple):
-    """Places where terms may stand.
+class _Hits(NamedTuple):
+    """Terms that stand in texts.
 
     Attributes:
-        places: of their anchors.
         numbers: of the terms.
-        is_sure: the anchor alone decides: there is no other part, and no negation before it.
+        clauses: numbers of the clauses of their anchors.
+        begins, ends: of the terms; of a term with two parts, of the second one.
     """
 
-    places: Places
     numbers: Places
-    is_sure: NDArray[np.bool_]
+    clauses: Places
+    begins: Places
+    ends: Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +83,11 @@ class Terms:
         needs: set of the first two characters of each term's other part.
         shifts: `_Term.shift` of each term.
         columns: `_Term.column` of each term.
-        is_alone: whether each term has only one part.
-        denied_by: set of the characters before each term that deny it. Exceptions and terms about cars and restaurants
-            have none: a negation turns the sentiment round.
+        lengths: characters of each term's anchor, and of its other part; shape (2, terms).
+        keys: of these parts (`_Keys`); shape (2, terms).
+        is_deniable: whether a clause can deny each term. It denies no exceptions, and no terms about cars and
+            restaurants: a negation turns the sentiment round.
+        is_negative: whether each term has a character of `denials.OWN`.
         themes: number of themes.
     """
 
@@ -173,79 +95,169 @@ class Terms:
     group: NDArray[np.uint16]
     first: Places
     sizes: Places
-    sets: Sets
-    needs: Sets
+    sets: Bits
+    needs: Bits
     shifts: Places
     columns: Places
-    is_alone: NDArray[np.bool_]
-    denied_by: Sets
+    lengths: Places
+    keys: Bits
+    is_deniable: Flags
+    is_negative: Flags
     themes: int
 
-    def find(self, codes: Codes, runs: Codes, ends: Places) -> NDArray[np.bool_]:
-        """Return whether clauses have a term of a theme, and no exception; shape (clauses, themes).
+    def find(self, codes: Codes, runs: Codes, ends: Places) -> NDArray[np.int8]:
+        """Return 1 for clauses with a term of a theme, -1 for those that deny all its terms; shape (clauses, themes).
+
+        Other clauses have 0, and those with an exception do not have 1.
 
         Args:
             codes: characters of texts that stand one after the other.
             runs: their hashes of `BITS` bits.
             ends: places that end clauses, ascending; the last one is behind the texts.
         """
-        found = np.zeros((len(ends), 2 * self.themes), np.bool_)
-        plain = text_of(codes)
-        places, numbers, is_sure = self._list_candidates(codes, runs)
-        anchors = [self.terms[number].anchor for number in numbers.tolist()]
-        there = np.fromiter(map(plain.startswith, anchors, places.tolist()), np.bool_, len(places))
-        clauses = ends.searchsorted(places)
-        sure = (there & is_sure).nonzero()[0]
-        found[clauses.take(sure), self.columns.take(numbers.take(sure))] = True
-        rest = (there & ~is_sure).nonzero()[0]
-        columns = (places, numbers, clauses, np.append(-1, ends).take(clauses) + 1, ends.take(clauses))
-        for place, number, clause, begin, end in zip(
-            *(one.take(rest).tolist() for one in columns), strict=True
-        ):
-            term = self.terms[number]
-            start = term.find(plain, place, begin, end)
-            if start >= 0 and not (self.denied_by[number] and _is_denied(plain, start, begin)):
-                found[clause, term.column] = True
-        return found[:, : self.themes] > found[:, self.themes :]
+        begins = np.zeros(len(ends), np.intp)
+        begins[1:] = ends[:-1] + 1
+        hits = self._list_hits(codes, runs, begins, ends)
+        denied = self._list_denied(codes, begins, ends, hits)
+        keys = hits.clauses * (2 * self.themes) + self.columns.take(hits.numbers)
+        found = np.zeros(len(ends) * 2 * self.themes, np.int8)
+        found[keys] = 1
+        if denied:
+            found[keys.take(denied)] = -1
+            found[np.delete(keys, denied)] = 1
+        themes, exceptions = found.reshape(len(ends), 2, self.themes).swapaxes(0, 1)
+        said: NDArray[np.int8] = np.minimum(themes, exceptions == 0)
+        return said
 
-    def _list_candidates(self, codes: Codes, runs: Codes) -> _Candidates:
-        """Return the places where anchors can stand, and have what their terms need near them."""
+    def _list_hits(self, codes: Codes, runs: Codes, begins: Places, ends: Places) -> _Hits:
+        """Return the terms in texts.
+
+        Args:
+            begins, ends: of clauses.
+        """
+        places, numbers = self._list_candidates(codes, runs)
+        keys = _Keys(codes)
+        same = keys.get(places, self.lengths[0].take(numbers)) == self.keys[0].take(numbers)
+        places, numbers = places[same], numbers[same]
+        hits = _Hits(numbers, ends.searchsorted(places), places, places + self.lengths[0].take(numbers))
+        pairs = self.lengths[1].take(numbers).nonzero()[0]
+        if not len(pairs):
+            return hits
+        is_whole = self._complete_pairs(hits, pairs, keys, begins, ends)
+        return _Hits(*(column[is_whole] for column in hits))
+
+    def _complete_pairs(self, hits: _Hits, pairs: Places, keys: _Keys, begins: Places, ends: Places) -> Flags:
+        """Let hits of terms with two parts begin and end with the second part.
+
+        Args:
+            pairs: numbers of these hits.
+            begins, ends: of clauses.
+
+        Returns:
+            False for hits without the other part.
+        """
+        numbers = hits.numbers.take(pairs)
+        clauses = hits.clauses.take(pairs)
+        lengths = self.lengths[1].take(numbers)
+        is_behind = self.shifts.take(numbers) > 0
+        first, last = hits.begins.take(pairs), hits.ends.take(pairs)
+        at = np.where(is_behind, last + _GAPS, first - lengths - _GAPS)
+        found = keys.get(at, lengths) == self.keys[1].take(numbers)
+        found &= (at >= begins.take(clauses)) & (at + lengths <= ends.take(clauses))
+        other = at[found.argmax(0), np.arange(len(pairs))]
+        hits.begins[pairs] = np.where(is_behind, other, first)
+        hits.ends[pairs] = np.where(is_behind, other + lengths, last)
+        is_whole = np.ones(len(hits.numbers), np.bool_)
+        is_whole[pairs] = found.any(0)
+        return is_whole
+
+    def _list_candidates(self, codes: Codes, runs: Codes) -> tuple[Places, Places]:
+        """Return places where anchors can stand, and the numbers of their terms.
+
+        The characters that the other part of a term begins with are near.
+        """
         group = self.group.take(runs + _ORDER_STARTS).ravel()
         there = (group != 0).nonzero()[0]
         groups = group.take(there)
         sizes = self.sizes.take(groups)
         places = (there % len(codes)).repeat(sizes)
         numbers = (self.first.take(groups) - sizes.cumsum() + sizes).repeat(sizes) + np.arange(len(places))
-        of_scope, of_window = self._join_sets(codes)
+        windows = self._join_sets(codes)
         needs = self.needs.take(numbers)
-        near = of_window.take(places + self.shifts.take(numbers), mode="clip")
+        near = windows.take(places + self.shifts.take(numbers), mode="clip")
         likely = (near & needs == needs).nonzero()[0]
-        places, numbers = places.take(likely), numbers.take(likely)
-        before = of_scope.take(places - _SCOPE, mode="clip")
-        is_denied = before & self.denied_by.take(numbers) != 0
-        return _Candidates(places, numbers, self.is_alone.take(numbers) & ~is_denied)
+        return places.take(likely), numbers.take(likely)
 
-    def _join_sets(self, codes: Codes) -> tuple[Sets, Sets]:
-        """Return the sets of the `_SCOPE` characters that begin at each place, and of the `_WINDOW` characters."""
+    def _join_sets(self, codes: Codes) -> Bits:
+        """Return the sets of the `_WINDOW` characters that begin at each place."""
         alone = np.zeros(len(codes) + _WINDOW - 1, np.uint64)
         alone[: len(codes)] = self.sets.take(codes)
         two = alone[:-1] | alone[1:]
         four = two[:-2] | two[2:]
         eight = four[:-4] | four[4:]
-        return four, eight[:-2] | two[8:]
+        return eight[:-2] | two[8:]
+
+    def _list_denied(self, codes: Codes, begins: Places, ends: Places, hits: _Hits) -> list[int]:
+        """Return the numbers of the hits that their clauses deny.
+
+        Args:
+            begins, ends: of clauses.
+        """
+        signs = np.zeros(len(codes) + 1, np.int32)
+        _mark(denials.SIGNS).take(codes).cumsum(out=signs[1:])
+        start, end = begins.take(hits.clauses), ends.take(hits.clauses)
+        follows = codes.take(start - 1, mode="clip") == ord(denials.ENUMERATES)
+        first = np.maximum(hits.begins - denials.REACH, np.where(follows, 0, start))
+        before = (signs.take(hits.begins) > signs.take(first)) & ~self.is_negative.take(hits.numbers)
+        behind = (signs.take(end) > signs.take(hits.ends)) & _mark(denials.LAST).take(codes.take(end - 1))
+        doubtful = (self.is_deniable.take(hits.numbers) & (before | behind)).nonzero()[0]
+        plain = text_of(codes)
+        columns = (start, hits.begins, hits.ends, end, self.is_negative.take(hits.numbers))
+        rows = zip(doubtful.tolist(), *(column.take(doubtful).tolist() for column in columns), strict=True)
+        return [
+            row
+            for row, start_, term, behind_, end_, is_negative in rows
+            if denials.is_denied(plain, start_, (term, behind_), end_, is_negative=is_negative)
+        ]
 
 
-def _is_denied(plain: str, start: int, begin: int) -> bool:
-    """Return True if a negation stands before a term that has none of its own at its beginning.
+class _Keys:
+    """Keys of the parts of texts: equal parts have equal keys, and others practically never (Karp and Rabin, 1987).
 
     Args:
-        start: of the term.
-        begin: of its clause.
+        codes: characters of the texts.
     """
-    if plain[start] in _NEGATIONS or _NEGATIONS.isdisjoint(plain[max(begin, start - _SCOPE) : start]):
-        return False
-    around = plain[max(begin, start - _SCOPE - 2) : start + 1]
-    return not any(phrase in around for phrase in _NO_NEGATION)
+
+    def __init__(self, codes: Codes) -> None:
+        self._powers, inverses = _powers(1 << len(codes).bit_length())
+        self._sums = np.zeros(len(codes) + 1, np.uint64)
+        (codes * inverses[: len(codes)]).cumsum(out=self._sums[1:])
+
+    def get(self, begins: Places, lengths: Places) -> Bits:
+        """Return the keys of parts. A part that reaches behind the texts is shorter."""
+        sums = self._sums
+        keys: Bits = sums.take(begins + lengths, mode="clip") - sums.take(begins, mode="clip")
+        keys *= self._powers.take(begins, mode="clip")
+        return keys
+
+
+@lru_cache(4)
+def _powers(size: int) -> tuple[Bits, Bits]:
+    """Return the first powers of `_ROOT`, and of its inverse, modulo 2 ** 64."""
+    powers = []
+    for root in (_ROOT, pow(_ROOT, -1, 1 << 64)):
+        factors = np.full(size, root, np.uint64)
+        factors[0] = 1
+        powers.append(factors.cumprod())
+    return powers[0], powers[1]
+
+
+@cache
+def _mark(chars: frozenset[str]) -> Flags:
+    """Return for each character if it is one of some."""
+    is_one = np.zeros(1 << 16, np.bool_)
+    is_one[[*map(ord, chars)]] = True
+    return is_one
 
 
 def compile_terms(themes: Collection[ThemeEntry], *, denies: bool) -> Terms:
@@ -258,7 +270,6 @@ def compile_terms(themes: Collection[ThemeEntry], *, denies: bool) -> Terms:
     bits = _choose_bits(terms)
     sets = np.zeros(1 << 16, np.uint64)
     sets[[*map(ord, bits)]] = list(bits.values())
-    sets[[*map(ord, _NEGATIONS)]] |= np.uint64(_NEGATION)
     columns = np.array([term.column for term in terms], np.intp)
     return Terms(
         terms=terms,
@@ -269,8 +280,16 @@ def compile_terms(themes: Collection[ThemeEntry], *, denies: bool) -> Terms:
         needs=np.array([sum({bits[char] for char in term.other[:2]}) for term in terms], np.uint64),
         shifts=np.array([term.shift for term in terms], np.intp),
         columns=columns,
-        is_alone=np.array([not term.other for term in terms], np.bool_),
-        denied_by=np.where(denies & (columns < len(themes)), np.uint64(_NEGATION), np.uint64(0)),
+        lengths=np.array(
+            [[len(term.anchor) for term in terms], [len(term.other) for term in terms]], np.intp
+        ),
+        keys=np.array(
+            [_key_parts([term.anchor for term in terms]), _key_parts([term.other for term in terms])]
+        ),
+        is_deniable=np.full(len(terms), denies) & (columns < len(themes)),
+        is_negative=np.array(
+            [not denials.OWN.isdisjoint(term.anchor + term.other) for term in terms], np.bool_
+        ),
         themes=len(themes),
     )
 
@@ -311,4 +330,11 @@ def _group_terms(terms: Sequence[_Term]) -> tuple[list[_Term], NDArray[np.uint16
 def _choose_bits(terms: Iterable[_Term]) -> dict[str, int]:
     """Return the bits of the characters that begin the other parts of terms."""
     used = sorted({char for term in terms for char in term.other[:2]})
-    return {char: 1 << number % _SHARED_BITS for number, char in enumerate(used)}
+    return {char: 1 << number % 64 for number, char in enumerate(used)}
+
+
+def _key_parts(parts: Sequence[str]) -> Bits:
+    """Return the keys of parts of terms."""
+    lengths = np.array([*map(len, parts)], np.intp)
+    begins = lengths.cumsum() - lengths
+    return _Keys(plain_codes("".join(parts))).get(begins, lengths)

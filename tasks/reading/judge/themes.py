@@ -117,7 +117,7 @@ class ThemeReader:
 
     def shows_theme(self, batch: TextBatch) -> NDArray[np.bool_]:
         """Return True for each clause that shows a theme."""
-        found = self._terms.find(batch.codes, batch.runs, batch.ends)
+        found = self._terms.find(batch.codes, batch.runs, batch.ends) > 0
         if self._model is not None:
             found = np.hstack([found, self._model.read(batch)[:, self._columns] >= 0])
         shows: NDArray[np.bool_] = np.logical_or.reduce(found, 1)
@@ -125,16 +125,17 @@ class ThemeReader:
 
     def _choose_clauses(self, batch: TextBatch, doubt: Floats | None) -> NDArray[np.bool_]:
         """Return the best clauses of each theme that a text has; shape (clauses, themes)."""
-        has_term = self._terms.find(batch.codes, batch.runs, batch.ends)
+        said = self._terms.find(batch.codes, batch.runs, batch.ends)
+        chosen: NDArray[np.bool_] = said > 0
         if self._model is None:
-            return has_term
+            return chosen
         odds = self._model.read(batch)[:, self._columns]
         odds[batch.sizes < _LEAST_CLAUSE] = -np.inf
-        odds += has_term[:, self._known] * self._model.of_term[self._columns]
+        odds += said[:, self._known] * self._model.of_term[self._columns]
         best = np.maximum.reduceat(odds, batch.first)
         np.maximum(best, 0 if doubt is None else doubt[:, None], out=best)
-        has_term[:, self._known] = odds >= best.take(batch.rows, 0)
-        return has_term
+        chosen[:, self._known] = odds >= best.take(batch.rows, 0)
+        return chosen
 
     def _judge_moods(self, texts: Sequence[str], quotes: Sequence[tuple[int, int, int, int]]) -> list[int]:
         """Return the sentiment of quotes, each given as text, theme, begin and end."""
