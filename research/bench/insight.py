@@ -2,20 +2,22 @@
 
 The store is made by SQL, as a crawl of three years leaves it: pages of up to 28 reviews at 12 sites, a quarter of them
 complaints, and one product with 4.5 % of all reviews. Every answer is whole: counts, shares, states, trends and quotes.
-Pages are asked for over HTTP, each for the first time, after the sweep has judged the week.
+Pages are asked for over HTTP, each for the first time, after the sweep has judged the week. Time on the clock grows with
+whatever else the machine does, so CPU time stands beside it: of this process, and of the PostgreSQL server.
 """
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
 
@@ -25,7 +27,7 @@ from app.run.version import MIGRATIONS
 from app.views.moments import local_time
 from app.web.address import listening
 from app.web.server import serving
-from research.tools.scale_store import SERVERS
+from research.tools.scale_store import SERVERS, Server
 from research.tools.verify_store import settle
 from splitter.catalog.load import builtin
 from tasks.store.content import counted_reviews
@@ -57,19 +59,18 @@ _VOICES = ("complaint", "praise", "question", "other")
 _SHARES = (25, 60, 5, 10)
 _LARGEST = 0.045
 _PAGE = 28
-_AT_ONCE = 4_000
+_PAGES_AT_ONCE = 200
 _TEXT = "这个牛奶喝了第一口就发现结块了打电话给客服也没有人理会" * 3
-_TRIES = 3
-_REVIEW_COLUMNS = ("key", "title", "body", "author", "date_text", "day", "voice", "themes", "collected_at")
+_TRIES = 5
 
 
 def run(_shared: object, smallest: bool) -> dict[str, Any]:
     """Measure both databases.
 
     Returns:
-        ``ratios``: by database, milliseconds of the themes of the largest product (all days, and 90), of the whole page
-        of the largest product, and of the list by complaints, by change and summed by brand. ``figures``: seconds of
-        judging all products, and sizes.
+        ``ratios``: by database and answer, milliseconds on the clock of the fastest of some tries. ``figures``: medians of
+        the tries on the clock and in CPU (`_Took`). Answers: the themes of the largest product (all days, and 90), the
+        pages of `_PAGES`, and what the sweep judges once a day.
     """
     reviews = 5_000 if smallest else 1_000_000
     ratios: dict[str, float] = {}
@@ -78,57 +79,79 @@ def run(_shared: object, smallest: bool) -> dict[str, Any]:
         with (
             tempfile.TemporaryDirectory(prefix="reviewloop-insight-") as folder,
             started(Path(folder)) as server,
-            closing(Store.open(url := server.url("insight"))) as store,
+            closing(Store.open(server.url("insight"))) as store,
         ):
-            _fill(store, reviews)
-            begin_s = time.perf_counter()
-            with store.begin(now=_NOW) as tx:
-                store_value(tx, themes.RISES, tx.now, judge_rises(tx, _TODAY, {}))
-            figures[f"{name}.judging_all_s"] = round(time.perf_counter() - begin_s, 1)
-            for question, ask in _QUESTIONS.items():
-                ratios[f"{name}.{question}_ms"] = round(1000 * _time(store, ask), 1)
-            for page, seconds in _time_pages(url, store).items():
-                ratios[f"{name}.{page}_ms"] = round(1000 * seconds, 1)
+            fill(store, reviews)
+            for answer, tries in measure(server, store).items():
+                ratios[f"{name}.{answer}_ms"] = round(min(one.clock_ms for one in tries), 1)
+                for kind, values in zip(Took._fields, zip(*tries, strict=True), strict=True):
+                    figures[f"{name}.{answer}.{kind}"] = round(statistics.median(values), 1)
     return {"bench": "insight", "ratios": ratios, "figures": figures}
 
 
-def _time(store: Store, ask: Callable[[Transaction], object]) -> float:
-    """Return the seconds of the fastest of some answers."""
-    found = []
-    for _ in range(_TRIES):
+class Took(NamedTuple):
+    """Milliseconds of an answer: on the clock, of CPU in this process, and of CPU in the database's server."""
+
+    clock_ms: float
+    cpu_ms: float
+    server_cpu_ms: float
+
+
+def measure(server: Server, store: Store) -> dict[str, list[Took]]:
+    """Ask each question some times, and return what each answer took."""
+
+    def take(ask: Callable[..., object], *given: object) -> Took:
+        server_s, cpu_s, begin_s = server.cpu_s(), time.process_time(), time.perf_counter()
+        ask(*given)
+        taken = time.perf_counter() - begin_s, time.process_time() - cpu_s, server.cpu_s() - server_s
+        return Took(*(1000 * seconds for seconds in taken))
+
+    def read(ask: Callable[[Transaction], object]) -> None:
         with store.read(now=_NOW) as tx:
-            begin_s = time.perf_counter()
             ask(tx)
-            found.append(time.perf_counter() - begin_s)
-    return min(found)
 
+    def judge() -> None:
+        with store.begin(now=_NOW) as tx:
+            store_value(tx, themes.RISES, tx.now, judge_rises(tx, _TODAY, {}))
 
-def _time_pages(url: str, store: Store) -> dict[str, float]:
-    """Return the seconds of the fastest whole answer of each page, each with a period that was not asked for before."""
-    settings = Settings(database_url=url, sites=_CATALOG)
-    found: dict[str, float] = {}
+    found = {"judging_all": [take(judge) for _ in range(_TRIES)]}
+    for question, ask in _QUESTIONS.items():
+        found[question] = [take(read, ask) for _ in range(_TRIES)]
+    settings = Settings(database_url=store.engine.url.render_as_string(hide_password=False), sites=_CATALOG)
     with (
         requests.Session() as session,
         listening("127.0.0.1", 0) as sock,
         serving(settings, store, sock) as address,
     ):
         session.trust_env = False
-        session.get(f"{address}products/2").raise_for_status()  # it loads the modules
-        for name, path in _PAGES.items():
-            times = []
-            for days in range(88, 88 + _TRIES):
-                begin_s = time.perf_counter()
-                session.get(f"{address}{path}", params={"days": days}).raise_for_status()
-                times.append(time.perf_counter() - begin_s)
-            found[name] = min(times)
+
+        def get(path: str, query: Mapping[str, str]) -> None:
+            session.get(f"{address}{path}", params=query).raise_for_status()
+
+        for path, _ in _PAGES.values():  # they load their modules
+            get(path, {"days": "7"})
+        for page, (path, query) in _PAGES.items():
+            found[page] = [take(get, path, query(n)) for n in range(_TRIES)]
     return found
 
 
-_PAGES = {
-    "product_page": "products/1",
-    "products_page": "products",
-    "products_by_change": "products?sort=change",
-    "products_by_brand": "products?by=brand",
+def _last_90(n: int) -> dict[str, str]:
+    """Return a period that was not asked for before."""
+    return {"days": str(90 - n)}
+
+
+def _all_days(n: int) -> dict[str, str]:
+    return {"from": (_BEGUN - timedelta(days=n)).date().isoformat(), "to": _TODAY.isoformat()}
+
+
+_PAGES: dict[str, tuple[str, Callable[[int], dict[str, str]]]] = {
+    "product_page": ("products/1", _last_90),
+    "product_page_all_days": ("products/1", _all_days),
+    "products_page": ("products", _last_90),
+    "products_by_change": ("products?sort=change", _last_90),
+    "products_by_brand": ("products?by=brand", _last_90),
+    "reviews_page": ("reviews", _last_90),
+    "reviews_page_all_days": ("reviews", _all_days),
 }
 _RECENT = Period(_TODAY - timedelta(days=90), _TODAY)
 
@@ -139,14 +162,13 @@ _QUESTIONS: dict[str, Callable[[Transaction], object]] = {
 }
 
 
-def _fill(store: Store, reviews: int) -> None:
+def fill(store: Store, reviews: int) -> None:
+    """Make the tables of an empty store, and fill them."""
     schema.upgrade(store, MIGRATIONS)
     rng = Random(2)
     products = max(2, reviews // 200)
-    weights = [1 / (number + 20) for number in range(products)]
-    weights[0] = _LARGEST * sum(weights[1:]) / (1 - _LARGEST)
-    columns = ("id", "name", "name_key", "keywords", "aliases", "created_at")
     with store.begin() as tx:
+        columns = ("id", "name", "name_key", "keywords", "aliases", "created_at")
         made: list[tuple[Any, ...]] = [
             (number, str(number), str(number), [], [], tx.now) for number in range(1, products + 1)
         ]
@@ -155,43 +177,55 @@ def _fill(store: Store, reviews: int) -> None:
             (number, ["蒙牛", "牛奶"], [], tx.now) for number in range(1, products + 1)
         ]
         tx.insert("virtual_tasks", ("product_id", "keywords", "aliases", "created_at"), rounds)
-    chosen = rng.choices(range(1, products + 1), weights, k=reviews)
-    page_id = 0
-    for at in range(0, reviews, _AT_ONCE):
+    pages = list(_draw_pages(rng, products, reviews))
+    rng.shuffle(pages)
+    for at in range(0, len(pages), _PAGES_AT_ONCE):
         with store.begin() as tx, lift_limits(tx):
-            for product_id, n in _pages(sorted(chosen[at : at + _AT_ONCE])):
-                page_id += 1
-                _insert_page(tx, rng, page_id, product_id, n)
-            counted_reviews.add_pages(tx, range(max(1, page_id - _AT_ONCE), page_id + 1))
+            some = pages[at : at + _PAGES_AT_ONCE]
+            _insert_pages(tx, rng, at + 1, some)
+            counted_reviews.add_pages(tx, range(at + 1, at + 1 + len(some)))
     settle(store)
 
 
-def _pages(products: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _draw_pages(rng: Random, products: int, reviews: int) -> Iterator[tuple[int, int]]:
     """Yield the product and the number of reviews of each page."""
-    for product_id, left in sorted(Counter(products).items()):
+    weights = [1 / (number + 20) for number in range(products)]
+    weights[0] = _LARGEST * sum(weights[1:]) / (1 - _LARGEST)
+    for product_id, left in Counter(rng.choices(range(1, products + 1), weights, k=reviews)).items():
         while left > 0:
             yield product_id, min(left, _PAGE)
             left -= _PAGE
 
 
-def _insert_page(tx: Transaction, rng: Random, page_id: int, product_id: int, n: int) -> None:
-    site = rng.choice(_SITES)
-    url = f"http://{site}/{page_id}"
-    columns = ("id", "url", "url_key", "site", "content_hash", "encoding", "node", "fetched_at", "reviews")
+def _insert_pages(tx: Transaction, rng: Random, first: int, pages: Sequence[tuple[int, int]]) -> None:
+    """Insert pages, numbered from `first` on, with their links and reviews."""
+    stored: list[tuple[Any, ...]] = []
+    links: list[tuple[Any, ...]] = []
+    reviews: list[tuple[Any, ...]] = []
+    for page_id, (product_id, n) in enumerate(pages, first):
+        site = rng.choice(_SITES)
+        url = f"http://{site}/{page_id}"
+        stored.append((page_id, url, page_id.to_bytes(16, "big"), site, n))
+        links.append((page_id, product_id))
+        for key in range(n):
+            (voice,) = rng.choices(_VOICES, _SHARES)
+            age = rng.randrange(_DAYS)
+            seen = _NOW - timedelta(days=age - min(rng.randrange(_MOST_DELAY), age))
+            found = [(rng.choice(_THEMES), -1, 2, 12)] if voice == "complaint" else None
+            day = _TODAY - timedelta(days=age)
+            reviews.append((page_id, url, site, str(key), day, voice, found, seen))
     tx.insert(
-        "pages", columns, [(page_id, url, page_id.to_bytes(16, "big"), site, "x", "utf-8", "n", tx.now, n)]
+        "pages",
+        ("id", "url", "url_key", "site", "reviews"),
+        stored,
+        shared=_OF_PAGES | {"fetched_at": tx.now},
     )
-    tx.insert("page_products", ("page_id", "product_id", "linked_at"), [(page_id, product_id, _BEGUN)])
-    rows: list[tuple[Any, ...]] = []
-    for key in range(n):
-        (voice,) = rng.choices(_VOICES, _SHARES)
-        day = _TODAY - timedelta(days=rng.randrange(_DAYS))
-        found = [(rng.choice(_THEMES), -1, 2, 12)] if voice == "complaint" else None
-        seen = _NOW - timedelta(
-            days=(_TODAY - day).days - min(rng.randrange(_MOST_DELAY), (_TODAY - day).days)
-        )
-        rows.append((str(key), "", _TEXT, "", "", day, voice, found, seen))
-    shared = {
-        "page_id": page_id, "url": url, "site": site, "text_hash": bytes(16), "node": "n",
-    }  # fmt: skip
-    tx.insert("reviews", _REVIEW_COLUMNS, rows, shared=shared)
+    tx.insert("page_products", ("page_id", "product_id"), links, shared={"linked_at": _BEGUN})
+    columns = ("page_id", "url", "site", "key", "day", "voice", "themes", "collected_at")
+    tx.insert("reviews", columns, reviews, shared=_OF_REVIEWS)
+
+
+_OF_PAGES = {"content_hash": "x", "encoding": "utf-8", "node": "n"}
+_OF_REVIEWS = {
+    "title": "", "body": _TEXT, "author": "", "date_text": "", "text_hash": bytes(16), "node": "n",
+}  # fmt: skip
