@@ -23,7 +23,7 @@ from tasks.store.queries.product_counts import (
     count_complaints,
     count_products,
 )
-from tasks.store.queries.products import ProductRow, ProductSettings, list_numbered
+from tasks.store.queries.products import ProductKey, ProductRow, ProductSettings, list_keys, list_numbered
 from tasks.store.queries.themes import Period
 from tasks.store.sql.transaction import Transaction
 
@@ -197,15 +197,18 @@ def read_product_list(
     """Return the products that fit a choice, in an order, with their complaints in a period."""
     today = local_time(tx.now).date()
     reader = _Reader(tx, days.find(today), today, {name: site.group for name, site in catalog.sites.items()})
-    chosen = list_chosen(tx, choice, catalog)
     if order.by is not None:
-        groups = _sort(reader.read_groups(chosen, order.by), _GROUP_RANKS[order.sort], order)
+        found = reader.read_groups(list_chosen(tx, choice, catalog), order.by)
+        groups = _sort(found, _GROUP_RANKS[order.sort], order)
         return reader.make_list(len(groups), groups=groups[order.skip :][: order.most])
-    rank = reader.load_ranks(order.sort)
-    shown = _sort(chosen, rank, order)[order.skip :][: order.most]
-    return reader.make_list(len(chosen), products=reader.read_products(shown))
+    is_all = choice == ProductChoice()
+    chosen: Sequence[Product] = list_keys(tx) if is_all else list_chosen(tx, choice, catalog)
+    figures = reader.load_figures(None) if order.sort in _BY_FIGURES else None
+    shown = _sort(chosen, reader.load_ranks(order.sort, figures), order)[order.skip :][: order.most]
+    return reader.make_list(len(chosen), products=reader.read_products(shown, figures))
 
 
+Product = ProductKey | ProductSettings
 Rank = Callable[[T], Any]
 """Gives the value that rows are sorted by; `None` comes last."""
 
@@ -220,7 +223,10 @@ class _Reader:
     def make_list(self, total: int, **rows: Any) -> ProductList:
         return ProductList(since=self.period.since, until=self.period.until, total=total, **rows)
 
-    def load_ranks(self, sort: ProductSort) -> Rank[ProductSettings]:
+    def load_figures(self, numbers: Collection[int] | None) -> dict[int, Figures]:
+        return load_figures(self.tx, numbers, self.period, self.groups)
+
+    def load_ranks(self, sort: ProductSort, figures: Mapping[int, Figures] | None) -> Rank[Product]:
         if sort is ProductSort.NAME:
             return lambda one: one.name
         if sort is ProductSort.PRIORITY:
@@ -228,13 +234,16 @@ class _Reader:
         if sort is ProductSort.COMPLAINTS:
             counts = count_complaints(self.tx, self.period)
             return lambda one: counts.get(one.id, 0)
-        figures = load_figures(self.tx, None, self.period, self.groups)
-        known = {number: getattr(one, sort) for number, one in figures.items()}
+        known = {number: getattr(one, sort) for number, one in (figures or {}).items()}
         return lambda one: known.get(one.id)
 
-    def load(self, products: Sequence[ProductSettings], numbers: Collection[int] | None) -> list[Figures]:
-        """Return the figures of products, read for these numbers; `None` for all."""
-        found = load_figures(self.tx, numbers, self.period, self.groups)
+    def add_trends(
+        self,
+        products: Sequence[Product],
+        numbers: Collection[int] | None,
+        found: Mapping[int, Figures],
+    ) -> list[Figures]:
+        """Return the figures of products with their trends, read for these numbers; `None` for all."""
         trends = load_trends(self.tx, numbers, self.today)
         has_before = find_period_before(self.period) is not None
         empty = make_empty(0, has_before=has_before)
@@ -243,18 +252,24 @@ class _Reader:
             for one in products
         ]
 
-    def read_products(self, shown: Sequence[ProductSettings]) -> list[ListedProduct]:
+    def read_products(
+        self, shown: Sequence[Product], known: Mapping[int, Figures] | None
+    ) -> list[ListedProduct]:
+        """Return rows; their figures are read unless they are known."""
         numbers = [one.id for one in shown]
         stored = {row.id: row for row in list_numbered(self.tx, numbers)}
-        figures = self.load(shown, numbers if len(numbers) <= _FEW else None)
+        some = numbers if len(numbers) <= _FEW else None
+        found = self.load_figures(some) if known is None else known
+        figures = self.add_trends(shown, some, found)
+        rows = [stored[number] for number in numbers]
         return [
-            extend_row(ListedProduct, stored[one.id], brand=find_brand(one.keywords), **_fields(of))
-            for one, of in zip(shown, figures, strict=True)
+            extend_row(ListedProduct, row, brand=find_brand(row.keywords), **_fields(of))
+            for row, of in zip(rows, figures, strict=True)
         ]
 
     def read_groups(self, products: Sequence[ProductSettings], by: ProductGrouping) -> list[ProductGroup]:
         found: dict[str, list[Figures]] = defaultdict(list)
-        for one, of in zip(products, self.load(products, None), strict=True):
+        for one, of in zip(products, self.add_trends(products, None, self.load_figures(None)), strict=True):
             found[_name_group(one, by)].append(of)
         return [
             ProductGroup(name=name, products=len(figures), **_fields(sum_figures(figures)))
@@ -262,6 +277,7 @@ class _Reader:
         ]
 
 
+_BY_FIGURES = (ProductSort.CHANGE, ProductSort.SHARE)
 _FEW = 500
 """Up to this number of products, figures are read one product after the other."""
 

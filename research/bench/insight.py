@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import requests
 
 from app.insight.themes import judge_rises, list_themes
+from app.run.process import collect_seldom
 from app.run.setting_fields import Settings
 from app.run.version import MIGRATIONS
 from app.views.moments import local_time
@@ -72,6 +73,7 @@ def run(_shared: object, smallest: bool) -> dict[str, Any]:
         the tries on the clock and in CPU (`_Took`). Answers: the themes of the largest product (all days, and 90), the
         pages of `_PAGES`, and what the sweep judges once a day.
     """
+    collect_seldom()  # as every command does
     reviews = 5_000 if smallest else 1_000_000
     ratios: dict[str, float] = {}
     figures: dict[str, Any] = {"reviews": reviews}

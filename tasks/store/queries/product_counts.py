@@ -1,4 +1,7 @@
-"""Complaints of many products at once: in a period and the one before, and week by week. Reads `review_days`."""
+"""Complaints of many products at once: in a period and the one before, and week by week. Reads `review_days`.
+
+The statements group by `products.id`, so that SQLite reads only the days of the period, product after product.
+"""
 
 from __future__ import annotations
 
@@ -92,11 +95,10 @@ def _select_counts(condition: str) -> str:
     ), unknown AS (
         SELECT product_id, site FROM by_site WHERE site NOT IN :with_praise AND site NOT IN :without
     ), judged AS (
-        SELECT d.product_id, d.site
-        FROM unknown CROSS JOIN review_days d WHERE d.product_id = unknown.product_id AND d.site = unknown.site
-            AND ({complaint} OR {praise})
-        GROUP BY d.product_id, d.site
-        HAVING count(*) >= :least_buyers AND {_count(praise)} >= :least_praise * count(*)
+        SELECT product_id, site FROM unknown WHERE (
+            SELECT count(*) >= :least_buyers AND {_count(praise)} >= :least_praise * count(*) FROM review_days d
+            WHERE d.product_id = unknown.product_id AND d.site = unknown.site AND ({complaint} OR {praise})
+        )
     )
     SELECT product_id, sum(reviews) AS reviews, sum(complaints) AS complaints,
         sum(complaints_before) AS complaints_before,
@@ -114,8 +116,8 @@ def count_complaints(tx: Transaction, period: Period) -> dict[int, int]:
 
 
 _COMPLAINTS = f"""
-    SELECT d.product_id, count(*) FROM products p JOIN review_days d ON d.product_id = p.id
-    WHERE d.day >= :first AND d.day <= :last AND d.voice = '{Voice.COMPLAINT}' GROUP BY d.product_id
+    SELECT p.id, count(*) FROM products p JOIN review_days d ON d.product_id = p.id
+    WHERE d.day >= :first AND d.day <= :last AND d.voice = '{Voice.COMPLAINT}' GROUP BY p.id
 """
 
 
@@ -144,8 +146,10 @@ def count_complaint_weeks(
 
 def _select_weeks(condition: str) -> str:
     return f"""
-    SELECT d.product_id, {WEEK_OF_DAY} AS week, count(*) AS n
-    FROM products p JOIN review_days d ON d.product_id = p.id
-    WHERE d.day >= :first AND d.day <= :last AND d.voice = '{Voice.COMPLAINT}' {condition}
-    GROUP BY d.product_id, {WEEK_OF_DAY}
+    SELECT product_id, {WEEK_OF_DAY} AS week, sum(n) AS n
+    FROM (
+        SELECT p.id AS product_id, d.day, count(*) AS n FROM products p JOIN review_days d ON d.product_id = p.id
+        WHERE d.day >= :first AND d.day <= :last AND d.voice = '{Voice.COMPLAINT}' {condition} GROUP BY p.id, d.day
+    ) by_day
+    GROUP BY product_id, {WEEK_OF_DAY}
     """

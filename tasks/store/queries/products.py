@@ -81,6 +81,19 @@ class ProductSettings:
     keywords: tuple[str, ...]
 
 
+class ProductKey(NamedTuple):
+    """What products are sorted by."""
+
+    id: int
+    name: str
+    priority: int
+
+
+def list_keys(tx: Transaction) -> list[ProductKey]:
+    """Return the keys of all products by number."""
+    return tx.records(ProductKey, "SELECT id, name, priority FROM products ORDER BY id")
+
+
 def list_settings(tx: Transaction, number: int | None = None) -> list[ProductSettings]:
     """Return the settings of products by number.
 
