@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 from splitter.catalog.names import Group
@@ -21,7 +23,7 @@ from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import ListPage, PageRead, Response, ResultPage
 from tasks.reading.decode import decode
 from tasks.reading.extract import ThreadReader, read_page
-from tasks.reading.judge.reviews import add_judgements
+from tasks.reading.judge.reviews import add_judgements_of_pages
 from tasks.reading.lists import read_list
 from tasks.reading.results import read_results
 from tasks.reading.thread_pages import read_thread_page
@@ -66,7 +68,7 @@ class ReadingJob(ABC, Generic[Read]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageJob(ReadingJob[tuple[PageRead, str]]):
-    """A page of a site; it is read with its encoding.
+    """A page of a site; it is read with its encoding, its reviews without voices and themes.
 
     Attributes:
         hint: the catalog's encoding of the site.
@@ -90,7 +92,7 @@ class PageJob(ReadingJob[tuple[PageRead, str]]):
         read = read_page(
             text, self.url, self.rules, now=self.now, read_thread=self.read_thread, encoding=encoding
         )
-        return replace(read, reviews=add_judgements(read.reviews, self.group, self.category)), encoding
+        return read, encoding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,19 +118,57 @@ class ListJob(ReadingJob[ListPage]):
 
 
 def run(job: ReadingJob[Read]) -> Read:
-    """Read the answer of a job; an error that no reader foresaw becomes UNREADABLE and is logged.
+    """Read the answer of a job; the reviews of a page get their voices and themes.
 
     Raises:
         FetchError: as the job.
         MemoryError: reading takes more than this process may have.
     """
+    (outcome,) = run_together([job])
+    if isinstance(outcome, Exception):
+        raise outcome
+    read: Read = outcome
+    return read
+
+
+def run_together(jobs: Sequence[ReadingJob[Any]]) -> list[Any]:
+    """Return what `run` returns or raises for each of some jobs. The reviews of their pages are judged together."""
+    outcomes = [_try(job, job.read) for job in jobs]
+    alike: dict[Any, list[tuple[int, PageJob]]] = defaultdict(list)
+    for place, (job, outcome) in enumerate(zip(jobs, outcomes, strict=True)):
+        if isinstance(job, PageJob) and not isinstance(outcome, Exception):
+            alike[job.group, job.category].append((place, job))
+    for some in alike.values():
+        judged = _judge([job for _, job in some], [outcomes[place] for place, _ in some])
+        for (place, _), outcome in zip(some, judged, strict=True):
+            outcomes[place] = outcome
+    return outcomes
+
+
+def _judge(jobs: Sequence[PageJob], pages: Sequence[tuple[PageRead, str]]) -> list[Any]:
+    """Return pages with the voices and themes of their reviews, or errors; one that fails fails alone."""
+    first = jobs[0]
+    reviews = [read.reviews for read, _ in pages]
+    judged = _try(first, partial(add_judgements_of_pages, reviews, first.group, first.category))
+    if not isinstance(judged, Exception):
+        return [
+            (replace(read, reviews=one), encoding)
+            for (read, encoding), one in zip(pages, judged, strict=True)
+        ]
+    if len(jobs) == 1:
+        return [judged]
+    return [outcome for job, page in zip(jobs, pages, strict=True) for outcome in _judge([job], [page])]
+
+
+def _try(job: ReadingJob[Any], work: Callable[[], Any]) -> Any:
+    """Return the result of work for a job, or its error; one that no reader foresaw becomes UNREADABLE, logged."""
     try:
-        return job.read()
-    except (FetchError, MemoryError):
-        raise
+        return work()
+    except (FetchError, MemoryError) as error:
+        return error
     except Exception as error:
         log.exception("a page of %d bytes can't be read", len(job.body))
-        raise unreadable(f"{type(error).__name__}: {error}"[:500]) from error
+        return unreadable(f"{type(error).__name__}: {error}"[:500])
 
 
 def unreadable(why: Message | str) -> FetchError:

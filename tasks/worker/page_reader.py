@@ -23,12 +23,14 @@ from tasks.domain.failures import FetchError
 from tasks.reading import reader_process
 from tasks.reading.judge.theme_file import IN_FORCE
 from tasks.reading.judge.voice import network as voice_network
-from tasks.reading.page_jobs import ReadingJob, run, unreadable
+from tasks.reading.page_jobs import ReadingJob, run_together, unreadable
 
 PATIENCE_S = 4.5
 """CPU seconds for one page. With sending it and replacing the process, a page takes at most 5 s of a free core."""
 LONGEST_S = 60.0
 """Seconds after which a page is given up, however little CPU time the machine gave its reader."""
+_TOGETHER = 8
+"""Quick answers that are read together, at most: some 5 ms."""
 _START_S = 60.0
 _END_S = 2.0
 
@@ -82,6 +84,9 @@ class PageReader:
         self._apart: _Apart | None = None
         # One thread waits for the process.
         self._asking = ThreadPoolExecutor(1, thread_name_prefix="reader")
+        # One more reads what is quick. Several would read no more, and each would have memory of its own.
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="reader-quick")
+        self._quick: deque[tuple[ReadingJob[Any], Future[Any]]] = deque()
 
     def start(self) -> None:
         """Begin to load the network of voices, so that the first page does not wait for it; returns at once."""
@@ -93,12 +98,26 @@ class PageReader:
         Raises:
             FetchError: as the job; UNREADABLE if it took too long, or ended the process that read it.
         """
+        answer: Future[Read]
         if job.is_quick:
-            return await asyncio.to_thread(run, job)
-        answer = self._turns.add(job)
-        self._asking.submit(self._serve)
-        read: Read = await asyncio.wrap_future(answer)
-        return read
+            answer = Future()
+            self._quick.append((job, answer))
+            self._reading.submit(self._read_quick)
+        else:
+            answer = self._turns.add(job)
+            self._asking.submit(self._serve)
+        return await asyncio.wrap_future(answer)
+
+    def _read_quick(self) -> None:
+        """Read some of the quick jobs that wait, in the one thread that does this; each job brings one call."""
+        waiting = [self._quick.popleft() for _ in range(min(_TOGETHER, len(self._quick)))]
+        turns = [turn for turn in waiting if turn[1].set_running_or_notify_cancel()]
+        outcomes = run_together([job for job, _ in turns])
+        for (_, future), outcome in zip(turns, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
 
     def _serve(self) -> None:
         """Have the next job done, in the one thread that does this."""
@@ -165,7 +184,10 @@ class PageReader:
             self._apart.kill()
         while (turn := self._turns.take()) is not None:
             turn[1].cancel()
+        while self._quick:
+            self._quick.popleft()[1].cancel()
         self._asking.shutdown()
+        self._reading.shutdown()
         self._end()
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from splitter.catalog.names import Group
 from tasks.domain.pages import Review
 from tasks.domain.voices import Voice
+from tasks.reading.judge.reviews import add_judgements, add_judgements_of_pages
 from tasks.reading.judge.runs import ORDERS
 from tasks.reading.judge.voice import (
     BITS,
@@ -132,6 +133,25 @@ def test_stars_and_the_kind_of_site_make_a_text_a_buyers_unless_it_says_otherwis
 def test_the_best_stars_of_a_page_tell_their_scale():
     of_ten = [review("用了一周", rating=stars) for stars in (9.0, 4.0)]
     assert [one.voice for one in voices_of(of_ten)] == [Voice.PRAISE, Voice.COMPLAINT]
+
+
+def test_pages_judged_together_have_the_voices_and_themes_of_each_alone():
+    pages = [
+        [review("用了一周", rating=stars) for stars in (9.0, 4.0)],
+        [],
+        [review("用了一周", rating=4.0), review("物流太慢，盖子也破损了", rating=1.0)],
+        [review("用了一周"), review("这个手机发热严重，退货")],
+        [review("用了一周", rating=80.0)],
+    ]
+    together = add_judgements_of_pages(pages, Group.SHOP)
+    for page, judged in zip(pages, together, strict=True):
+        alone = add_judgements(page, Group.SHOP)
+        assert [(one.body, one.voice.voice, one.themes) for one in judged] == [
+            (one.body, one.voice.voice, one.themes) for one in alone
+        ]
+        assert [one.voice[1:4] for one in judged] == [
+            pytest.approx(one.voice[1:4], abs=1e-5) for one in alone
+        ]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from reader_jobs import Job
 from splitter.catalog.rules import PageRules
 from tasks.domain.failures import ErrorClass, FetchError
 from tasks.domain.pages import Response
-from tasks.reading.page_jobs import PageJob
+from tasks.reading import page_jobs
+from tasks.reading.page_jobs import PageJob, run_together
 from tasks.worker import page_reader
 from tasks.worker.page_reader import PageReader, Turns
 
@@ -217,6 +218,38 @@ def test_usual_pages_are_read_where_they_came_in(reader):
     with closing(PageReader(patience_s=0.0)) as here:  # who has no patience can read nothing apart
         page, encoding = asyncio.run(here.read(PageJob.from_response(response, NOW, rules=RULES, hint="")))
     assert (len(page.reviews), encoding) == (30, "utf-8")
+
+
+def test_of_pages_that_are_read_together_one_fails_alone(monkeypatch):
+    def judge(pages, *_):
+        if any("falls" in review.body for page in pages for review in page):
+            raise ValueError("of its own")
+        sizes.append(len(pages))
+        return [*map(tuple, pages)]
+
+    sizes: list[int] = []
+    monkeypatch.setattr(page_jobs, "add_judgements_of_pages", judge)
+    jobs = [
+        PageJob(body=body, headers={}, url="http://a.cn/", now=NOW, rules=RULES, hint="", category=category)
+        for body, category in (
+            (REVIEW, None),
+            (REVIEW.replace(b"body", b"falls"), None),
+            (b"%PDF-1.7", None),
+            (REVIEW * 2, None),
+            (REVIEW * 3, "car"),
+            (REVIEW * 4, "car"),
+        )
+    ]
+    found = run_together(jobs)
+    assert [one.error if isinstance(one, FetchError) else len(one[0].reviews) for one in found] == [
+        1,
+        ErrorClass.UNREADABLE,
+        ErrorClass.BAD_CONTENT,
+        2,
+        3,
+        4,
+    ]
+    assert sizes == [1, 1, 2]
 
 
 PARENT = """

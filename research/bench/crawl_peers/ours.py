@@ -72,7 +72,7 @@ def catalog(pages: int, rules: PageRules = RULES, *, judge: bool = True) -> Cata
 def crawl(call: Call) -> Figures:
     """Crawl the pages of as many products as they belong to; less than one product's: of its first sites."""
     if call.variant == "without_judging":
-        setattr(page_jobs, "add_judgements", lambda reviews, *_: tuple(reviews))  # noqa: B010
+        setattr(page_jobs, "add_judgements_of_pages", lambda pages, *_: list(map(tuple, pages)))  # noqa: B010
     settings = Settings(
         database_url=f"sqlite:///{call.database}", lab=("127.0.0.1", call.port), slots=SLOTS, seed=1
     )
@@ -89,8 +89,8 @@ def _parts() -> CpuParts:
     """Return what measures the parts; from now on reading and judging are timed."""
     parts = CpuParts(THREADS)
     for part, place, name in (
-        ("reading", page_reader, "run"),
-        ("judging", page_jobs, "add_judgements"),
+        ("reading", page_reader, "run_together"),
+        ("judging", page_jobs, "add_judgements_of_pages"),
         ("themes", judged_reviews, "read_themes_of"),
         ("judging", page_collector, "matchable_text"),
         ("judging", page_collector, "judge_page"),

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -58,12 +59,21 @@ def add_judgements(
         group: the kind of their site.
         category: of the product that the page was found for.
     """
-    there = tuple(reviews)
-    judged = judge_reviews(there, group, choose_theme_set(category))
-    return tuple(
+    (judged,) = add_judgements_of_pages([tuple(reviews)], group, category)
+    return judged
+
+
+def add_judgements_of_pages(
+    pages: Sequence[Sequence[Review]], group: Group | None = None, category: str | None = None
+) -> list[tuple[Review, ...]]:
+    """Return the reviews of each page as `add_judgements` does; pages cost less together than one by one."""
+    there = [review for page in pages for review in page]
+    judged = judge_reviews(there, group, choose_theme_set(category), pages=[len(page) for page in pages])
+    reviews = (
         Review._make((*review[:_FIRST_JUDGED], voice, themes))
         for review, (voice, themes) in zip(there, judged, strict=True)
     )
+    return [tuple(islice(reviews, len(page))) for page in pages]
 
 
 def choose_theme_set(category: str | None) -> str | None:
@@ -85,15 +95,20 @@ def _model_id(version: str) -> str:
 
 
 def judge_reviews(
-    reviews: Sequence[Review], group: Group | None = None, theme_set: str | None = GOODS
+    reviews: Sequence[Review],
+    group: Group | None = None,
+    theme_set: str | None = GOODS,
+    *,
+    pages: Sequence[int] | None = None,
 ) -> list[Judged]:
     """Return voice and themes of reviews of a page, which cost less together than one by one.
 
     Args:
         group: the kind of their site.
         theme_set: goods, car or restaurant; `None` reads no themes.
+        pages: if they are of several pages, the number of each page's reviews.
     """
-    odds = VoiceOdds(reviews, group)
+    odds = VoiceOdds(reviews, group, pages)
     themes = read_themes_of(odds, theme_set)
     odds.raise_complaints(list_raised(odds, themes), RAISE)
     voices = odds.judge(model_id())

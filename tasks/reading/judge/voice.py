@@ -182,10 +182,11 @@ def voices_of(reviews: Sequence[Review], group: Group | None = None) -> list[Voi
 
 
 class VoiceOdds:
-    """The log odds of the voices of a page's reviews, before one voice is chosen for each.
+    """The log odds of the voices of reviews, before one voice is chosen for each.
 
     Args:
         group: the kind of their site.
+        pages: number of reviews of each page, in their order. Default: all are of one page.
 
     Attributes:
         texts: what is read of each review.
@@ -193,8 +194,11 @@ class VoiceOdds:
         of_texts: probabilities of the voices by the texts alone; shape (reviews, voices).
     """
 
-    def __init__(self, reviews: Sequence[Review], group: Group | None) -> None:
+    def __init__(
+        self, reviews: Sequence[Review], group: Group | None, pages: Sequence[int] | None = None
+    ) -> None:
         self._reviews = reviews
+        self._pages = [len(reviews)] if pages is None else pages
         self._group = group
         self.texts = [one.body if one.body.strip() else one.title for one in reviews]
         self.foreign = [row for row, text in enumerate(self.texts) if is_foreign(text)]
@@ -217,15 +221,22 @@ class VoiceOdds:
         if self._group is not None and self._group in held.factors:
             odds *= held.factors[self._group]
             odds += held.shifts[self._group]
-        best = max((one.rating for one in self._reviews if one.rating is not None), default=0.0)
-        stars = next((top for top in (5.0, 10.0) if best <= top), 100.0)
-        for row, review in enumerate(self._reviews):
+        for row, (review, stars) in enumerate(zip(self._reviews, self._list_stars(), strict=True)):
             if review.rating is not None:
                 lean = max(-1.0, min((review.rating / stars - 0.6) / 0.4, 1.0))
                 odds[row, _COMPLAINT] += _RATED - _LEAN * lean
                 odds[row, _PRAISE] += _RATED + _LEAN * lean
             if review.author and _speaks_for_company(review.author):
                 odds[row, _COMPANY] += _OF_COMPANY
+
+    def _list_stars(self) -> list[float]:
+        """Return for each review how many stars its page gives at most: 5, 10 or 100."""
+        stars: list[float] = []
+        for count in self._pages:
+            ratings = [one.rating for one in self._reviews[len(stars) : len(stars) + count] if one.rating]
+            best = max(ratings, default=0.0)
+            stars += [next((top for top in (5.0, 10.0) if best <= top), 100.0)] * count
+        return stars
 
     def raise_complaints(self, rows: Sequence[int], by: float) -> None:
         """Add to the log odds of a complaint."""
