@@ -14,10 +14,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from patience import PATIENCE_S
 from sqlalchemy import inspect
 
@@ -29,11 +32,13 @@ from splitter.urls import search_url
 from tasks.domain.errors import Unstorable, WrongRevision
 from tasks.jobs.partitioning import search_urls
 from tasks.store.content import links
+from tasks.store.content.counted_reviews import fill
 from tasks.store.content.products import find
 from tasks.store.queue import nodes, notices, tasks, transitions, upkeep
 from tasks.store.sql import schema
 from tasks.store.sql.database import Store
 from tasks.store.sql.tables import metadata
+from tasks.store.sql.transaction import as_pattern
 from tasks.store.verify.verify import verify
 
 CATALOG = builtin("paper-2014")
@@ -447,6 +452,33 @@ def test_an_alert_keeps_its_text(old: Store, migrations: Path) -> None:
     with old.read() as conn:
         (alert,) = notices.list_alerts(conn)
     assert (alert.subject, alert.firing, alert.text) == ("n1", True, "node n1 is away")
+
+
+def test_excluded_words_get_patterns_of_every_spelling_and_their_products_are_counted_again(
+    old: Store, migrations: Path
+) -> None:
+    schema.upgrade(old, migrations)
+    with old.begin() as conn:
+        while fill(conn):
+            pass
+        counted = conn.rows("SELECT product_id, review_id FROM review_days ORDER BY 1, 2")
+        words = [(product, "纯牛奶", "old") for product in sorted({product for product, _ in counted})[:2]]
+        conn.insert("excluded_words", ("product_id", "word", "pattern"), words)
+    spec = spec_from_file_location("m0040", migrations / "versions/0040_spellings_of_excluded_words.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with (
+        old.begin() as conn,
+        Operations.context(MigrationContext.configure(conn.engine_connection)),
+    ):
+        module.upgrade()
+    with old.begin() as conn:
+        patterns = conn.rows("SELECT DISTINCT pattern FROM excluded_words")
+        assert patterns == [(as_pattern("纯牛奶"),)]
+        assert conn.value("SELECT count(*) FROM review_days WHERE product_id = :id", id=words[0][0]) == 0
+        while fill(conn):
+            pass
+        assert conn.rows("SELECT product_id, review_id FROM review_days ORDER BY 1, 2") == counted
 
 
 @pytest.mark.parametrize(("found", "advice"), [("0026", "0.9.0 first"), ("9999", "update reviewloop")])

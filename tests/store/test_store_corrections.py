@@ -205,7 +205,7 @@ def test_words_keep_reviews_from_counting_until_they_are_taken_back(world):
     now = product_actions.edit(world.store, "甲", ProductEdit(excluded_words=("奶粉", "CAN_")), "ich")
     assert now.excluded_words == ("CAN_", "奶粉")
     world.save(
-        lease, hits.todo[1], [judged("3", "又是奶粉"), judged("4", "a can_ of x"), judged("5", "a canx")]
+        lease, hits.todo[1], [judged("3", "又是嬭粉"), judged("4", "a ＣＡＮ＿ of x"), judged("5", "a canx")]
     )
     assert list_days(world) == [
         (1, DAY, "complaint", 2), (1, DAY, "complaint", 5),

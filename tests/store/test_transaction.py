@@ -85,11 +85,28 @@ def test_percent_signs_and_colons_stay(tx):
     assert tx.value("SELECT 7 % 4") == 3
 
 
-@pytest.mark.parametrize("text", ["100%", "a_b", "/", "特仑苏"])
-def test_a_pattern_finds_just_the_text(tx, text):
-    found = "SELECT :here LIKE :pattern ESCAPE '/', :there LIKE :pattern ESCAPE '/'"
-    ((here, there),) = tx.rows(found, here=f"x{text}y", there="x100ab-y", pattern=as_pattern(text))
-    assert (bool(here), bool(there)) == (True, False)
+@pytest.mark.parametrize(
+    ("text", "written", "other"),
+    [
+        ("奶粉", "進口嬭粉好", "奶 茶粉"),
+        ("罐装", "罐裝的", "装罐"),
+        ("后来", "後來漏了", "候来"),
+        ("CAN_", "a ｃａｎ＿", "canx"),
+        ("100%", "x１００％y", "1000"),
+        ("250 ml", "250　ML", "250ml"),
+        ("Ärger", "viel ÄRGER", "arger"),
+        ("[a-c]", "x[a-c]", "b"),
+        ("a]b^c-d", "A］B＾C－D", "a]b^c"),
+        ("*?", "wie *?", "wie"),
+        ("\\d", "C:\\d", "5"),
+        ("^", "x＾", "x"),
+        ("'/", "it '/ x", "'"),
+    ],
+)
+def test_a_pattern_finds_a_text_in_each_spelling(tx, text, written, other):
+    asked = "SELECT :written GLOB '*' || :pattern || '*'"
+    found = [tx.value(asked, written=one, pattern=as_pattern(text)) for one in (f"x{text}y", written, other)]
+    assert [*map(bool, found)] == [True, True, False]
 
 
 def test_a_row_becomes_a_record_by_its_annotations(tx):

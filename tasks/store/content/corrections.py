@@ -47,7 +47,7 @@ def left_out(review: str = "r", correction: str = "c", product_id: str = "l.prod
         ) THEN '{LeftOut.NOT_PRODUCT}'
         WHEN EXISTS (
             SELECT 1 FROM excluded_words w WHERE w.product_id = {product_id}
-                AND lower({review}.title || ' ' || {review}.body) LIKE w.pattern ESCAPE '/'
+                AND ({review}.title || ' ' || {review}.body) GLOB '*' || w.pattern || '*'
         ) THEN '{LeftOut.EXCLUDED_WORD}' END
     """
 
@@ -163,7 +163,7 @@ def list_excluded_words(tx: Transaction, product_id: int) -> tuple[str, ...]:
 def store_excluded_words(tx: Transaction, product_id: int, words: Collection[str]) -> None:
     """Store the words of a product in place of the present ones."""
     tx.later("DELETE FROM excluded_words WHERE product_id = :id", id=product_id)
-    rows = [(product_id, word, as_pattern(word.lower())) for word in dict.fromkeys(words)]
+    rows = [(product_id, word, as_pattern(word)) for word in dict.fromkeys(words)]
     tx.insert("excluded_words", ("product_id", "word", "pattern"), rows)
 
 

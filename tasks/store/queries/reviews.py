@@ -151,7 +151,7 @@ ALL = ReviewFilter()
 _HINTS = get_type_hints(ReviewFilter, include_extras=True)
 _CONDITIONS = {name: hint.__metadata__[0] for name, hint in _HINTS.items() if name != "words"}
 # A word has no blank, so it is in one of the two.
-HAS_WORD = "lower(r.title || ' ' || r.body) LIKE lower(:word_{}) ESCAPE '/'"
+HAS_WORD = "(r.title || ' ' || r.body) GLOB '*' || :word_{} || '*'"
 
 _REVIEWS = f"""
     FROM reviews r JOIN pages g ON g.id = r.page_id AND r.refused IS NULL

@@ -333,7 +333,7 @@ def count_unrendered(tx: Transaction) -> dict[str, int]:
 
 
 _ENTRIES = "SELECT name, entries FROM nodes WHERE entries IS NOT NULL"
-_WITHOUT_BROWSER = f"{_ENTRIES} AND CAST(entries AS text) LIKE :pattern ESCAPE '/'"
+_WITHOUT_BROWSER = f"{_ENTRIES} AND CAST(entries AS text) GLOB '*' || :pattern || '*'"
 
 
 def count_browsers(tx: Transaction, silent_after: timedelta) -> tuple[int, int]:

@@ -129,7 +129,7 @@ excluded_words = _table(
     "excluded_words",  # a review with one of them does not count for the product
     Column("product_id", _Id, ForeignKey("products.id"), primary_key=True),
     Column("word", String(100), primary_key=True),
-    Column("pattern", Text, nullable=False),  # what `LIKE ... ESCAPE '/'` takes, in small letters
+    Column("pattern", Text, nullable=False),  # `tasks.store.sql.transaction.as_pattern` of the word
 )
 
 schedules = _table(

@@ -1,8 +1,9 @@
 """Executes SQL: a statement is text with named values, the same for SQLite and PostgreSQL.
 
 `:name` stands for a value and `IN :name` or `NOT IN :name` for a list of values. `FOR UPDATE`, `FOR NO KEY UPDATE` and
-`SKIP LOCKED` are for PostgreSQL: SQLite, which has one writer at a time, gets the text without them. The drivers get
-the texts straight from here; SQLAlchemy keeps their connections.
+`SKIP LOCKED` are for PostgreSQL: SQLite, which has one writer at a time, gets the text without them. `text GLOB '*' ||
+pattern || '*'` asks for a pattern of `as_pattern`; PostgreSQL gets it as a regular expression. The drivers get the
+texts straight from here; SQLAlchemy keeps their connections.
 
 PostgreSQL may be far away, so that round trips count. psycopg2 sends a text as it is given: several statements in one
 text take one round trip, and the result of the last one comes back. BEGIN is sent with the first statement. A statement
@@ -20,6 +21,7 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
+from splitter.normalize import list_spellings
 from sqlalchemy import Connection
 
 from tasks.domain.errors import StoreFailed
@@ -41,7 +43,7 @@ _PLACE = re.compile(r"(?:\b(NOT )?(IN) )?(?<![:\w]):([a-z]\w*)")
 _PLAIN = frozenset((int, float, str, bytes))
 """Types that SQLite takes as they are."""
 _LOCK = re.compile(r"\sFOR (NO KEY )?UPDATE( OF \w+)?( SKIP LOCKED)?")
-_ESCAPED = str.maketrans({"%": "/%", "_": "/_", "/": "//"})
+_GLOB = re.compile(r"GLOB '\*' \|\| (\S+) \|\| '\*'")
 _CLOCK = "SELECT clock_timestamp()"
 _AT_ONCE = 5_000
 """Rows that `stream` takes from PostgreSQL at once."""
@@ -294,8 +296,17 @@ def ask_driver(connection: Any, statement: str, *values: Any) -> list[Any]:
 
 
 def as_pattern(text: str) -> str:
-    """Return the pattern of `LIKE ... ESCAPE '/'` for texts that hold this one."""
-    return f"%{text.translate(_ESCAPED)}%"
+    """Return the pattern of `GLOB '*' || ... || '*'` for texts that hold this one in any spelling."""
+    return "".join(map(_as_class, list_spellings(text) or text))
+
+
+def _as_class(chars: str) -> str:
+    """Return the pattern of one of some characters, for SQLite and PostgreSQL."""
+    if len(chars) == 1 and not chars.isascii():
+        return chars
+    # In a class, ] is a character at the beginning only, ^ everywhere else, and - at the end.
+    ordered = sorted(chars, key=lambda char: 0 if char == "]" else 2 if char in "^-" else 1)
+    return f"[{''.join(ordered)}]"
 
 
 def _for_sqlite(value: Any) -> Any:
@@ -339,4 +350,5 @@ def _postgres_text(statement: str) -> str:
         value = f"%({found[3]})s"
         return value if not found[2] else f"<> ALL({value})" if found[1] else f"= ANY({value})"
 
-    return _PLACE.sub(marks, statement.replace("%", "%%"))
+    # (?e): no backslash in the pattern has a meaning.
+    return _PLACE.sub(marks, _GLOB.sub(r"~ ('(?e)' || \1)", statement.replace("%", "%%")))
