@@ -140,11 +140,10 @@ def table(
         least: the fields that matter least, the first of them first to be left out; then those on the right.
         now: moments near it are shown by their distance from it.
     """
-    folded = {name.rstrip(">") for name in fields.split() if name.endswith(">")}
-    columns = list_columns(list(rows), fields.replace(">", ""), now)
+    columns = list_columns(list(rows), fields, now)
     cells = [map(_style, column.texts, column.values) for column in columns]
     made = FittedTable(
-        [column.label + (">" if column.name in folded else "") for column in columns],
+        [column.label + (">" if column.is_long else "") for column in columns],
         [column.is_number for column in columns],
         list(zip(*cells, strict=True)),
         [label(name) for name in least.split()],

@@ -84,12 +84,14 @@ class Column:
 
     Attributes:
         name: of the field.
+        is_long: its texts are long and may take several lines.
         texts: the text of each value; `None` if there is nothing to show.
     """
 
     name: str
     label: str
     is_number: bool
+    is_long: bool
     values: Sequence[Any]
     texts: Sequence[str | None]
 
@@ -98,7 +100,8 @@ def list_columns(rows: Sequence[object], names: str, now: datetime | None = None
     """Return the columns of a table: those fields that some row has a value in, at least the first one.
 
     Args:
-        names: names of fields, divided by spaces.
+        rows: objects with these fields, or mappings.
+        names: names of fields, divided by spaces; one that ends in ">" has long texts.
         now: moments near it are shown by their distance from it.
     """
     columns = [_read_column(rows, name, now) for name in names.split()]
@@ -106,9 +109,11 @@ def list_columns(rows: Sequence[object], names: str, now: datetime | None = None
 
 
 def _read_column(rows: Sequence[object], name: str, now: datetime | None) -> Column:
-    values = list(map(attrgetter(name), rows))
+    name, mark, _ = name.partition(">")
+    values = [row.get(name) if isinstance(row, Mapping) else attrgetter(name)(row) for row in rows]
     return Column(
         name=name,
+        is_long=bool(mark),
         label=label(name),
         is_number=any(isinstance(one, int | float) and not isinstance(one, bool) for one in values),
         values=values,

@@ -17,6 +17,7 @@ from tasks.store.queries.queues import (
     HostQueue,
     WaitingSummary,
     count_open_hits,
+    get_newest_lease_time,
     get_pace,
     get_waiting_summary,
     list_host_waits,
@@ -196,6 +197,8 @@ def _describe_work(
         return SystemState(Situation.RESTING, {"next_s": max(0.0, (min(next_at) - tx.now).total_seconds())})
     pages_per_s = get_pace(tx, _WINDOW_S).pages_per_s
     if not pages_per_s:
-        return SystemState(Situation.UNTIMED if queues[State.CRAWL] else Situation.STARTING)
+        leased_at = get_newest_lease_time(tx)
+        has_begun = leased_at is not None and tx.now - leased_at < timedelta(seconds=_WINDOW_S)
+        return SystemState(Situation.UNTIMED if has_begun or queues[State.CRAWL] else Situation.STARTING)
     hits = max(0, count_open_hits(tx) - sum(one.left for one in waits if one.unreachable))
     return SystemState(Situation.RUNNING, {"left_s": hits / pages_per_s})

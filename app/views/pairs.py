@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.views.fields import extend_row
 from app.views.permit_worth import PermitWorth, permit_worths
+from app.views.words import describe_reason
 from tasks.store.content import links
 from tasks.store.content.links import RefusalCount
 from tasks.store.queries import pairs
@@ -18,6 +20,10 @@ PAIR_FIELDS = (
     "rtt_ms"
 )
 PERMIT_FIELDS = "product site node requests requests_per_page page_chance permit_worth slot_worth"
+PAIR_ATTEMPT_FIELDS = (
+    "subtask_id product allocated_at end offered tried collected requests active_s wait_s quota errors"
+)
+CANDIDATE_FIELDS = "node completion efficiency_s attempts score why>"
 REFUSED_FIELDS = "site product reason pages n"
 
 
@@ -65,6 +71,18 @@ def get_pairs_view(
         pairs=[_view_pair(row, recent, worths) for row in rows],
         refused=links.refusal_counts(tx, site=site),
     )
+
+
+def list_candidates(candidates: Iterable[Mapping[str, Any]], chosen: str | None) -> list[Mapping[str, Any]]:
+    """Return the candidates of a decision as rows of `CANDIDATE_FIELDS`; an arrow is behind the chosen node."""
+    return [
+        {
+            **one,
+            "node": f"{one['node']} ←" if one["node"] == chosen else one["node"],
+            "why": describe_reason(one),
+        }
+        for one in candidates
+    ]
 
 
 def _view_pair(

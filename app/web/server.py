@@ -23,7 +23,7 @@ from app.web.address import address_of, is_loopback, split_public
 from app.web.application import make_application
 from app.web.base.access import Access, Role, Tokens, token_hash
 from app.web.base.context import Context
-from app.web.pages.matrix import read_matrix
+from app.web.pages.matrix import read_pairs
 from app.web.pages.overview import read_status, read_trends
 from splitter.errors import InputError, ReviewloopError
 from tasks.fetching.hosts import HostCatalog
@@ -203,7 +203,7 @@ def warm_up(context: Context) -> None:
 
     def make() -> None:
         try:
-            for read in (read_status, read_trends, read_matrix):
+            for read in (read_status, read_trends, read_pairs):
                 read(context)
         except Exception:
             _log.warning("the dashboard could not read the store ahead of its first visitor", exc_info=True)

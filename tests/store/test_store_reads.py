@@ -91,8 +91,10 @@ def test_a_subtask_waits_and_then_begins(world):
     assert system_state(world) == SystemState(Situation.PLANNED)
     world.node("n1")
     assert system_state(world) == SystemState(Situation.STARTING)
-    world.begun("金领冠")
+    lease = world.begun("金领冠")
     assert system_state(world) == SystemState(Situation.UNTIMED)
+    world.interrupt(lease, Counters(), "drained")
+    assert system_state(world) == SystemState(Situation.UNTIMED), "between two attempts"
 
 
 def test_processes_that_are_being_started_are_said(world):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +15,7 @@ from app.cli.render import Part, table, text
 from app.files.harmless import shown
 from app.views.durations import seconds
 from app.views.fields import STYLE_OF, format_counts, format_moment
+from app.views.pairs import CANDIDATE_FIELDS, list_candidates
 from app.views.words import describe, describe_reason, plural, translate
 from splitter.errors import Message
 from tasks.domain.errors import UnknownSubtask
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-_CANDIDATE_FIELDS = "node completion efficiency_s attempts score why>"
 _INDENT = "  "
 
 
@@ -134,7 +133,7 @@ def _(view: ExplainView) -> Iterator[Part]:
     if now is not None:
         yield Text("\n" + translate("Now: {why}", why=describe(now["why"])), style="bold cyan")
         if now["candidates"]:
-            yield _tabulate_candidates(now["candidates"], None)
+            yield table(list_candidates(now["candidates"], None), CANDIDATE_FIELDS)
         yield from _list_ruling_parts(now)
 
 
@@ -234,7 +233,7 @@ def _list_allocated(detail: Row, event: EventRow, attempt: AttemptRow | None) ->
     if attempt:
         strategy = translate("attempt {n}, {strategy}", n=attempt.no, strategy=strategy)
     yield _INDENT + strategy
-    yield _tabulate_candidates(detail["candidates"], event.node)
+    yield table(list_candidates(detail["candidates"], event.node), CANDIDATE_FIELDS)
     if detail["forgiven"]:
         yield _INDENT + translate(
             "forgiven: {node} failed it before, and no other node is left", node=detail["forgiven"]
@@ -276,14 +275,6 @@ _RULINGS = {
     Ruling.SLOTS: "slots",
     Ruling.NEITHER: "neither permits nor slots",
 }
-
-
-def _tabulate_candidates(candidates: Sequence[Any], chosen: str | None) -> Part:
-    rows = [SimpleNamespace(**one) for one in candidates]
-    for row, candidate in zip(rows, candidates, strict=True):
-        row.node = f"{row.node} ←" if row.node == chosen else row.node
-        row.why = shown(describe_reason(candidate))
-    return table(rows, _CANDIDATE_FIELDS)
 
 
 def _list_ended(detail: Row, event: EventRow, _attempt: AttemptRow | None) -> Iterator[Part]:

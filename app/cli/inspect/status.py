@@ -19,7 +19,7 @@ from app.views.words import plural, translate
 from tasks.domain.errors import StoreUnavailable, WrongRevision
 
 
-@command(None, "status")
+@command(None, "status", sites=True)
 def status(app: App) -> StateView:
     """Show the queues, what is stored, and which nodes are online.
 

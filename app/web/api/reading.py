@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
@@ -13,7 +14,8 @@ from app.actions.schedule_actions import ScheduleView, view_schedule
 from app.reports.product_list import ProductList
 from app.views.moments import local_time
 from app.views.nodes import NodesView
-from app.views.pairs import PairsView, get_pairs_view
+from app.views.pairs import PairsView
+from app.views.sites import SiteView
 from app.views.status import StatusView
 from app.web.base.context import Here
 from app.web.base.query import (
@@ -27,12 +29,13 @@ from app.web.base.query import (
     find_product,
     not_found,
 )
+from app.web.pages.matrix import read_pairs
 from app.web.pages.nodes import read_nodes
 from app.web.pages.overview import read_status
 from app.web.pages.products import ListQuery, read_list
 from app.web.pages.reviews import search_filter
 from app.web.pages.schedules import read_schedules
-from app.web.pages.sites import ListedSite, read_sites
+from app.web.pages.sites import read_sites
 from tasks.domain.failures import SUGGESTIONS, FailureReason
 from tasks.domain.voices import Voice
 from tasks.store.content import numbered_imports
@@ -85,7 +88,7 @@ def status(page: Here) -> StatusView:
 @router.get("/pairs", responses=PROBLEMS)
 def list_pairs(page: Here, site: Text = "", node: Text = "") -> PairsView:
     """Every pair with closed attempts, or those of one site or node."""
-    return page.context.read(("pairs", site, node), lambda tx: get_pairs_view(tx, site or None, node or None))
+    return read_pairs(page.context, site, node)
 
 
 @router.get("/pairs/{site}/{node}/attempts", responses=PROBLEMS)
@@ -214,7 +217,7 @@ def reviews(
 
 
 @router.get("/sites", responses=PROBLEMS)
-def sites(page: Here) -> list[ListedSite]:
+def sites(page: Here) -> Sequence[SiteView]:
     """Every site of the catalog, and those that were crawled before they left it."""
     return read_sites(page.context)
 

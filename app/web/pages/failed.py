@@ -12,12 +12,12 @@ from starlette.responses import Response
 
 from app.actions import manual_actions
 from app.actions.manual_actions import Action
+from app.views.failed import ATTEMPT_FIELDS, TARGET_FIELDS, get_subtask_view
 from app.views.words import describe, translate
 from app.web.base.context import Here, Notice
 from app.web.base.forms import shown_on
 from app.web.base.query import MOST_ID, Cursor, Text, check_site
 from splitter.errors import InputError
-from tasks.domain.errors import UnknownSubtask
 from tasks.domain.failures import SUGGESTIONS, FailureReason
 from tasks.store.queries import subtask as subtask_queries
 from tasks.store.queries.subtask import AttemptRow
@@ -67,22 +67,21 @@ def failed(
 def story(page: Here, subtask: SubtaskId) -> Response:
     """A subtask with every attempt, what was answered last, and its events."""
     with page.context.store.read() as tx:
-        row = subtask_queries.get_subtask(tx, subtask)
-        if row is None:
-            raise UnknownSubtask("There is no subtask {n}.", n=subtask)
-        waiting = manual.list_manual(tx, after=subtask - 1, most=1) if row["state"] == "MANUAL" else []
-        attempts = subtask_queries.list_attempts(tx, subtask)
-        targets = [one for one in subtask_queries.list_targets(tx, subtask) if one.state != "stored"]
+        view = get_subtask_view(tx, subtask)
         events = subtask_queries.list_events(tx, subtask)
         names = [one.name for one in nodes.list_nodes(tx)]
+    row, attempts = view.subtask, view.attempts
+    targets = [one for one in view.targets if one.state != "stored"]
     return page.html(
         "subtask.html",
         row=row,
-        waits=waiting[0] if waiting else None,
-        suggestion=SUGGESTIONS.get(row["reason"] or "", ""),
+        why=view.why,
+        suggestion=view.suggestion,
         attempts=attempts,
+        attempt_fields=ATTEMPT_FIELDS,
         responses=_responses(attempts),
         targets=targets[:_TARGETS],
+        target_fields=TARGET_FIELDS,
         targets_left_out=max(0, len(targets) - _TARGETS),
         events=events[-_EVENTS:],
         pages_to_do=sum(one.kind == "result" and one.state in ("todo", "given_up") for one in targets),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
 from fastapi import APIRouter
 from markupsafe import Markup
@@ -12,14 +14,26 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.reports import charts
+from app.views.fields import format_value, label
+from app.views.nodes import REST_FIELDS
+from app.views.pairs import (
+    CANDIDATE_FIELDS,
+    PAIR_ATTEMPT_FIELDS,
+    PAIR_FIELDS,
+    PERMIT_FIELDS,
+    PairsView,
+    PairView,
+    get_pairs_view,
+    list_candidates,
+)
 from app.views.words import translate
 from app.web.base.context import Context, Here, Page
 from app.web.base.query import Text
 from app.web.base.rendering import length, number, percent
-from app.web.pages.node_ratings import FEW, FEWEST_ATTEMPTS, TOO_FEW, Verdict, verdicts
+from app.web.pages.node_ratings import FEW, FEWEST_ATTEMPTS, TOO_FEW, Verdict, find_main_reason, list_verdicts
 from tasks.domain.pair_stats import MEMORY, AttemptOutcome, AttemptResult, PairStats
 from tasks.store.queries import pairs
-from tasks.store.queries.pairs import AttemptSums, PairAttempt, PairRow
+from tasks.store.queries.pairs import PairAttempt
 from tasks.store.queue import hosts, nodes
 from tasks.store.sql.transaction import Transaction
 
@@ -30,34 +44,25 @@ _ATTEMPTS = 300
 _ATTEMPTS_LISTED = 30
 _STEPS = 10
 Measure = Literal["completion", "efficiency", "requests"]
-MEASURES = {
-    "completion": "Completion rate",
-    "efficiency": "Efficiency (seconds per page)",
-    "requests": "Requests per page",
+
+
+class Shown(NamedTuple):
+    """What a cell of the matrix shows: a field, and below it the counts that it is made of."""
+
+    field: str
+    counts: str
+
+
+MEASURES: Mapping[Measure, Shown] = {
+    "completion": Shown("completion", "{pair.collected:,.0f}/{pair.offered:,.0f}"),
+    "efficiency": Shown("efficiency_s", "{pair.collected:,.0f}"),
+    "requests": Shown("requests_per_page", "{pair.requests:,}"),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """All pairs with closed attempts: their sums, and how they and their sites did lately."""
-
-    sums: Mapping[tuple[str, str], PairRow]
-    recent: Mapping[tuple[str, str], AttemptSums]
-    sites: Mapping[str, AttemptSums]
-    nodes: Sequence[str]
-
-
-def read_matrix(context: Context) -> Matrix:
-    """The pairs now."""
-
-    def read(tx: Transaction) -> Matrix:
-        sums = {(row.site, row.node): row for row in pairs.list_pairs(tx)}
-        named = sorted({node for _, node in sums} | {row.name for row in nodes.list_nodes(tx)})
-        recent = pairs.list_recent_attempts(tx)
-        by_pair = pairs.sums_by(recent, lambda one: (one.site, one.node))
-        return Matrix(sums, by_pair, pairs.sums_by(recent, lambda one: one.site), named)
-
-    return context.read("matrix", read)
+def read_pairs(context: Context, site: str = "", node: str = "") -> PairsView:
+    """Return every pair with closed attempts, or those of one site or node, now."""
+    return context.read(("pairs", site, node), lambda tx: get_pairs_view(tx, site or None, node or None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,33 +78,35 @@ class Cell:
     text: str
     count: str
     step: int | None
-    rank: tuple[float, float] | None = None
-    why: str = ""
+    rank: tuple[float, float] | None
+    why: str
 
 
 @router.get("/matrix")
 def matrix(page: Here, measure: Measure = "completion", after: Text = "", q: Text = "") -> Response:
     """Completion rate, efficiency or requests of each pair as a heat map, with what it says in words."""
-    told = read_matrix(page.context)
-    named = sorted({site for site, _ in told.sums if q.lower() in site})
+    context = page.context
+    every = {site: list(pairs) for site, pairs in groupby(read_pairs(context).pairs, attrgetter("site"))}
+    running = context.read("node names", lambda tx: [row.name for row in nodes.list_nodes(tx)])
+    names = sorted({pair.node for pairs in every.values() for pair in pairs}.union(running))
+    named = [site for site in every if q.lower() in site]
     sites = [site for site in named if site > after][:_SITES_A_PAGE]
     more = sites[-1] if sites and sites[-1] != named[-1] else ""
-    found = {site: verdicts(site, told.sums, told.recent) for site in sites}
+    found = {site: list_verdicts(every[site]) for site in sites}
     judged = {site: [one for one in of if one.phrase != TOO_FEW] for site, of in found.items()}
     return page.html(
         "matrix.html",
         live_s=5,
         measure=measure,
-        measures=MEASURES,
-        rows=[_row(told, measure, site) for site in sites],
-        nodes=told.nodes,
+        measures={name: label(one.field) for name, one in MEASURES.items()},
+        rows=[_make_row(measure, site, every[site]) for site in sites],
+        nodes=names,
         said=[(site, _tell_verdicts(of)) for site, of in judged.items() if of],
         few=sum(map(len, found.values())) - sum(map(len, judged.values())),
         fewest=FEWEST_ATTEMPTS,
         more=more,
         after=after,
         q=q,
-        newest=pairs.NEWEST_ATTEMPTS,
     )
 
 
@@ -130,68 +137,47 @@ def _tell_verdicts(of_site: Sequence[Verdict]) -> list[tuple[bool | None, str]]:
     ]
 
 
-def _row(told: Matrix, measure: str, site: str) -> tuple[str, dict[str, Cell | None], str]:
-    """A site, its cells by node, and the best node there; empty: fewer than two have tried it."""
-    cells = {node: _cell(told, measure, site, node) for node in told.nodes}
-    ranks = {node: cell.rank for node, cell in cells.items() if cell is not None and cell.rank is not None}
-    several = sum(cell is not None for cell in cells.values()) > 1
-    return site, cells, max(ranks, key=lambda node: ranks[node]) if ranks and several else ""
+def _make_row(measure: Measure, site: str, pairs: Sequence[PairView]) -> tuple[str, dict[str, Cell], str]:
+    """Return a site, its cells by node, and the best node there; empty: fewer than two have tried it."""
+    field = MEASURES[measure].field
+    best = min((value for pair in pairs if (value := getattr(pair, field)) is not None), default=None)
+    cells = {pair.node: _make_cell(measure, pair, best) for pair in pairs}
+    ranks = {node: cell.rank for node, cell in cells.items() if cell.rank is not None}
+    return site, cells, max(ranks, key=lambda node: ranks[node]) if ranks and len(cells) > 1 else ""
 
 
-def _cell(told: Matrix, measure: str, site: str, node: str) -> Cell | None:
-    of = told.sums.get((site, node))
-    if of is None:
-        return None
-    cell, value = _measured(told, measure, site, node, of)
-    rank = (round(value, 2), of.collected) if value is not None and of.collected else None
-    return replace(cell, rank=rank, why=_why(told, site, node, of))
+def _make_cell(measure: Measure, pair: PairView, best: float | None) -> Cell:
+    """Return a cell.
 
-
-def _why(told: Matrix, site: str, node: str, of: PairRow) -> str:
-    reasons = told.recent.get((site, node), AttemptSums()).reasons
-    if not reasons or (of.completion is not None and of.completion >= FEW):
-        return ""
-    return translate(max(reasons, key=lambda name: (reasons[name], name)))
-
-
-def _measured(told: Matrix, measure: str, site: str, node: str, of: PairRow) -> tuple[Cell, float | None]:
-    """A cell and what it shows as a number, more is better."""
-    if measure == "completion":
-        step = None if of.completion is None else round(of.completion * _STEPS)
-        return Cell(percent(of.completion), f"{of.collected:,.0f}/{of.offered:,.0f}", step), of.completion
-    if measure == "efficiency":
-        best = _best(told, site, lambda key: told.sums[key].efficiency_s)
-        value = of.efficiency_s
-        return Cell(length(value), f"{of.collected:,.0f}", _step(best, value)), _less(value)
-    recent = told.recent.get((site, node), AttemptSums())
-    best = _best(told, site, lambda key: told.recent.get(key, AttemptSums()).requests_per_page)
-    value = recent.requests_per_page
-    return Cell(number(value, 1), f"{recent.requests:,}", _step(best, value)), _less(value)
-
-
-def _less(value: float | None) -> float | None:
-    return None if value is None else -value
-
-
-def _best(told: Matrix, site: str, of: Any) -> float | None:
-    return min(
-        (value for key in told.sums if key[0] == site and (value := of(key)) is not None), default=None
+    Args:
+        best: the least value of the site: it has the strongest color, and twice as much half of it. A completion
+            rate is its color itself.
+    """
+    field, counts = MEASURES[measure]
+    value = getattr(pair, field)
+    step, rank = None, None
+    if value is not None:
+        share = value if measure == "completion" else (best or value) / value if value else 1.0
+        step = round(_STEPS * share)
+        rank = (round(value if measure == "completion" else -value, 2), pair.collected)
+    is_poor = pair.completion is None or pair.completion < FEW
+    return Cell(
+        text=format_value(field, value) or "–",
+        count=counts.format(pair=pair),
+        step=step,
+        rank=rank if pair.collected else None,
+        why=translate(find_main_reason(pair)) if is_poor else "",
     )
-
-
-def _step(best: float | None, value: float | None) -> int | None:
-    """The best of a site is 10, what takes twice as much 5; not known where it gave nothing."""
-    return None if value is None or best is None else round(_STEPS * (best / value if value else 1.0))
 
 
 @router.get("/pairs/{site}/{node:path}")
 def pair(page: Here, site: str, node: str) -> Response:
     """How a node did at a site, attempt by attempt, and why it was given work there last."""
-    told = read_matrix(page.context)
+    context = page.context
 
     def read(tx: Transaction) -> dict[str, Any]:
         rests = [one for one in hosts.list_rests(tx) if one.node == node]
-        of_site = {*page.context.hosts.of_site(site)} if site in page.context.catalog.sites else {site}
+        of_site = {*context.hosts.of_site(site)} if site in context.catalog.sites else {site}
         return {
             "attempts": pairs.list_pair_attempts(tx, site, node, _ATTEMPTS),
             "decision": pairs.get_last_decision(tx, site, node),
@@ -199,19 +185,20 @@ def pair(page: Here, site: str, node: str) -> Response:
             "now": tx.now,
         }
 
-    found = page.context.read(("pair", site, node), read)
-    sums = told.sums.get((site, node))
-    if sums is None and not found["attempts"] and found["decision"] is None:
+    found = context.read(("pair", site, node), read)
+    own = read_pairs(context, site, node).pairs
+    if not own and not found["attempts"] and found["decision"] is None:
         raise HTTPException(404, translate("{node} has not tried {site} yet.", node=node, site=site))
+    decision = found["decision"]
     completion, efficiency = histories(found["attempts"])
     return page.html(
         "pair.html",
         live_s=5,
         site=site,
         node=node,
-        sums=sums or PairRow(site=site, node=node),
-        recent=told.recent.get((site, node), AttemptSums()),
-        said=words(verdicts(site, told.sums, told.recent)),
+        own=own,
+        fields=(PAIR_FIELDS, PERMIT_FIELDS, REST_FIELDS, CANDIDATE_FIELDS, PAIR_ATTEMPT_FIELDS),
+        said=words(list_verdicts(read_pairs(context, site).pairs)),
         completion_chart=_chart(
             translate("Completion rate over attempts, in %"),
             translate("faded"),
@@ -226,7 +213,8 @@ def pair(page: Here, site: str, node: str) -> Response:
         ),
         rows=found["attempts"][: -_ATTEMPTS_LISTED - 1 : -1],
         breakers=found["breakers"],
-        decision=found["decision"],
+        decision=decision,
+        candidates=[] if decision is None else list_candidates(decision.detail.get("candidates") or (), node),
         limits=_limits(page, site),
         now=found["now"],
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.store.queries.pairs import AttemptSums, PairRow
+from app.views.pairs import PairView
 
 FEWEST_ATTEMPTS = 3
 """With fewer, nothing is said about a pair."""
@@ -37,28 +37,32 @@ class Verdict:
     reason: str = ""
 
 
-def verdicts(
-    site: str, sums: Mapping[tuple[str, str], PairRow], recent: Mapping[tuple[str, str], AttemptSums]
-) -> Sequence[Verdict]:
-    """A verdict on each node that tried a site, the best first."""
-    tried = {node: of for (name, node), of in sums.items() if name == site}
-    quickest = min((of.efficiency_s for of in tried.values() if of.efficiency_s is not None), default=None)
-    found = [_verdict(node, of, quickest, recent.get((site, node))) for node, of in tried.items()]
+def list_verdicts(pairs: Sequence[PairView]) -> Sequence[Verdict]:
+    """Return a verdict on each node that tried a site, the best first.
+
+    Args:
+        pairs: of the site.
+    """
+    quickest = min((one.efficiency_s for one in pairs if one.efficiency_s is not None), default=None)
+    found = [_judge(one, quickest) for one in pairs]
     return sorted(found, key=lambda one: (_RANK[one.good], -(one.share or 0.0), one.seconds or 1e9, one.node))
+
+
+def find_main_reason(pair: PairView) -> str:
+    """Return the reason of most failures among the newest attempts of a pair; empty if there is none."""
+    return max(pair.reasons, key=lambda name: (pair.reasons[name], name), default="")
 
 
 _RANK = {True: 0, None: 1, False: 2}
 
 
-def _verdict(node: str, of: PairRow, quickest: float | None, recent: AttemptSums | None) -> Verdict:
-    share, seconds, offered = of.completion, of.efficiency_s, int(of.offered)
-    reasons = recent.reasons if recent is not None else {}
-    reason = max(reasons, key=lambda name: (reasons[name], name), default="")
+def _judge(pair: PairView, quickest: float | None) -> Verdict:
+    share, seconds = pair.completion, pair.efficiency_s
     times = seconds / quickest if seconds is not None and quickest else 1.0
-    if of.attempts < FEWEST_ATTEMPTS:
+    if pair.attempts < FEWEST_ATTEMPTS:
         good, phrase = None, TOO_FEW
     elif share is None:
-        failed = of.failed + of.silent > of.attempts / 2
+        failed = pair.failed + pair.silent > pair.attempts / 2
         good = False if failed else None
         phrase = "{node} collected nothing there{why}." if failed else "{node} met no new page there."
     elif share < FEW:
@@ -72,4 +76,4 @@ def _verdict(node: str, of: PairRow, quickest: float | None, recent: AttemptSums
         good, phrase = True, "{node} is good: {share} of {offered} pages, {seconds} a page."
     else:
         good, phrase = None, "{node} is fair: {share} of {offered} pages, {seconds} a page{why}."
-    return Verdict(node, good, phrase, share, offered, seconds, times, reason)
+    return Verdict(pair.node, good, phrase, share, int(pair.offered), seconds, times, find_main_reason(pair))

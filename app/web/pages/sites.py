@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Annotated, Any, Literal
@@ -12,12 +11,13 @@ from fastapi import APIRouter, Form
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from app.views.sites import SITE_FIELDS, SiteView, get_sites_view
 from app.views.words import translate
 from app.web.base.context import Context, Here
 from app.web.base.forms import shown_on
 from app.web.base.query import Text
-from app.web.pages.matrix import read_matrix, words
-from app.web.pages.node_ratings import verdicts
+from app.web.pages.matrix import read_pairs, words
+from app.web.pages.node_ratings import list_verdicts
 from splitter.catalog.model import Catalog
 from splitter.errors import InputError
 from tasks.domain.address import sendable
@@ -26,7 +26,6 @@ from tasks.domain.given_address import AddressKind, read_address
 from tasks.fetching.robots import ROBOTS_TOKEN, RobotsRules
 from tasks.store.queries import pairs
 from tasks.store.queries import queues as queue_queries
-from tasks.store.queries.pairs import AttemptSums
 from tasks.store.queue import hosts
 from tasks.store.sql.transaction import Transaction
 
@@ -42,52 +41,20 @@ _TRYING = Lock()
 """Held while a page is read: a hostile one may take long, and one at a time is enough for people."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSite:
-    """A site with its limits in requests a second, and how the newest attempts ended there.
-
-    Attributes:
-        engine: empty if it was crawled before it left the catalog.
-    """
-
-    name: str
-    engine: str
-    group: str
-    per_address_per_s: float | None
-    total_per_s: float | None
-    outcomes: Mapping[str, int]
-    reasons: Mapping[str, int]
-
-
-def read_sites(context: Context) -> list[ListedSite]:
+def read_sites(context: Context) -> Sequence[SiteView]:
     """Return every site of the catalog, and those that were crawled before they left it, by name."""
-    catalog, recent = context.catalog.sites, read_matrix(context).sites
-    found = []
-    for name in sorted({*catalog, *recent}):
-        entry, of = catalog.get(name), recent.get(name, AttemptSums())
-        limits = context.hosts.limits(name)
-        found.append(
-            ListedSite(
-                name,
-                entry.engine if entry else "",
-                str(entry.group or "") if entry else "",
-                limits.per_address_per_s if entry else None,
-                limits.total_per_s if entry else None,
-                of.outcomes,
-                of.reasons,
-            )
-        )
-    return found
+    return context.read("sites", lambda tx: get_sites_view(tx, context.catalog)).sites
 
 
 @router.get("/sites")
 def listed(page: Here, q: Text = "", after: Text = "") -> Response:
     """Every site, some at a time."""
-    rows = [one for one in read_sites(page.context) if q.lower() in one.name and one.name > after]
+    rows = [one for one in read_sites(page.context) if q.lower() in one.site and one.site > after]
     return page.html(
         "sites.html",
         rows=rows[:_SITES_A_PAGE],
-        more=rows[_SITES_A_PAGE - 1].name if len(rows) > _SITES_A_PAGE else "",
+        fields=SITE_FIELDS,
+        more=rows[_SITES_A_PAGE - 1].site if len(rows) > _SITES_A_PAGE else "",
         q=q,
         after=after,
         newest=pairs.NEWEST_ATTEMPTS,
@@ -97,10 +64,9 @@ def listed(page: Here, q: Text = "", after: Text = "") -> Response:
 @router.get("/sites/{name}")
 def site(page: Here, name: str, url: str = "") -> Response:
     """One site; its form to try rules may be given an address."""
-    row = next((one for one in read_sites(page.context) if one.name == name), None)
+    row = next((one for one in read_sites(page.context) if one.site == name), None)
     if row is None:
         raise HTTPException(404, translate("There is no site {name}.", name=name))
-    told = read_matrix(page.context)
     asked = dict.fromkeys(page.context.hosts.of_site(name)) if row.engine else {name: None}
 
     def read(tx: Transaction) -> Any:
@@ -119,7 +85,7 @@ def site(page: Here, name: str, url: str = "") -> Response:
         waiting=waiting,
         pages=pages,
         doubtful=doubtful,
-        said=words(verdicts(name, told.sums, told.recent)),
+        said=words(list_verdicts(read_pairs(page.context, name).pairs)),
         entry=page.context.catalog.sites.get(name),
         most=_ROBOTS_SHOWN,
         rules=sorted(page.context.catalog.rules),

@@ -226,6 +226,11 @@ class PairAttempt:
     budget_s: float
     errors: Mapping[str, int]
 
+    @property
+    def end(self) -> str:
+        """Why it failed, else its outcome."""
+        return self.reason or self.outcome
+
 
 def list_pair_attempts(tx: Transaction, site: str, node: str, most: int) -> list[PairAttempt]:
     """Return the newest closed attempts of a (site, node), the oldest of them first."""

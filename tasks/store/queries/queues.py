@@ -104,6 +104,11 @@ def get_newest_page_time(tx: Transaction) -> datetime | None:
     return tx.time("SELECT fetched_at FROM pages ORDER BY id DESC LIMIT 1")
 
 
+def get_newest_lease_time(tx: Transaction) -> datetime | None:
+    """Return when the last lease was granted; `None` if there is none."""
+    return tx.time("SELECT allocated_at FROM attempts ORDER BY id DESC LIMIT 1")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostQueue:
     """Subtasks in WAIT that wait for one host.
