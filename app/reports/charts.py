@@ -55,11 +55,13 @@ class HeatCell:
         share: its strength, 0 to 1; None: not known.
         text: in the cell, short.
         note: more, on a second line; and for who points at it.
+        link: address of the reviews in it; empty if there is none.
     """
 
     share: float | None
     text: str
     note: str = ""
+    link: str = ""
 
 
 def bars(values: Sequence[tuple[str, float]], title: str, *, width: int = 640) -> Markup:
@@ -223,6 +225,7 @@ def _heat(cell: HeatCell, where: str, x: float, y: float, wide: float, high: flo
     strength = 0.0 if cell.share is None else _FAINTEST + (_STRONGEST - _FAINTEST) * share
     look = f'class="chart-mark" fill="{COLORS[0]}" fill-opacity="{strength:.2f}"'
     drawn = [
+        Markup('<a href="{}">').format(cell.link) if cell.link else Markup(""),
         Markup("<g>"),
         _tooltip(f"{where}: {cell.text} {cell.note}".rstrip()),
         _box(x + 1, y + 1, wide - 2, high - 2, look),
@@ -230,7 +233,7 @@ def _heat(cell: HeatCell, where: str, x: float, y: float, wide: float, high: flo
     ]
     if cell.note:
         drawn.append(_text(middle, y + high / 2 + 8, _cut(cell.note), anchor="middle", size=10, faint=True))
-    return [*drawn, Markup("</g>")]
+    return [*drawn, Markup("</g></a>" if cell.link else "</g>")]
 
 
 # --- pieces -------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -50,24 +50,28 @@ def draw_weeks(view: ComplaintsView, *, width: int = 1200) -> Markup:
     )
 
 
-def draw_sites(view: ComplaintsView) -> HeatMaps:
+CellLink = Callable[[str, str], str]
+"""Returns the address of the reviews that the cell of a theme and a column counts."""
+
+
+def draw_sites(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
     """Return a heat map of themes by the sites with most complaints."""
     totals = _sum_columns(view.by_site)
     across = sorted(totals, key=lambda site: (-totals[site], site))
     left_out = across[ACROSS:]
-    maps = _draw(view.by_site, [across[:ACROSS]], translate("Complaints by theme and site"))
+    maps = _draw(view.by_site, [across[:ACROSS]], translate("Complaints by theme and site"), link)
     words = plural("{n} site", "{n} sites", len(left_out))
     return HeatMaps(maps, _describe_left_out("sites", words, left_out, totals))
 
 
-def draw_months(view: ComplaintsView) -> HeatMaps:
+def draw_months(view: ComplaintsView, link: CellLink | None = None) -> HeatMaps:
     """Return heat maps of themes by months, a year in each: all months from the first to the last complaint."""
     totals = _sum_columns(view.by_month)
     months = _list_months(sorted(totals))
     left_out = months[:-_MOST_MONTHS]
     months = months[-_MOST_MONTHS:]
     years = [months[at : at + ACROSS] for at in range(0, len(months), ACROSS)]
-    maps = _draw(view.by_month, years, translate("Complaints by theme and month"))
+    maps = _draw(view.by_month, years, translate("Complaints by theme and month"), link)
     words = plural("{n} earlier month", "{n} earlier months", len(left_out))
     return HeatMaps(maps, _describe_left_out("months", words, left_out, totals))
 
@@ -104,7 +108,10 @@ def _list_months(found: Sequence[str]) -> list[str]:
 
 
 def _draw(
-    counts: Mapping[tuple[str, str], int], parts: Sequence[Sequence[str]], title: str
+    counts: Mapping[tuple[str, str], int],
+    parts: Sequence[Sequence[str]],
+    title: str,
+    link: CellLink | None,
 ) -> Sequence[Markup]:
     """Return a heat map of each part of the columns, all with the same rows and shades."""
     themes = Counter[str]()
@@ -113,6 +120,9 @@ def _draw(
     rows = [name_theme(theme) for theme in sorted(themes, key=lambda theme: (-themes[theme], theme))]
     most = max(counts.values(), default=1)
     cells = {
-        (name_theme(theme), column): HeatCell(n / most, f"{n:,}") for (theme, column), n in counts.items()
+        (name_theme(theme), column): HeatCell(
+            n / most, f"{n:,}", link="" if link is None else link(theme, column)
+        )
+        for (theme, column), n in counts.items()
     }
     return list(filter(None, (charts.heat_map(rows, across, cells, title) for across in parts)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,13 @@ def _session(stack: ExitStack) -> requests.Session:
     session = stack.enter_context(requests.Session())
     session.trust_env = False
     return session
+
+
+@pytest.fixture(scope="session")
+def serve_file() -> Iterator[Callable[[Path], Served]]:
+    """Serve any database."""
+    with ExitStack() as stack:
+        yield lambda file: Served(*_served(stack, file), _session(stack))
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from app.files.exporting import (
     write_rows,
 )
 from app.views.moments import read_local
+from app.views.theme_names import find_theme
 from app.views.words import plural, translate
 from splitter.errors import InputError
 from tasks.domain.voices import Voice, voices_of
@@ -83,6 +84,9 @@ class ExportView(AsideView):
     help=f"Only these voices: {', '.join(Voice)}.",
 )
 @click.option(
+    "--theme", metavar="NAME", help="Only complaints about this theme, of equal texts one: its id or a name."
+)
+@click.option(
     "--cursor",
     "cursor_file",
     type=FILE,
@@ -113,11 +117,13 @@ def reviews(
       reviewloop export reviews -o reviews.xlsx
       reviewloop export reviews --product 特仑苏 --day-from 2026-05-01 -o may.csv
       reviewloop export reviews --voice complaint,question -o complaints.xlsx
+      reviewloop export reviews --product 特仑苏 --theme foreign_matter -o quotes.xlsx
       reviewloop export reviews --cursor daily.cursor -o today.jsonl
       reviewloop --lang zh export reviews -o 评论.xlsx
     """
     from app.run.wiring import pseudonyms  # brings the crawl
 
+    app.settings.use_themes()
     kind = _choose_format(form, target, app.as_json)
     wanted = _read_filter(**chosen)
     with app.store.read() as tx:
@@ -163,6 +169,7 @@ def _read_filter(
     day_to: str | None,
     since: str | None,
     voice: str | None,
+    theme: str | None,
 ) -> ReviewFilter:
     """Return the filter that options ask for. Raises InputError."""
     return ReviewFilter(
@@ -172,6 +179,7 @@ def _read_filter(
         day_from=_read_day("--day-from", day_from) if day_from else None,
         day_to=_read_day("--day-to", day_to) if day_to else None,
         voices=voices_of(voice.split(",")) if voice is not None else (),
+        theme=find_theme(theme) if theme is not None else "",
     )
 
 

@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from app.actions.schedule_actions import ScheduleView, view_schedule
 from app.reports.product_list import ProductList
-from app.views.moments import local_time
 from app.views.nodes import NodesView
 from app.views.pairs import PairsView
 from app.views.sites import SiteView
@@ -25,26 +24,24 @@ from app.web.base.query import (
     ProductId,
     RecentPeriod,
     Text,
-    check_site,
-    find_product,
     not_found,
 )
 from app.web.pages.matrix import read_pairs
 from app.web.pages.nodes import read_nodes
 from app.web.pages.overview import read_status
 from app.web.pages.products import ListQuery, read_list
-from app.web.pages.reviews import search_filter
+from app.web.pages.reviews import ReviewQuery
 from app.web.pages.schedules import read_schedules
 from app.web.pages.sites import read_sites
 from tasks.domain.failures import SUGGESTIONS, FailureReason
-from tasks.domain.voices import Voice
 from tasks.store.content import numbered_imports
 from tasks.store.content.numbered_imports import NumberedImport
 from tasks.store.queries import pairs
 from tasks.store.queries import products as product_queries
 from tasks.store.queries.pairs import PairAttempt
 from tasks.store.queries.products import SiteProgress
-from tasks.store.queries.reviews import ReviewRow, search
+from tasks.store.queries.review_counts import search_reviews
+from tasks.store.queries.reviews import ReviewRow
 from tasks.store.queue import manual, notices
 from tasks.store.queue.manual import Cause, ManualRow
 from tasks.store.queue.notices import AuditRow
@@ -189,29 +186,24 @@ class Reviews(BaseModel):
     before: int | None
 
 
+class ReviewsQuery(ReviewQuery):
+    """A search for reviews, at most `limit`."""
+
+    limit: Annotated[int, Field(ge=1, le=500)] = _ROWS
+
+
 @router.get("/reviews", responses=PROBLEMS)
-def reviews(
-    page: Here,
-    period: AnyPeriod,
-    q: Text = "",
-    site: Text = "",
-    product: Text = "",
-    voice: Voice | None = None,
-    before: Cursor = 0,
-    limit: Limit = _ROWS,
-) -> Reviews:
+def reviews(page: Here, sent: Annotated[ReviewsQuery, Query()], period: AnyPeriod) -> Reviews:
     """Reviews, the newest first: words of `q` must be in title or text; written in the last
     `days` (a number, or all), or from the day `from` to `to`.
 
-    `product` is a name or a number.
+    `product` is a name or a number, `theme` an id or a name. Those of one product or theme are the counted ones: of
+    equal texts the first. `left_out` gives those that do not count, `undated` those without a date.
     """
-    with not_found(), page.context.store.read() as tx:
-        check_site(tx, page.context.catalog, site)
-        number = find_product(page, product) if product else None
+    with not_found():
+        wanted = sent.find(page, period)
     with page.context.store.read() as tx:
-        days = period.find(local_time(tx.now).date())
-        wanted = search_filter(tuple(q.split())[:8], site, number, days, voice)
-        found = search(tx, wanted, before=before or None, most=limit)
+        found = search_reviews(tx, wanted, before=sent.before or None, most=sent.limit)
     rows = [FoundReview(**asdict(row), id=row.review, original=row.original) for row in found.rows]
     return Reviews(reviews=rows, before=found.before)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl, urlencode
 
@@ -13,7 +15,8 @@ from app.actions.theme_archive import archive_theme
 from app.insight.counts import Choice
 from app.insight.details import list_limits
 from app.insight.findings import list_findings
-from app.insight.product import FEWEST_REVIEWS, read_product
+from app.insight.periods import PeriodChoice
+from app.insight.product import FEWEST_REVIEWS, ComplaintsView, read_product
 from app.insight.rows import MEANINGS
 from app.reports import charts
 from app.reports.complaint_charts import draw_months, draw_sites, draw_weeks
@@ -21,6 +24,7 @@ from app.views.moments import local_time
 from app.views.theme_names import find_theme, name_theme
 from app.web.base.context import Here, Notice
 from app.web.base.query import ProductId, RecentPeriod, Text, check_site
+from app.web.base.rendering import link
 from app.web.pages.products import name_of
 from splitter.catalog.names import WITHOUT_THEMES
 from tasks.store.queries.products import get_category, get_name
@@ -43,6 +47,7 @@ def show_product(
     view = page.context.read(
         ("insight", number, choice, today), lambda tx: read_product(tx, (number, name), choice, today, groups)
     )
+    links = _CellLinks(page.root, number, view, period)
     few: Sequence[NewestReview] = ()
     if view.is_sparse:
         with page.context.store.read() as tx:
@@ -64,9 +69,31 @@ def show_product(
         day_of_number=day_of_number,
         sparkline=charts.sparkline,
         weekly_chart=draw_weeks(view),
-        sites=draw_sites(view),
-        months=draw_months(view),
+        sites=draw_sites(view, links.find_site),
+        months=draw_months(view, links.find_month),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _CellLinks:
+    """Addresses of the reviews that the cells of heat maps count."""
+
+    root: str
+    product: int
+    view: ComplaintsView
+    period: PeriodChoice
+
+    def find_site(self, theme: str, site: str) -> str:
+        return self._make(theme, site, self.period.values)
+
+    def find_month(self, theme: str, month: str) -> str:
+        first = date.fromisoformat(f"{month}-01")
+        last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+        first, last = max(first, self.view.since or first), min(last, self.view.until or last)
+        return self._make(theme, self.view.site, {"from": first.isoformat(), "to": last.isoformat()})
+
+    def _make(self, theme: str, site: str, days: Mapping[str, str]) -> str:
+        return f"{self.root}/reviews?{link((), product=self.product, theme=theme, site=site, **days)}"
 
 
 @router.get("/products/{product}/report")

@@ -14,8 +14,10 @@ from starlette.responses import Response
 
 from app.actions import review_corrections
 from app.actions.review_corrections import CorrectableView, view_correctable
+from app.insight.periods import PeriodChoice
 from app.reports import charts
 from app.views.moments import local_time
+from app.views.theme_names import find_theme, list_theme_names, name_theme
 from app.views.words import translate
 from app.web.base.context import Here, Notice, Page
 from app.web.base.forms import shown_on
@@ -24,10 +26,10 @@ from splitter.errors import InputError
 from splitter.keywords import product_query
 from tasks.domain.voices import Voice
 from tasks.store.content.corrections import Correction
-from tasks.store.queries.products import get_name, list_names
+from tasks.store.queries.products import get_category, get_name, list_names
 from tasks.store.queries.queues import NOT_JUDGED
-from tasks.store.queries.review_counts import ReviewCounts, count_reviews
-from tasks.store.queries.reviews import LOOKED_AT, ReviewFilter, search
+from tasks.store.queries.review_counts import ReviewCounts, count_reviews, search_reviews
+from tasks.store.queries.reviews import LOOKED_AT, ReviewFilter
 from tasks.store.queries.themes import Period
 
 router = APIRouter()
@@ -42,48 +44,47 @@ _NOON = time(12)
 """A day is drawn here, so that no zone moves it."""
 
 
-def search_filter(
-    words: tuple[str, ...],
-    site: str,
-    product: int | None,
-    period: Period,
-    voice: Voice | None,
-    *,
-    corrected: bool = False,
-) -> ReviewFilter:
-    """Return the filter of a search. A day leaves out reviews without a readable date.
-
-    Args:
-        corrected: only those that a person corrected; otherwise the hidden ones are left out.
-    """
-    return ReviewFilter(
-        words=words,
-        product=product,
-        sites=(site,) if site else (),
-        day_from=period.since,
-        day_to=period.until,
-        voices=(voice,) if voice else (),
-        listed=None if corrected else True,
-        corrected=corrected or None,
-    )
-
-
 class ReviewQuery(BaseModel):
     """A search for reviews, and where it goes on.
 
     Attributes:
         q: words in title or text; `split`: they are cut as the splitter cuts them.
         product: a name or a number.
+        theme: an id or a name; only complaints about it.
         corrected: only those that a person corrected, hidden ones too.
+        left_out: only those that do not count for their product, in place of those that do.
+        undated: only those without a readable date.
     """
 
     q: Annotated[str, Field(max_length=200)] = ""
     site: Annotated[str, Field(max_length=255)] = ""
     product: Annotated[str, Field(max_length=200)] = ""
     voice: Voice | Literal[""] = ""
+    theme: Annotated[str, Field(max_length=60)] = ""
     split: bool = False
     corrected: bool = False
+    left_out: bool = False
+    undated: bool = False
     before: Annotated[int, Field(ge=0, le=MOST_ID)] = 0
+
+    def find(self, page: Page, period: PeriodChoice) -> ReviewFilter:
+        """Return the filter. A day leaves out reviews without a readable date. Raises InputError."""
+        number = find_product(page, self.product) if self.product else None
+        with page.context.store.read() as tx:
+            check_site(tx, page.context.catalog, self.site)
+            days = Period() if self.undated else period.find(local_time(tx.now).date())
+        return ReviewFilter(
+            words=words_of(self.q, split=self.split),
+            product=number,
+            sites=(self.site,) if self.site else (),
+            day_from=days.since,
+            day_to=days.until,
+            voices=(self.voice,) if self.voice else (),
+            theme=find_theme(self.theme) if self.theme else "",
+            undated=self.undated or None,
+            counted=None if self.corrected else not self.left_out,
+            corrected=self.corrected or None,
+        )
 
 
 @router.get("/reviews")
@@ -91,14 +92,12 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: RecentPer
     """A page of a search; without one, the newest reviews of the usual period."""
     context = page.context
     q, site, split = sent.q, sent.site, sent.split
-    words = words_of(q, split=split)
-    number = find_product(page, sent.product) if sent.product else None
+    wanted = sent.find(page, period)
+    words, number = wanted.words, wanted.product
     with context.store.read() as tx:
-        days = period.find(local_time(tx.now).date())
-        wanted = search_filter(words, site, number, days, sent.voice or None, corrected=sent.corrected)
-        check_site(tx, context.catalog, site)
-        found = search(tx, wanted, before=sent.before or None, most=_ROWS)
+        found = search_reviews(tx, wanted, before=sent.before or None, most=_ROWS)
         chosen = [(number, get_name(tx, number))] if number else []
+        category = get_category(tx, number) if number else None
     counted = context.read(("review counts", wanted), lambda tx: count_reviews(tx, wanted))
     names = context.read("product names", lambda tx: list_names(tx, _NAMES))
     return page.html(
@@ -116,9 +115,14 @@ def reviews(page: Here, sent: Annotated[ReviewQuery, Query()], period: RecentPer
         names=[*(one for one in chosen if one not in names), *names],
         sites=sorted(counted.by_site.keys() | context.catalog.sites.keys()),
         corrected=sent.corrected,
-        searched=wanted != search_filter((), "", None, days, None),
+        theme=wanted.theme,
+        themes=list_theme_names(category),
+        name_theme=name_theme,
+        left_out=sent.left_out,
+        undated=sent.undated,
+        searched=wanted != ReviewFilter(day_from=wanted.day_from, day_to=wanted.day_to, counted=True),
         counted=counted,
-        is_partial=bool(words),
+        is_partial=bool(words) and number is None and not wanted.theme,
         looked_at=LOOKED_AT,
         more=str(page.request.url.include_query_params(before=found.before).query) if found.before else "",
         charts=_draw(counted),

@@ -97,6 +97,11 @@ QUOTED = "coalesce(m.value, t.value)"
 _COUNTED_VOICE = f"CASE WHEN {left_out()} IS NULL THEN coalesce({VOICE}, '') ELSE '{LEFT_OUT}' END"
 
 
+def write_day(*, sqlite: bool) -> str:
+    """Return the expression for the number of the day of the review `r`."""
+    return _DIALECTS[sqlite].day
+
+
 def select_days(*, sqlite: bool) -> str:
     """Return the query for the rows that `review_days` may have, of each review and each product of its page.
 

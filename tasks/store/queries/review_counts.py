@@ -1,13 +1,14 @@
-"""Numbers of reviews by voice, site and day. Reads `review_days`."""
+"""Numbers of reviews by voice, site and day, and the reviews that they count. Reads `review_days`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
+from tasks.store.content.counted_reviews import LEFT_OUT, NO_DAY
+from tasks.store.queries import reviews
 from tasks.store.queries.queues import NOT_JUDGED
 from tasks.store.queries.reviews import HAS_WORD, LOOKED_AT, ReviewFilter
 from tasks.store.queries.themes import Period, day_of_number
@@ -43,28 +44,14 @@ class _Counted(NamedTuple):
 
 
 def count_reviews(tx: Transaction, wanted: ReviewFilter) -> ReviewCounts:
-    """Count the reviews of a filter on product, site, voice, days, words and corrections; hidden ones don't count.
+    """Count the reviews of a filter on product, theme, site, voice, days, words and corrections, and on what counts.
 
-    With words, only those among the newest 50,000 reviews, which a search looks at.
+    With words and neither product nor theme, only those among the newest 50,000 reviews, which a search looks at.
     """
-    period = Period(wanted.day_from, wanted.day_to)
-    values: dict[str, Any] = {"first": period.first, "last": period.last}
-    asked = ["d.day >= :first", "d.day <= :last"]
-    for name in ("product", "sites", "voices"):
-        if given := getattr(wanted, name):
-            values[name] = given
-            asked.append(_COUNTED_BY[name])
-    if wanted.words:
-        values["looked_at"] = LOOKED_AT
-        asked.append("d.review_id > (SELECT max(id) FROM reviews) - :looked_at")
-    for n, word in enumerate(wanted.words):
-        values[f"word_{n}"] = as_pattern(word)
-        asked.append(HAS_WORD.format(n))
-    if wanted.corrected:
-        asked.append("r.correction_id IS NOT NULL")
-    texts = "JOIN reviews r ON r.id = d.review_id" if wanted.words or wanted.corrected else ""
+    asked, values = _write_asked(wanted)
+    statement = f"SELECT d.day, d.site, d.voice, count(*) AS n {asked} GROUP BY d.day, d.site, d.voice"
     counts = ReviewCounts()
-    for day, site, voice, n in tx.records(_Counted, _write_count(texts, asked), **values):
+    for day, site, voice, n in tx.records(_Counted, statement, **values):
         counts.by_site[site] += n
         counts.by_voice[voice or NOT_JUDGED] += n
         written = day_of_number(day)
@@ -75,17 +62,73 @@ def count_reviews(tx: Transaction, wanted: ReviewFilter) -> ReviewCounts:
     return counts
 
 
-_COUNTED_BY = {
+def search_reviews(
+    tx: Transaction, wanted: ReviewFilter, *, before: int | None = None, most: int
+) -> reviews.Search:
+    """Return the newest reviews that are wanted, at most `most`, before a number.
+
+    Of one product or theme, these are the reviews that `count_reviews` counts; others are searched as `reviews.search`
+    says.
+
+    Args:
+        before: only reviews with lower numbers; `None`: from the newest on.
+    """
+    if not _is_narrow(wanted):
+        return reviews.search(tx, wanted, before=before, most=most)
+    asked, values = _write_asked(wanted)
+    end = int(tx.value("SELECT coalesce(max(id), 0) FROM reviews")) + 1
+    top = end if before is None else min(before, end)
+    statement = (
+        f"SELECT DISTINCT d.review_id {asked} AND d.review_id < :top ORDER BY d.review_id DESC LIMIT :more"
+    )
+    numbers = [number for (number,) in tx.rows(statement, top=top, more=most + 1, **values)]
+    rows = reviews.get_rows(tx, numbers[:most], wanted.product)
+    last = numbers[most - 1] if len(numbers) > most else None
+    return reviews.Search(rows, last, top - (last or 1))
+
+
+def _is_narrow(wanted: ReviewFilter) -> bool:
+    """Return True if a filter asks for one product or theme: then no search goes through the numbers of reviews."""
+    return wanted.product is not None or bool(wanted.theme)
+
+
+_ASKED = {
     "product": "d.product_id = :product",
     "sites": "d.site IN :sites",
     "voices": "d.voice IN :voices",
 }
+_THEMES = """
+    JOIN review_themes t ON t.product_id = d.product_id AND t.theme = :theme AND t.day = d.day AND t.site = d.site
+        AND t.review_id = d.review_id AND t.sentiment = -1
+"""
 
 
-def _write_count(texts: str, asked: Sequence[str]) -> str:
-    """Return the statement. Without `products`, SQLite would read the days of all years."""
-    return f"""
-        SELECT d.day, d.site, d.voice, count(*) AS n
-        FROM products p JOIN review_days d ON d.product_id = p.id {texts}
-        WHERE {" AND ".join(asked)} GROUP BY d.day, d.site, d.voice
-    """
+def _write_asked(wanted: ReviewFilter) -> tuple[str, dict[str, Any]]:
+    """Return FROM and WHERE of the rows `d` of `review_days` that a filter asks for, and its values."""
+    period = Period(wanted.day_from, wanted.day_to)
+    values: dict[str, Any] = {"first": period.first, "last": period.last}
+    asked = ["d.day >= :first", "d.day <= :last"]
+    for name, condition in _ASKED.items():
+        if given := getattr(wanted, name):
+            values[name] = given
+            asked.append(condition)
+    if wanted.undated:
+        asked.append(f"d.day = {NO_DAY}")
+    if wanted.counted is not None:
+        asked.append(f"d.voice {'<>' if wanted.counted else '='} '{LEFT_OUT}'")
+    if wanted.words and not _is_narrow(wanted):
+        values["looked_at"] = LOOKED_AT
+        asked.append("d.review_id > (SELECT max(id) FROM reviews) - :looked_at")
+    for n, word in enumerate(wanted.words):
+        values[f"word_{n}"] = as_pattern(word)
+        asked.append(HAS_WORD.format(n))
+    if wanted.corrected:
+        asked.append("r.correction_id IS NOT NULL")
+    # Without `products`, SQLite would read the days of all years.
+    tables = "products p JOIN review_days d ON d.product_id = p.id"
+    if wanted.theme:
+        values["theme"] = wanted.theme
+        tables += _THEMES
+    if wanted.words or wanted.corrected:
+        tables += " JOIN reviews r ON r.id = d.review_id"
+    return f"FROM {tables} WHERE {' AND '.join(asked)}", values

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 from tasks.domain.verdicts import Verdict
 from tasks.domain.voices import Voice
 from tasks.store.content.corrections import JOIN, VOICE, left_out
-from tasks.store.content.counted_reviews import QUOTED, list_complained
+from tasks.store.content.counted_reviews import QUOTED, list_complained, write_day
 from tasks.store.content.products import unknown_product
 from tasks.store.sql.transaction import Transaction, as_pattern
 
@@ -123,8 +123,9 @@ class ReviewFilter:
         since: collected at this time or later.
         day_from, day_to: the first and the last of the days; reviews without a readable date are outside.
         voices: one of them.
-        counted: True: only those that count for their product.
-        listed: True: without those that a person has hidden.
+        theme: those that complain about it, as they are counted: of equal texts the first one for each product.
+        undated: True: only those without a readable date.
+        counted: True: only those that count for their product; False: only those that don't.
         corrected: True: only those that a person corrected, hidden ones too.
         after, upto: a range of numbers, without the first one.
         linked_after, linked_upto: a range of serials of links (`tasks.store.content.links`), without the first.
@@ -138,8 +139,9 @@ class ReviewFilter:
     day_from: Annotated[date | None, "r.day >= :day_from"] = None
     day_to: Annotated[date | None, "r.day <= :day_to"] = None
     voices: Annotated[tuple[Voice, ...], f"{VOICE} IN :voices"] = ()
-    counted: Annotated[bool | None, f"{left_out()} IS NULL"] = None
-    listed: Annotated[bool | None, "NOT coalesce(c.hidden, false)"] = None
+    theme: str = ""
+    undated: Annotated[bool | None, "r.day IS NULL"] = None
+    counted: Annotated[bool | None, f"({left_out()} IS NULL) = :counted"] = None
     corrected: Annotated[bool | None, "c.id IS NOT NULL"] = None
     after: Annotated[int | None, "r.id > :after"] = None
     upto: Annotated[int | None, "r.id <= :upto"] = None
@@ -149,7 +151,7 @@ class ReviewFilter:
 
 ALL = ReviewFilter()
 _HINTS = get_type_hints(ReviewFilter, include_extras=True)
-_CONDITIONS = {name: hint.__metadata__[0] for name, hint in _HINTS.items() if name != "words"}
+_CONDITIONS = {name: hint.__metadata__[0] for name, hint in _HINTS.items() if name not in ("words", "theme")}
 # A word has no blank, so it is in one of the two.
 HAS_WORD = "(r.title || ' ' || r.body) GLOB '*' || :word_{} || '*'"
 
@@ -195,16 +197,30 @@ def _select(tx: Transaction) -> str:
     return f"SELECT {_columns(tx)} {_CAME_BY}"
 
 
-_IS_FIRST_PRODUCT = f"""NOT EXISTS (
-    SELECT 1 FROM page_products e
-    WHERE e.page_id = r.page_id AND e.verdict = '{Verdict.REVIEW}' AND e.product_id < l.product_id
-)"""
+def _is_first_product(*, counted: bool) -> str:
+    """Return the condition for the first product of a review, or (`counted`) the first one that treats it alike."""
+    alike = f"AND ({left_out(product_id='e.product_id')} IS NULL) = ({left_out()} IS NULL)" if counted else ""
+    return f"""NOT EXISTS (
+        SELECT 1 FROM page_products e
+        WHERE e.page_id = r.page_id AND e.verdict = '{Verdict.REVIEW}' AND e.product_id < l.product_id {alike}
+    )"""
 
 
-def _where(wanted: ReviewFilter, *more: str) -> tuple[str, dict[str, Any]]:
+def _has_theme(*, sqlite: bool) -> str:
+    return f"""EXISTS (
+        SELECT 1 FROM review_themes t
+        WHERE t.product_id = l.product_id AND t.theme = :theme AND t.day = {write_day(sqlite=sqlite)}
+            AND t.site = r.site AND t.review_id = r.id AND t.sentiment = -1
+    )"""
+
+
+def _where(tx: Transaction, wanted: ReviewFilter, *more: str) -> tuple[str, dict[str, Any]]:
     """Return what a filter asks as a WHERE, and its values; only reviews that serve a product."""
     values = {name: given for name in _CONDITIONS if (given := getattr(wanted, name)) not in (None, ())}
-    asked = ["p.id IS NOT NULL", *more, *(_CONDITIONS[name] for name in values)]
+    if wanted.theme:
+        values["theme"] = wanted.theme
+        more = (*more, _has_theme(sqlite=tx.is_sqlite))
+    asked = ["p.id IS NOT NULL", *more, *(_CONDITIONS[name] for name in values if name in _CONDITIONS)]
     for n, word in enumerate(wanted.words):
         values[f"word_{n}"] = as_pattern(word)
         asked.append(HAS_WORD.format(n))
@@ -226,14 +242,14 @@ def list_reviews(tx: Transaction, wanted: ReviewFilter = ALL) -> Iterator[Review
     """
     check_products(tx, wanted.products)
     if wanted.linked_after is not None:  # an index finds them, and the database sorts them
-        where, values = _where(wanted)
+        where, values = _where(tx, wanted)
         return tx.stream(ReviewRow, f"{_select(tx)} {where} {_IN_ORDER}", **values)
     return _read_blocks(tx, wanted)
 
 
 def _read_blocks(tx: Transaction, wanted: ReviewFilter) -> Iterator[ReviewRow]:
     """Yield rows block by block: sorting all would take memory, and no index has them by review and product."""
-    where, values = _where(wanted, "r.id > :begin", "r.id <= :end")
+    where, values = _where(tx, wanted, "r.id > :begin", "r.id <= :end")
     begin, upto = wanted.after or 0, wanted.upto if wanted.upto is not None else sys.maxsize
     while (end := tx.value(_BLOCK_END, begin=begin, upto=upto, most=_AT_ONCE)) is not None:
         yield from tx.records(ReviewRow, f"{_select(tx)} {where} {_IN_ORDER}", begin=begin, end=end, **values)
@@ -273,14 +289,16 @@ _HAS_SITE = """
 def search(tx: Transaction, wanted: ReviewFilter, *, before: int | None = None, most: int) -> Search:
     """Return the newest reviews that are wanted, at most `most`, among the next 50,000 before a number.
 
+    Reviews of one product or theme are found by `review_counts.search_counted`.
+
     Args:
         before: only reviews with lower numbers; `None`: from the newest on.
     """
     last = tx.value("SELECT max(id) FROM reviews") or 0
     top = last + 1 if before is None else min(before, last + 1)
     begin, found = top, list[ReviewRow]()
-    once = () if wanted.product is not None else (_IS_FIRST_PRODUCT,)
-    where, values = _where(wanted, "r.id < :top", "r.id >= :least", *once)
+    once = _is_first_product(counted=wanted.counted is not None)
+    where, values = _where(tx, wanted, "r.id < :top", "r.id >= :least", once)
     statement = f"{_select(tx)} {where} ORDER BY r.id DESC LIMIT :more"
     for _ in range(_WINDOWS):
         more = most + 1 - len(found)
@@ -292,6 +310,17 @@ def search(tx: Transaction, wanted: ReviewFilter, *, before: int | None = None, 
         if top <= 1:
             return Search(found, None, begin - 1)
     return Search(found, top, begin - top)
+
+
+def get_rows(tx: Transaction, numbers: Collection[int], product_id: int | None) -> list[ReviewRow]:
+    """Return reviews by number, the highest first, each once: under this product, or under its first one."""
+    if not numbers:
+        return []
+    whose = "p.id = :product" if product_id is not None else _is_first_product(counted=False)
+    given = {"numbers": numbers, "product": product_id}
+    return tx.records(
+        ReviewRow, f"{_select(tx)} WHERE r.id IN :numbers AND {whose} ORDER BY r.id DESC", **given
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
