@@ -34,13 +34,11 @@ def estimate_incomplete_days(seen: Iterable[SeenReviews], today: int) -> int | N
         seen: reviews by the day they were written on, and by delay.
         today: its number.
     """
+    rows = np.array([(today - one.day, max(one.delay, 0), one.n) for one in seen], int).reshape(-1, 3)
+    oldest = rows[:, 0].max(initial=0)
+    ages, days, n = rows[rows[:, 1] <= np.minimum(rows[:, 0], MOST_DELAY_DAYS)].T
     by_age = np.zeros((DELAY_DAYS + 1, MOST_DELAY_DAYS + 1))
-    oldest = 0
-    for one in seen:
-        age, delay = today - one.day, max(one.delay, 0)
-        oldest = max(oldest, age)
-        if delay <= min(age, MOST_DELAY_DAYS):
-            by_age[min(age, DELAY_DAYS), delay] += one.n
+    np.add.at(by_age, (np.minimum(ages, DELAY_DAYS), days), n)
     delays = by_age.sum(axis=0)
     at_risk = by_age.cumsum(axis=1)[::-1].cumsum(axis=0)[::-1].diagonal()
     if delays.sum() < LEAST_REVIEWS or oldest < LEAST_DAYS:

@@ -97,15 +97,20 @@ def log_likelihood_ratio(counts: Counts, baseline: Expectation, factor: float) -
     return ratio
 
 
-def p_values(evidence: Counts, mean: Counts, dispersion: Counts) -> Counts:
-    """Return the p values of logarithms of the sum, nu e^-s, given what was expected.
+def measure_nu(baseline: Expectation) -> Counts:
+    """Return nu of each week.
 
     The sum exceeds e^s with a chance of e^-s / I, for large s, where I is the information of a week about a rise
     (Goldie, Annals of Applied Probability 1 (1991)). `MOST_NU` bounds 1 / I for rare themes.
     """
-    nu = dispersion / (_INFORMATION * mean)
-    p: Counts = np.minimum(nu, MOST_NU) * np.exp(-np.maximum(evidence, 0.0))
-    return np.minimum(p, 1.0)
+    nu: Counts = np.minimum(baseline.dispersion / (_INFORMATION * baseline.mean), MOST_NU)
+    return nu
+
+
+def p_values(evidence: Counts, nu: Counts) -> Counts:
+    """Return the p values of logarithms of the sum, nu e^-s."""
+    p: Counts = np.minimum(nu * np.exp(-np.maximum(evidence, 0.0)), 1.0)
+    return p
 
 
 _INFORMATION = 2 * np.log(2) - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from splitter.catalog.names import Group
 from tasks.store.queries.product_counts import PraiseRule
@@ -29,13 +29,17 @@ def make_praise_rule(groups: Groups) -> PraiseRule:
     )
 
 
-def find_sites_with_praise(reviews: Iterable[ReviewWeek], groups: Groups) -> frozenset[tuple[int, str]]:
+def find_sites_with_praise(reviews: Sequence[ReviewWeek], groups: Groups) -> frozenset[tuple[int, str]]:
     """Return products and sites that publish praise about them: by group, or else by the reviews themselves."""
     complaints: Counter[tuple[int, str]] = Counter()
     praise: Counter[tuple[int, str]] = Counter()
-    for one in reviews:
-        complaints[one.product_id, one.site] += one.complaints
-        praise[one.product_id, one.site] += one.praise
+    found = {(one.product_id, one.site) for one in reviews}
+    unknown = {site for _, site in found if groups.get(site) is None}
+    if unknown:
+        for one in reviews:
+            if one.site in unknown:
+                complaints[one.product_id, one.site] += one.complaints
+                praise[one.product_id, one.site] += one.praise
 
     def publishes(key: tuple[int, str]) -> bool:
         group = groups.get(key[1])
@@ -44,4 +48,4 @@ def find_sites_with_praise(reviews: Iterable[ReviewWeek], groups: Groups) -> fro
         buyers = complaints[key] + praise[key]
         return buyers >= LEAST_BUYERS and praise[key] >= LEAST_PRAISE * buyers
 
-    return frozenset(filter(publishes, complaints))
+    return frozenset(filter(publishes, found))

@@ -20,6 +20,7 @@ from app.insight.rises import (
     cutoff,
     log_likelihood_ratio,
     measure_baseline,
+    measure_nu,
     p_values,
 )
 from app.insight.rows import ThemeState
@@ -37,6 +38,7 @@ QUIET_WEEKS = 8
 BACK_WEEKS = 8
 USUAL_WEEKS = 4
 """Weeks with a usual number of complaints after which a rise has ended."""
+_LOG_WEIGHTS = np.log([weight for _, weight in RISES])[:, None]
 _CHANCE_1_PERCENT = 4.6
 """-ln(0.01): so many expected complaints, and none came, has a chance of 1 %."""
 
@@ -72,15 +74,18 @@ class Evidence:
 
     Attributes:
         baseline: what each week could expect.
-        ratios: for each of `RISES`, the logarithm of how much likelier the week's count is after it.
         is_watched: whether the product is watched in the week.
         four_weeks: complaints of the last 4 weeks.
+        ratios: for each week, rise of `RISES` and series, the logarithm of how much likelier the count is after it.
+        nu, can_rise: for each week and series.
     """
 
     baseline: Expectation
-    ratios: Sequence[Counts]
     is_watched: Flags
     four_weeks: Counts
+    ratios: Counts
+    nu: Counts
+    can_rise: Flags
 
     @property
     def is_usual(self) -> Flags:
@@ -93,27 +98,28 @@ class Evidence:
         Args:
             sums: logarithm of the sum for each of `RISES` and each series.
         """
-        weights = np.log([weight for _, weight in RISES])[:, None]
-        evidence = np.logaddexp.reduce(sums + weights, axis=0)
-        p = p_values(evidence, self.baseline.mean[:, week], self.baseline.dispersion[:, week])
-        can_rise = self.is_watched[:, week] & (self.four_weeks[:, week] >= LEAST_RISE)
-        return np.where(can_rise, p, 1.0)
+        evidence = np.logaddexp.reduce(sums + _LOG_WEIGHTS, axis=0)
+        return np.where(self.can_rise[week], p_values(evidence, self.nu[week]), 1.0)
 
     def add_week(self, sums: Counts, week: int) -> Counts:
         """Return the sums with another week; those of products that are not watched restart."""
-        ratios = np.stack([ratio[:, week] for ratio in self.ratios])
-        return np.where(self.is_watched[:, week], np.logaddexp(0.0, sums) + ratios, -np.inf)
+        return np.where(self.is_watched[:, week], np.logaddexp(0.0, sums) + self.ratios[week], -np.inf)
 
 
 def gather_evidence(series: ThemeSeries) -> Evidence:
     """Return what speaks for rises of series."""
     since_first = _weeks_since_first(series.has_reviews)
     baseline = measure_baseline(series.counts, series.others, since_first > 0)
+    is_watched = (since_first >= WATCHED_WEEKS) & (_sum_last(series.has_reviews, 52) >= 26)
+    four_weeks = _sum_last(series.counts, 4)
+    ratios = [log_likelihood_ratio(series.counts, baseline, factor).T for factor, _ in RISES]
     return Evidence(
         baseline=baseline,
-        ratios=[log_likelihood_ratio(series.counts, baseline, factor) for factor, _ in RISES],
-        is_watched=(since_first >= WATCHED_WEEKS) & (_sum_last(series.has_reviews, 52) >= 26),
-        four_weeks=_sum_last(series.counts, 4),
+        is_watched=is_watched,
+        four_weeks=four_weeks,
+        ratios=np.stack(ratios, axis=1),
+        nu=np.ascontiguousarray(measure_nu(baseline).T),
+        can_rise=np.ascontiguousarray((is_watched & (four_weeks >= LEAST_RISE)).T),
     )
 
 
@@ -190,31 +196,30 @@ def judge_weeks(series: ThemeSeries, cutoffs: Sequence[float]) -> Judgement:
     quiet_after = _weeks_until_quiet(evidence.baseline)
     is_quiet = (silent_weeks >= quiet_after) & np.isfinite(silent_weeks)
     is_new = _find_new(series)
+    has_usual_weeks = _sum_last(is_usual, USUAL_WEEKS) == USUAL_WEEKS
+    may_return = evidence.four_weeks >= 2
     n = len(series.counts)
-    states = np.zeros(series.counts.shape, np.int8)
     p = np.ones(series.counts.shape)
+    is_rising, was_quiet, returns = (np.zeros(series.counts.shape, bool) for _ in range(3))
     sums = np.full((len(RISES), n), -np.inf)
-    is_rising = np.zeros(n, bool)
-    usual_weeks = np.zeros(n)
-    was_quiet = np.zeros(n, bool)
-    weeks_back = np.zeros(n)
+    rises, quiet = np.zeros(n, bool), np.zeros(n, bool)
     for week, limit in enumerate(cutoffs):
-        watched = evidence.is_watched[:, week]
         sums = evidence.add_week(sums, week)
         p[:, week] = evidence.p_values_of(sums, week)
-        usual_weeks = np.where(is_usual[:, week], usual_weeks + 1, 0)
-        ends = is_rising & (usual_weeks >= USUAL_WEEKS)
-        is_rising = (is_rising | (p[:, week] <= limit)) & ~ends & watched
-        sums[:, ends] = -np.inf
-
-        returns = was_quiet & (evidence.four_weeks[:, week] >= 2)
-        weeks_back = np.where(returns, BACK_WEEKS, np.maximum(weeks_back - 1, 0))
-        was_quiet = (was_quiet | is_quiet[:, week]) & ~returns
-        states[:, week] = np.select(
-            [~watched, is_rising, is_new[:, week], weeks_back > 0, was_quiet],
-            range(len(_STATES) - 1),
-            len(_STATES) - 1,
-        )
+        ends = rises & has_usual_weeks[:, week]
+        rises = (rises | (p[:, week] <= limit)) & ~ends & evidence.is_watched[:, week]
+        is_rising[:, week] = rises
+        if ends.any():
+            sums[:, ends] = -np.inf
+        returns[:, week] = quiet & may_return[:, week]
+        quiet = (quiet | is_quiet[:, week]) & ~returns[:, week]
+        was_quiet[:, week] = quiet
+    is_back = _sum_last(returns, BACK_WEEKS) > 0
+    states = np.select(
+        [~evidence.is_watched, is_rising, is_new, is_back, was_quiet],
+        [np.int8(one) for one in range(len(_STATES) - 1)],
+        np.int8(len(_STATES) - 1),
+    )
     last = series.last.reshape(-1, 1)
     judged = np.minimum(np.arange(series.counts.shape[1]), last)
     return Judgement(np.take_along_axis(states, judged, 1), np.take_along_axis(p, judged, 1), evidence)

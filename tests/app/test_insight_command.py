@@ -23,7 +23,7 @@ from app.insight.product import read_product
 from app.insight.quotes import widen_quote
 from app.insight.sites import find_sites_with_praise
 from app.insight.themes import list_rises, list_themes
-from app.insight.weekly import WEEKS, find_rises
+from app.insight.weekly import WEEKS, find_rises, load_weekly
 from app.reports.product_choice import ProductChoice
 from app.reports.product_list import (
     ListOrder,
@@ -40,6 +40,7 @@ from app.views.moments import local_time
 from splitter.catalog.load import builtin
 from splitter.catalog.names import Group
 from tasks.domain.reasons import Reason, because
+from tasks.domain.themes import ALL_THEMES
 from tasks.jobs.alerting import find_facts
 from tasks.scheduling.alerting import AlertFacts, AlertRules, OpenAlert, RisingTheme, alerts_on
 from tasks.store.content import counted_reviews
@@ -110,6 +111,32 @@ def test_a_period_holds_the_reviews_of_its_days(tx, days):
     )
     assert sum(row.complaints for row in view.themes) == n
     assert sum(row.undated for row in view.themes) == 0
+
+
+@pytest.mark.parametrize("groups", [GROUPS, {}])
+def test_series_are_the_reviews_counted_one_by_one(tx, groups):
+    weekly = load_weekly(tx, [1, 2], TODAY, groups)
+    week = f"(day + 3) / 7 - {weekly.last_week - WEEKS + 1}"
+    where = f"day >= 0 AND {week} < {WEEKS}"
+    reviews = tx.rows(f"SELECT product_id, site, {week}, voice FROM review_days WHERE {where}")
+    themes = tx.rows(
+        f"SELECT product_id, theme, site, {week} FROM review_themes WHERE sentiment < 0 AND {where}"
+    )
+    themes += [(*one[:1], ALL_THEMES, *one[1:3]) for one in reviews if one[1::2] == ("jd.com", "complaint")]
+    assert weekly.keys == sorted({one[:2] for one in themes})
+    for row, key in enumerate(weekly.keys):
+        found = [one[2:] for one in themes if one[:2] == key]
+        sites = {"jd.com"} if key[1] == ALL_THEMES else {site for site, _ in found}
+        counts, others, every = ([0] * WEEKS for _ in range(3))
+        for _, at in found:
+            counts[at] += 1
+        for product_id, site, at, _ in reviews:
+            others[at] += product_id == key[0] and site in sites
+            every[at] += product_id == key[0]
+        series = weekly.series
+        assert series.counts[row].tolist() == counts
+        assert series.others[row].tolist() == [n - m for n, m in zip(others, counts, strict=True)]
+        assert series.has_reviews[row].tolist() == [n > 0 for n in every]
 
 
 def test_the_contamination_rises_and_nothing_else(tx):

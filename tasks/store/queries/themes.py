@@ -114,20 +114,28 @@ def count_review_weeks(tx: Transaction, product_ids: Collection[int], period: Pe
     return tx.records(ReviewWeek, _REVIEW_WEEKS, **given) if product_ids else []
 
 
+def _count(condition: str) -> str:
+    return f"count(*) FILTER (WHERE {condition})"
+
+
 _IN_PERIOD = "product_id IN :products AND day >= :first AND day <= :last"
 _THEME_WEEKS = f"""
     SELECT product_id, theme, site, {_WEEK} AS week, count(*) AS n, min(day) AS first, max(day) AS last
     FROM review_themes WHERE {_IN_PERIOD} AND {_IS_COMPLAINT} GROUP BY product_id, theme, site, {_WEEK}
 """
 _REVIEW_WEEKS = f"""
-    SELECT product_id, site, {_WEEK} AS week, sum(CASE WHEN voice = '{LEFT_OUT}' THEN 0 ELSE 1 END) AS n,
-        sum(CASE WHEN voice = '{Voice.COMPLAINT}' THEN 1 ELSE 0 END) AS complaints,
-        sum(CASE WHEN voice = '{Voice.PRAISE}' THEN 1 ELSE 0 END) AS praise,
-        min(CASE WHEN voice = '{Voice.COMPLAINT}' THEN day END) AS first,
-        max(CASE WHEN voice = '{Voice.COMPLAINT}' THEN day END) AS last,
-        sum(CASE WHEN voice = '{LEFT_OUT}' THEN 1 ELSE 0 END) AS left_out
-    FROM review_days WHERE {_IN_PERIOD} GROUP BY product_id, site, {_WEEK}
+    SELECT product_id, site, {_WEEK} AS week, sum(n) AS n, sum(complaints) AS complaints, sum(praise) AS praise,
+        min(CASE WHEN complaints > 0 THEN day END) AS first, max(CASE WHEN complaints > 0 THEN day END) AS last,
+        sum(left_out) AS left_out
+    FROM (
+        SELECT product_id, day, site, {_count(f"voice <> '{LEFT_OUT}'")} AS n,
+            {_count(f"voice = '{Voice.COMPLAINT}'")} AS complaints, {_count(f"voice = '{Voice.PRAISE}'")} AS praise,
+            {_count(f"voice = '{LEFT_OUT}'")} AS left_out
+        FROM review_days WHERE {_IN_PERIOD} GROUP BY product_id, day, site
+    ) by_day
+    GROUP BY product_id, site, {_WEEK}
 """
+# Days come in the order of the table, so that SQLite sorts them instead of reviews.
 
 
 class UnreadReviews(NamedTuple):
